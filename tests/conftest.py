@@ -1,0 +1,121 @@
+"""The test session: JAX's settings, sampled or full runs, and the fixtures that several files share.
+
+JAX reads its environment when it is first imported, so this file sets it before anything imports JAX.
+xdist workers inherit it, so they share one compile cache.
+"""
+
+import importlib.metadata
+import os
+import pathlib
+import platform
+import random
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMPILE_CACHE_LIMIT = 1 << 30  # bytes; the directory is halved when it has grown past this
+
+assert "jax" not in sys.modules, "JAX was imported before tests/conftest.py could set it up"
+
+# Compiled programs are loadable by the jaxlib and on the kind of machine that made them.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR",
+    str(ROOT / ".cache" / f"jax-{importlib.metadata.version('jaxlib')}-{platform.node() or 'local'}"),
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "2")
+
+settings.register_profile(
+    "default",
+    max_examples=50,
+    deadline=None,
+    print_blob=True,
+    # The first example of a test compiles: slow is not a failure.
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None)
+settings.register_profile("full", settings.get_profile("default"), max_examples=10_000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="run everything: tests marked `full`, and 10,000 examples per hypothesis test",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    profile = "full" if config.getoption("--full") else "ci" if os.environ.get("CI") else "default"
+    if not config.getoption("--hypothesis-profile", None):
+        settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+    if not hasattr(config, "workerinput"):
+        _trim_compile_cache(pathlib.Path(os.environ["JAX_COMPILATION_CACHE_DIR"]), COMPILE_CACHE_LIMIT)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    run = "full" if config.getoption("--full") else "sampled (--full runs everything)"
+    return f"run: {run}; compile cache: {os.environ['JAX_COMPILATION_CACHE_DIR']}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--full"):
+        skip = pytest.mark.skip(reason="a full run only: --full")
+        for item in items:
+            if item.get_closest_marker("full"):
+                item.add_marker(skip)
+
+
+def _trim_compile_cache(directory: pathlib.Path, limit: int) -> None:
+    """Delete the oldest entries until half the limit is left, once the limit is passed."""
+    if not directory.is_dir():
+        return
+    entries = []
+    with os.scandir(directory) as files:
+        for file in files:
+            if file.is_file():
+                status = file.stat()
+                entries.append((status.st_mtime, status.st_size, file.path))
+    total = sum(size for _, size, _ in entries)
+    if total <= limit:
+        return
+    for _, size, path in sorted(entries):
+        pathlib.Path(path).unlink(missing_ok=True)
+        total -= size
+        if total <= limit // 2:
+            return
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether this is a full run: for tests that choose their own number of cases."""
+    return bool(request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch, the oracle, on two threads; the test is skipped where it is not installed."""
+    module = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[parity]'")
+    module.set_num_threads(2)
+    return module
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """A seed that is the test's own, printed so that a failure shows it; XTENSOR_TEST_SEED overrides it."""
+    given = os.environ.get("XTENSOR_TEST_SEED")
+    value = int(given) if given else zlib.crc32(request.node.nodeid.encode())
+    print(f"XTENSOR_TEST_SEED={value}")
+    random.seed(value)
+    return value
+
+
+@pytest.fixture
+def rng(seed: int) -> np.random.Generator:
+    """NumPy's generator on the test's seed."""
+    return np.random.default_rng(seed)

@@ -1,0 +1,340 @@
+"""Argument checks with PyTorch's exception classes and wording.
+
+Three levels: `check` and its siblings test a condition; the `..._error` functions word what a call's signature refuses;
+`check_dim` and the rest know an argument's name and position, and take anything with the attributes they ask about.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+# ---- conditions ----------------------------------------------------------------------------------------------------
+
+Message = str | Callable[[], str]
+"""What an error says: text, a format string (if it has arguments), or a function that is called only on failure."""
+
+
+def _word(message: Message, arguments: tuple[object, ...]) -> str:
+    if callable(message):
+        return message()
+    return message.format(*arguments) if arguments else message
+
+
+def check(condition: object, message: Message, *arguments: object) -> None:
+    """RuntimeError unless the condition holds."""
+    if not condition:
+        raise RuntimeError(_word(message, arguments))
+
+
+def check_index(condition: object, message: Message, *arguments: object) -> None:
+    """IndexError unless the condition holds."""
+    if not condition:
+        raise IndexError(_word(message, arguments))
+
+
+def check_type(condition: object, message: Message, *arguments: object) -> None:
+    """TypeError unless the condition holds."""
+    if not condition:
+        raise TypeError(_word(message, arguments))
+
+
+def check_value(condition: object, message: Message, *arguments: object) -> None:
+    """ValueError unless the condition holds."""
+    if not condition:
+        raise ValueError(_word(message, arguments))
+
+
+def check_not_implemented(condition: object, message: Message, *arguments: object) -> None:
+    """NotImplementedError unless the condition holds."""
+    if not condition:
+        raise NotImplementedError(_word(message, arguments))
+
+
+# ---- dimensions ----------------------------------------------------------------------------------------------------
+
+
+def wrap_dim(dim: int, ndim: int, *, wrap_scalar: bool = True) -> int:
+    """`dim` counted from the front, where a negative one counts from the back; IndexError outside.
+
+    A tensor without dimensions is treated as having one, unless `wrap_scalar` is False.
+    """
+    if 0 <= dim < ndim:
+        return dim
+    if -ndim <= dim < 0:
+        return dim + ndim
+    if ndim == 0:
+        if not wrap_scalar:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        if dim in (0, -1):
+            return 0
+        ndim = 1
+    raise IndexError(
+        f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})"
+    )
+
+
+def wrap_dims(dims: Iterable[int], ndim: int, *, wrap_scalar: bool = True) -> tuple[int, ...]:
+    """Every one of `dims` through `wrap_dim`, in the order given; RuntimeError if one comes twice."""
+    wrapped = tuple(wrap_dim(dim, ndim, wrap_scalar=wrap_scalar) for dim in dims)
+    if len(set(wrapped)) < len(wrapped):
+        twice = next(dim for i, dim in enumerate(wrapped) if dim in wrapped[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return wrapped
+
+
+# ---- signatures ----------------------------------------------------------------------------------------------------
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: set for classes made at run time
+_QUALIFIED = frozenset({"Generator", "Size", "device", "dtype", "finfo", "iinfo", "layout", "memory_format"})
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type as PyTorch's argument errors print it: `str`, `numpy.ndarray`, `xtensor.dtype`."""
+    kind = type(value)
+    module = kind.__module__.partition(".")[0]
+    if kind.__flags__ & _HEAP_TYPE:
+        qualified = module == "xtensor" and kind.__name__ in _QUALIFIED
+    else:
+        module = kind.__module__
+        qualified = module != "builtins"
+    return f"{module}.{kind.__name__}" if qualified else kind.__name__
+
+
+def argument_error(function: str, name: str, position: int | None, expected: str, got: object) -> TypeError:
+    """An argument of the wrong type; `got` is its value, and a keyword-only one has no position (they count from 1)."""
+    place = "" if position is None else f" (position {position})"
+    return TypeError(f"{function}(): argument '{name}'{place} must be {expected}, not {type_name(got)}")
+
+
+def element_error(
+    function: str, name: str, position: int, expected: str, index: int, got: object
+) -> TypeError:
+    """An element of the wrong type at `index` (from 0) of a sequence argument whose first element decides."""
+    return TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be {expected}, "
+        f"but found element of type {type_name(got)} at pos {index}"
+    )
+
+
+def unpack_error(function: str, name: str, expected: str, index: int, got: object) -> TypeError:
+    """An element of the wrong type at `index` (from 0, not 0 itself) of a sequence argument."""
+    return TypeError(
+        f"{function}(): argument '{name}' failed to unpack the object at pos {index + 1} with error "
+        f'"type must be {expected},but got {type_name(got)}"'
+    )
+
+
+def missing_error(function: str, names: Sequence[str]) -> TypeError:
+    """Required arguments that were not given."""
+    plural = (
+        "s" if len(names) == 1 else ""
+    )  # PyTorch's plural is the wrong way round; this is what people search for
+    listed = ", ".join(f'"{name}"' for name in names)
+    return TypeError(f"{function}() missing {len(names)} required positional argument{plural}: {listed}")
+
+
+def surplus_error(function: str, least: int, most: int, given: int) -> TypeError:
+    """More positional arguments than the `least` required or the `most` allowed."""
+    takes = f"{most} positional argument" if least == most else f"from {least} to {most} positional argument"
+    return TypeError(
+        f"{function}() takes {takes}{'' if most == 1 else 's'} but {given} {'was' if given == 1 else 'were'} given"
+    )
+
+
+def unexpected_error(function: str, name: str) -> TypeError:
+    """A keyword that the function does not have."""
+    return TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+
+
+def repeated_error(function: str, name: str) -> TypeError:
+    """An argument given by position and by keyword."""
+    return TypeError(f"{function}() got multiple values for argument '{name}'")
+
+
+def combination_error(
+    function: str, arguments: Sequence[object], keywords: Mapping[str, object], signatures: Sequence[str]
+) -> TypeError:
+    """Arguments that fit none of several signatures, each given as PyTorch prints it: `Tensor input, Tensor other`."""
+    got = ", ".join(type_name(value) for value in arguments)
+    # PyTorch lists keywords from its hash map, which for a few of them is from the last to the first.
+    named = ", ".join(f"{name}={type_name(value)}" for name, value in reversed(list(keywords.items())))
+    if named:
+        got = f"{got}, {named}" if got else f"{named}, "
+    if len(signatures) == 1:
+        expected = f"({signatures[0]})"
+    else:
+        expected = "one of:\n" + "".join(f" * ({signature})\n" for signature in signatures)
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({got}), but expected {expected}"
+    )
+
+
+# ---- named arguments -----------------------------------------------------------------------------------------------
+
+
+class _Dtype(Protocol):
+    @property
+    def is_floating_point(self) -> bool: ...
+    @property
+    def is_complex(self) -> bool: ...
+    @property
+    def itemsize(self) -> int: ...
+    @property
+    def scalar_name(self) -> str: ...
+
+
+class Argument(NamedTuple):
+    """A value with the name and position (from 1; 0 for `self` and results) that errors mention."""
+
+    value: Any
+    name: str
+    position: int = 0
+
+    def __str__(self) -> str:
+        return f"argument #{self.position} '{self.name}'" if self.position else f"'{self.name}'"
+
+
+def _while(function: str) -> str:
+    return f" (while checking arguments for {function})"
+
+
+def _sizes(value: Any) -> str:
+    return str(list(value.shape))
+
+
+def tensor_type(value: Any) -> str:
+    """The name of a tensor's type by device and dtype, `xtensor.FloatTensor`, as older messages print it."""
+    device = str(value.device).partition(":")[0]
+    return f"xtensor.{'' if device == 'cpu' else device + '.'}{value.dtype.scalar_name}Tensor"
+
+
+def check_dim(function: str, tensor: Argument, ndim: int) -> None:
+    """RuntimeError unless the tensor has `ndim` dimensions."""
+    got = len(tensor.value.shape)
+    if got != ndim:
+        raise RuntimeError(
+            f"Expected {ndim}-dimensional tensor, but got {got}-dimensional tensor for {tensor}{_while(function)}"
+        )
+
+
+def check_dim_range(function: str, tensor: Argument, least: int, most: int) -> None:
+    """RuntimeError unless the tensor has from `least` to `most` dimensions."""
+    got = len(tensor.value.shape)
+    if not least <= got <= most:
+        raise RuntimeError(
+            f"Expected {least} to {most} dimensions, but got {got}-dimensional tensor for {tensor}{_while(function)}"
+        )
+
+
+def check_size(function: str, tensor: Argument, shape: Sequence[int]) -> None:
+    """RuntimeError unless the tensor has this shape."""
+    if tuple(tensor.value.shape) != tuple(shape):
+        raise RuntimeError(
+            f"Expected tensor of size {list(shape)}, but got tensor of size {_sizes(tensor.value)} "
+            f"for {tensor}{_while(function)}"
+        )
+
+
+def check_size_at(function: str, tensor: Argument, dim: int, size: int) -> None:
+    """RuntimeError unless the tensor has `size` elements along `dim`."""
+    got = tensor.value.shape[dim]
+    if got != size:
+        raise RuntimeError(
+            f"Expected tensor to have size {size} at dimension {dim}, but got size {got} for {tensor}{_while(function)}"
+        )
+
+
+def check_same_shape(function: str, first: Argument, second: Argument) -> None:
+    """RuntimeError unless two tensors have the same shape."""
+    if tuple(first.value.shape) != tuple(second.value.shape):
+        raise RuntimeError(
+            f"Expected tensor for {first} to have same size as tensor for {second}; "
+            f"but {_sizes(first.value)} does not equal {_sizes(second.value)}{_while(function)}"
+        )
+
+
+def check_same_dim(function: str, first: Argument, second: Argument) -> None:
+    """RuntimeError unless two tensors have the same number of dimensions."""
+    a, b = len(first.value.shape), len(second.value.shape)
+    if a != b:
+        raise RuntimeError(
+            f"Expected tensor for {first} to have the same dimension as tensor for {second}; "
+            f"but {a} does not equal {b}{_while(function)}"
+        )
+
+
+def check_dtypes(function: str, tensor: Argument, *allowed: _Dtype) -> None:
+    """RuntimeError unless the tensor has the allowed dtype, or one of several."""
+    if any(tensor.value.dtype is dtype for dtype in allowed):
+        return
+    names = ", ".join(dtype.scalar_name for dtype in allowed)
+    kind = "scalar type" if len(allowed) == 1 else "one of the following scalar types:"
+    raise RuntimeError(
+        f"Expected tensor for {tensor} to have {kind} {names}; "
+        f"but got {tensor_type(tensor.value)} instead{_while(function)}"
+    )
+
+
+def check_same_dtype(function: str, first: Argument, second: Argument) -> None:
+    """RuntimeError unless two tensors have the same dtype."""
+    if first.value.dtype is not second.value.dtype:
+        raise RuntimeError(
+            f"Expected tensor for {first} to have the same type as tensor for {second}; but type "
+            f"{tensor_type(first.value)} does not equal {tensor_type(second.value)}{_while(function)}"
+        )
+
+
+def check_contiguous(function: str, tensor: Argument) -> None:
+    """RuntimeError unless the tensor is contiguous."""
+    if not tensor.value.is_contiguous():
+        raise RuntimeError(
+            f"Expected contiguous tensor, but got non-contiguous tensor for {tensor}{_while(function)}"
+        )
+
+
+def check_same_device(function: str, tensors: Iterable[Any], *, numbers: bool = False) -> None:
+    """RuntimeError unless all are on one device; with `numbers`, CPU tensors without dimensions may join any other.
+
+    `tensors` are tensors, or `Argument`s, whose names the message then mentions.
+    """
+    devices: list[Any] = []
+    for tensor in tensors:
+        named = isinstance(tensor, Argument)
+        value = tensor.value if named else tensor
+        if value.device in devices or (numbers and not value.shape and value.device.type == "cpu"):
+            continue
+        devices.append(value.device)
+        if len(devices) == 2:
+            argument = (
+                f" (when checking argument for argument {tensor.name} in method {function})" if named else ""
+            )
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{devices[0]} and {devices[1]}!{argument}"
+            )
+
+
+def check_floating(function: str, tensor: Any, *, low_precision: bool = True) -> None:
+    """RuntimeError unless the elements are real or complex floats (of 32 bits or more, if not `low_precision`)."""
+    dtype = tensor.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"{function}: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"
+        )
+    if not low_precision and dtype.itemsize < 4:
+        raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {dtype.scalar_name}")
+
+
+def check_square(function: str, tensor: Any, name: str = "A") -> None:
+    """RuntimeError unless the last two dimensions are there and equal."""
+    shape = tensor.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
+    if shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"{function}: {name} must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+
+
+def not_implemented_for(kernel: str, dtype: _Dtype) -> NotImplementedError:
+    """A kernel that has no version for a dtype."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")

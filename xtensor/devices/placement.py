@@ -1,0 +1,224 @@
+"""`xtensor.device`, the default device, and the way between device names and JAX's devices."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+from .. import checks
+from ..x64 import call
+
+__all__ = ["DeviceLike", "current", "default", "device", "jax_device", "of_array", "put", "resolve", "use"]
+
+# Our name for a platform -> JAX's platform names, in the order tried.
+PLATFORMS: dict[str, tuple[str, ...]] = {
+    "cpu": ("cpu",),
+    "cuda": ("cuda",),
+    "rocm": ("rocm",),
+    "tpu": ("tpu",),
+    "meta": (),
+}
+# What JAX devices call their platform -> our name.
+_FROM_JAX = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm", "tpu": "tpu"}
+_EXTRAS = {"cuda": "cuda", "rocm": "rocm", "tpu": "tpu"}
+
+
+class device:
+    """A device's name: a type and an index, as in `device("cuda", 0)`, `device("cpu:1")`.
+
+    `gpu` stands for the GPU platform that JAX found (cuda or rocm). A `meta` device holds shapes and no values.
+    Used as a context, it is where new tensors are made.
+    """
+
+    __slots__ = ("_contexts", "index", "type")
+    type: str
+    index: int | None
+
+    def __new__(cls, type: str | device | int, index: int | None = None) -> device:
+        if isinstance(type, device):
+            return type
+        if isinstance(type, int):
+            return _make(default().type if default().type != "cpu" else "cuda", type)
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+        name, _, number = type.partition(":")
+        if number:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        elif ":" in type:
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        if name == "gpu":
+            name = _gpu_name()
+        if name not in PLATFORMS:
+            known = ", ".join((*PLATFORMS, "gpu"))
+            raise RuntimeError(f"Expected one of {known} device type at start of device string: {name}")
+        return _make(name, index)
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> Any:
+        return (device, (self.type, self.index))
+
+    def __enter__(self) -> device:
+        _stack().append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _stack().pop()
+
+
+DeviceLike = device | str | int | None
+
+_made: dict[tuple[str, int | None], device] = {}
+
+
+def _make(name: str, index: int | None) -> device:
+    made = _made.get((name, index))
+    if made is None:
+        made = object.__new__(device)
+        made.type, made.index = name, index
+        made = _made.setdefault((name, index), made)
+    return made
+
+
+def _gpu_name() -> str:
+    for name in ("cuda", "rocm"):
+        try:
+            jax.devices(name)
+        except RuntimeError:
+            continue
+        return name
+    return "cuda"
+
+
+_jax_devices: dict[device, Any] = {}
+
+
+def jax_device(place: device) -> Any:
+    """JAX's device of that name; RuntimeError says what is missing."""
+    found = _jax_devices.get(place)
+    if found is None:
+        found = _jax_devices[place] = _find(place)
+    return found
+
+
+def _find(place: device) -> Any:
+    for platform in PLATFORMS[place.type]:
+        try:
+            present = jax.local_devices(backend=platform)
+        except RuntimeError:
+            continue
+        index = place.index or 0
+        if index >= len(present):
+            raise RuntimeError(
+                f"device {place} does not exist: {len(present)} {place.type} device(s) present"
+                + (
+                    "; set jax.config.update('jax_num_cpu_devices', n) before the first tensor for more"
+                    if place.type == "cpu"
+                    else ""
+                )
+            )
+        return present[index]
+    extra = _EXTRAS.get(place.type, place.type)
+    raise RuntimeError(
+        f"xtensor has no {place.type} backend here: JAX finds no {place.type} device. "
+        f'Install it with: pip install "xtensor[{extra}]"'
+    )
+
+
+_places: dict[Any, device] = {}
+
+
+def of_jax_device(found: Any) -> device:
+    """Our name for one of JAX's devices."""
+    place = _places.get(found)
+    if place is None:
+        name = _FROM_JAX.get(found.platform, found.platform)
+        index = found.local_hardware_id if name != "cpu" else jax.local_devices(backend="cpu").index(found)
+        place = _places[found] = _make(name, None if name == "cpu" and index == 0 else index or 0)
+    return place
+
+
+def of_array(array: Any) -> device:
+    """Where an array lies; an array over several devices answers with its first."""
+    try:
+        where = array.devices()
+    except AttributeError:
+        return _make("meta", None)
+    if len(where) == 1:
+        (found,) = where
+    else:
+        found = min(where, key=lambda d: d.id)
+    return of_jax_device(found)
+
+
+_default: device | None = None
+
+
+class _Contexts(threading.local):
+    stack: list[device] | None = None
+
+
+_contexts = _Contexts()
+
+
+def _stack() -> list[device]:
+    if _contexts.stack is None:
+        _contexts.stack = []
+    return _contexts.stack
+
+
+def default() -> device:
+    """Where new tensors are made when nothing else is said: CPU, or XTENSOR_DEVICE, or `set_default_device`."""
+    global _default
+    if _default is None:
+        _default = device(os.environ.get("XTENSOR_DEVICE", "cpu"))
+    return _default
+
+
+def current() -> device:
+    """The innermost `with device:` of this thread, else the default."""
+    stack = _contexts.stack
+    return stack[-1] if stack else default()
+
+
+def set_default_device(place: DeviceLike) -> None:
+    """Make new tensors on `place` from now on; None goes back to the CPU."""
+    global _default
+    _default = device("cpu") if place is None else resolve(place)
+
+
+def resolve(place: DeviceLike) -> device:
+    """The device meant by a name, an index or None (the current one)."""
+    if place is None:
+        return current()
+    return place if isinstance(place, device) else device(place)
+
+
+@contextmanager
+def use(place: DeviceLike) -> Iterator[device]:
+    """New tensors are made on `place` inside."""
+    with resolve(place) as chosen:
+        yield chosen
+
+
+def put(data: Any, place: device) -> Any:
+    """A committed array on `place` holding a copy of `data` (a NumPy array or a JAX array)."""
+    checks.check(place.type != "meta", "cannot place values on a meta device")
+    if isinstance(data, np.ndarray):
+        # device_put may alias NumPy's memory, and its owner may write to it later.
+        data = np.array(data, copy=True)
+    return call(jax.device_put, data, jax_device(place))

@@ -1,0 +1,288 @@
+"""Executors: whatever turns root gradients into accumulated or captured ones. Here the interpreter, node by node.
+
+The walk: count dependencies, queue the root, then take the ready node with the highest sequence number, run its
+hooks and its `apply`, send the results along its edges, and queue the nodes that now have all their gradients.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+from . import anomaly, profiler
+from .graph import EdgeTuple, Gradients, GraphRoot, Node, NodeMeta
+from .handles import HookDict
+from .modes import ANOMALY, NO_GRAD, PROFILING, state
+from .task import GraphTask, InputBuffer, local
+from .workers import Crew, in_fresh_thread
+
+__all__ = ["Executor", "Fallback", "Interpreter", "InvalidGradient"]
+
+
+class InvalidGradient(Exception):
+    """Raised by a `validate` rule with the detail only, as in "got [3] but expected shape compatible with [2]"."""
+
+
+class Fallback:
+    """Returned by an executor that declines a graph, having done nothing yet; the next executor takes it."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class Executor(Protocol):
+    """Runs backward over a graph."""
+
+    name: str
+
+    def run(
+        self,
+        roots: tuple[EdgeTuple, ...],
+        grads: Gradients,
+        inputs: tuple[EdgeTuple | None, ...] | None,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate: bool,
+    ) -> Gradients | Fallback:
+        """Send `grads` from `roots`; return the gradients captured at `inputs` (none where `accumulate`)."""
+        ...
+
+
+def _accept(node: Node, slot: int, grad: Any) -> Any:
+    return grad
+
+
+def _accept_hook(original: Any, result: Any, name: str) -> None:
+    if original is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+
+
+def _never(grad: Any) -> bool:
+    return False
+
+
+class Interpreter:
+    """The reference executor.
+
+    The layer that knows what a gradient is supplies the rules: `validate(node, slot, grad)` returns the gradient fit
+    for the node's incoming place (summed, cast) or raises `InvalidGradient`; `is_nan(grad)` for anomaly mode;
+    `check_hook(original, result, hook_name)` raises where a hook's replacement does not fit. A graph of one device
+    runs on the calling thread; of several, that thread serves `home` (or the first root's device) and each other
+    device has a worker.
+    """
+
+    name = "interpreter"
+
+    def __init__(
+        self,
+        validate: Callable[[Node, int, Any], Any] = _accept,
+        is_nan: Callable[[Any], bool] = _never,
+        check_hook: Callable[[Any, Any, str], None] = _accept_hook,
+        home: Any = None,
+    ) -> None:
+        self.validate = validate
+        self.is_nan = is_nan
+        self.check_hook = check_hook
+        self.home = home
+        self.crew = Crew()
+
+    def run(
+        self,
+        roots: tuple[EdgeTuple, ...],
+        grads: Gradients,
+        inputs: tuple[EdgeTuple | None, ...] | None,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate: bool,
+    ) -> Gradients:
+        """Run the graph below `roots`; see `Executor.run`."""
+        outer = local.task
+        if outer is not None and _stack_is_deep():
+            return in_fresh_thread(self.run, roots, grads, inputs, keep_graph, create_graph, accumulate)
+        grads = self._validate(None, roots, grads)
+        if len(roots) == 1:
+            root, slot = roots[0]
+            buffer = InputBuffer((None,) * root.num_inputs)
+            buffer[slot] = grads[0]
+        else:
+            root = GraphRoot(roots, grads)
+            buffer = InputBuffer()
+        task = GraphTask(root, keep_graph, create_graph)
+        if inputs is not None:
+            task.restrict(inputs, accumulate)
+        mode = state.mode
+        state.mode = mode & ~NO_GRAD if create_graph else mode | NO_GRAD
+        local.task = task
+        local.depth += 1
+        try:
+            devices = task.devices
+            if len(devices) > 1 and len(devices - {None}) > 1:
+                home = local.device if local.queue is not None else self.home
+                self.crew.drive(task, root, buffer, home if home in devices else root.device, self._work)
+            else:
+                self._walk(task, root, buffer)
+            state.mode = mode
+            task.finish()
+        finally:
+            state.mode = mode
+            local.task = outer
+            local.depth -= 1
+        return tuple(task.captured)
+
+    def _walk(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
+        """Run a task whose nodes are all of one device on this thread."""
+        ready: list[tuple[int, int, Node, InputBuffer]] = []
+        ticks = itertools.count().__next__
+
+        def push(node: Node, buffer: InputBuffer) -> None:
+            heappush(ready, (-node.sequence_nr, ticks(), node, buffer))
+
+        push(node, buffer)
+        short = task.needed is None and not state.mode & (ANOMALY | PROFILING)
+        keep_graph, route = task.keep_graph, task.route
+        while ready:
+            _, _, node, buffer = heappop(ready)
+            if short and node.meta is None:
+                outputs = node.apply(tuple(buffer))
+                if not node.trusted:
+                    outputs = self._validate(node, node.edges, outputs)
+                if not keep_graph:
+                    node.release()
+            else:
+                outputs = self._evaluate(task, node, buffer)
+            route(node, outputs, push)
+
+    def _work(self, task: GraphTask, node: Node, buffer: InputBuffer) -> Gradients:
+        """Run one node of a task that several threads share."""
+        outer = local.task, local.node
+        local.task = task
+        try:
+            return self._evaluate(task, node, buffer)
+        finally:
+            local.task, local.node = outer
+
+    def _evaluate(self, task: GraphTask, node: Node, buffer: InputBuffer) -> Gradients:
+        """Run one node with everything around it; a node that is only captured gives None along every edge."""
+        mode = state.mode
+        grads = tuple(buffer)
+        meta = node.meta
+        if task.needed is not None:
+            needed = node in task.needed
+            if not needed and meta is not None:
+                grads = self._tensor_hooks(meta, grads)
+            # A node that also runs is captured before its tensor hooks, which run below, as in PyTorch.
+            for slot, index in task.captures.get(node, ()):  # pyright: ignore[reportOptionalMemberAccess]
+                task.captured[index] = grads[slot]
+            if not needed:
+                return (None,) * len(node.edges)
+        if meta is not None:
+            grads = self._tensor_hooks(meta, grads)
+            if meta.pre_hooks:
+                grads = self._pre_hooks(meta.pre_hooks, grads)
+        token = profiler.begin(node.name(), None, "backward") if mode & PROFILING else None
+        try:
+            outputs = anomaly.watch(node, grads) if mode & ANOMALY else node.apply(grads)
+            if not node.trusted:
+                outputs = self._validate(node, node.edges, outputs)
+            if meta is not None and meta.post_hooks:
+                outputs = self._post_hooks(meta.post_hooks, tuple(outputs), grads)
+            if not task.keep_graph:
+                node.release()
+            if mode & ANOMALY:
+                anomaly.check(node, outputs, self.is_nan)
+        except BaseException:
+            if mode & ANOMALY:
+                anomaly.report(node)
+            raise
+        finally:
+            if token is not None:
+                profiler.end(token)
+        return outputs
+
+    def _validate(self, node: Node | None, edges: tuple[EdgeTuple | None, ...], grads: Any) -> Any:
+        """Fit `grads` to the nodes that `edges` lead to; errors name `node`, the producer (None for the caller)."""
+        prefix = "" if node is None else f"Function {node.name()} returned an "
+        if len(grads) != len(edges):
+            raise RuntimeError(
+                f"{prefix}invalid number of gradients - expected {len(edges)}, but got {len(grads)}"
+            )
+        fitted = grads
+        for index, edge in enumerate(edges):
+            grad = grads[index]
+            if edge is None or grad is None:
+                continue
+            try:
+                fit = self.validate(edge[0], edge[1], grad)
+            except InvalidGradient as error:
+                raise RuntimeError(f"{prefix}invalid gradient at index {index} - {error}") from None
+            if fit is not grad:
+                if fitted is grads:
+                    fitted = list(grads)
+                fitted[index] = fit
+        return fitted
+
+    def _tensor_hooks(self, meta: NodeMeta, grads: Gradients) -> Gradients:
+        """Run the hooks of the tensors this node's gradients belong to, then their `retain_grad`."""
+        if meta.tensor_hooks is not None:
+            values = list(grads)
+            for slot, hooks in tuple(meta.tensor_hooks.items()):
+                for hook in tuple(hooks.values()):
+                    result = hook(values[slot])
+                    if result is not None:
+                        self.check_hook(values[slot], result, _name(hook))
+                        values[slot] = result
+            grads = tuple(values)
+        if meta.retain_hooks is not None:
+            for slot, retain in tuple(meta.retain_hooks.items()):
+                retain(grads[slot])
+        return grads
+
+    def _pre_hooks(self, hooks: HookDict, grads: Gradients) -> Gradients:
+        for hook in tuple(hooks.values()):
+            result = hook(grads)
+            if result is not None:
+                grads = self._replaced(grads, result, hook)
+        return grads
+
+    def _post_hooks(self, hooks: HookDict, outputs: Gradients, grads: Gradients) -> Gradients:
+        for hook in tuple(hooks.values()):
+            result = hook(outputs, grads)
+            if result is not None:
+                outputs = self._replaced(outputs, result, hook)
+        return outputs
+
+    def _replaced(self, original: Gradients, result: Any, hook: Any) -> Gradients:
+        """Check a node hook's replacement: a tuple of as many values, each of which fits or is None."""
+        if not isinstance(result, tuple):
+            raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+        if len(result) != len(original):
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has returned an incorrect number of values "
+                f"(got {len(result)}, but expected {len(original)})"
+            )
+        for before, after in zip(original, result, strict=True):
+            if after is not None:
+                self.check_hook(before, after, _name(hook))
+        return result
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def _stack_is_deep() -> bool:
+    """Whether a nested pass had better continue on a fresh thread: a third of the recursion limit is in use."""
+    limit = min(sys.getrecursionlimit() // 3, 400)
+    frame = sys._getframe()
+    depth = 0
+    while frame is not None:
+        depth += 1
+        if depth > limit:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,268 @@
+"""Per-thread modes: one integer of flags that every operator reads once, and the context managers that set it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, overload
+
+__all__ = [
+    "ANOMALY",
+    "AUTOCAST",
+    "DEVICE_CONTEXT",
+    "FUNCTION_MODE",
+    "INFERENCE",
+    "NO_GRAD",
+    "PROFILING",
+    "SAVED_HOOKS",
+    "DecoratorContext",
+    "enable_grad",
+    "flag",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "restore",
+    "set_flag",
+    "set_grad_enabled",
+    "snapshot",
+    "state",
+]
+
+NO_GRAD = 1
+INFERENCE = 2
+SAVED_HOOKS = 4
+PROFILING = 8
+ANOMALY = 16
+AUTOCAST = 32
+DEVICE_CONTEXT = 64
+FUNCTION_MODE = 128
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _State(threading.local):
+    """A thread's modes; the operators' fast path is taken when `mode <= 1` (only NO_GRAD may be set).
+
+    Other layers may keep per-mode data here too (the autocast dtype, the default device, ...): whatever is stored
+    travels with the modes to the engine's worker threads.
+    """
+
+    mode: int = 0
+    saved_hooks_disabled: str | None = None
+    check_nan: bool = True
+
+    def __init__(self) -> None:
+        self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+
+
+state = _State()
+
+
+def snapshot() -> dict[str, Any]:
+    """Return a copy of this thread's modes, to be given to `restore` in another thread."""
+    return {name: value[:] if type(value) is list else value for name, value in state.__dict__.items()}
+
+
+def restore(saved: dict[str, Any]) -> None:
+    """Make this thread's modes those of a `snapshot`."""
+    own = state.__dict__
+    own.clear()
+    own["mode"] = 0
+    for name, value in saved.items():
+        own[name] = value[:] if type(value) is list else value
+
+
+def set_flag(bit: int, on: bool) -> bool:
+    """Set or clear one flag of this thread and return what it was."""
+    before = state.mode
+    state.mode = before | bit if on else before & ~bit
+    return bool(before & bit)
+
+
+class flag:
+    """Hold one flag on (or off) for the length of a `with` block; instances nest and can be used again."""
+
+    __slots__ = ("_before", "bit", "on")
+
+    def __init__(self, bit: int, on: bool = True) -> None:
+        self.bit = bit
+        self.on = on
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(set_flag(self.bit, self.on))
+
+    def __exit__(self, *exc: object) -> None:
+        set_flag(self.bit, self._before.pop())
+
+
+def _wrap_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Hold the context only while the generator's own code runs, never while its caller's does."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        resume: Callable[..., Any] = generator.send
+        message: tuple[Any, ...] = (None,)
+        while True:
+            try:
+                with make():
+                    item = resume(*message)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                resume, message = generator.send, ((yield item),)
+            except GeneratorExit:
+                with make():
+                    generator.close()
+                raise
+            except BaseException:
+                resume, message = generator.throw, (sys.exc_info()[1],)
+
+    return wrapped
+
+
+class DecoratorContext:
+    """Base of the mode context managers, which also decorate functions and generators."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> Any:
+        raise NotImplementedError
+
+    def clone(self) -> Any:
+        """Return a fresh manager for one call of a decorated function."""
+        return self.__class__()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. "
+                "You should only decorate functions or methods. To preserve the current behavior of class "
+                "decoration, you can directly decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            function.__init__ = self(function.__init__)  # pyright: ignore[reportAttributeAccessIssue, reportFunctionMemberAccess]
+            return cast(F, function)
+        if inspect.isgeneratorfunction(function):
+            return cast(F, _wrap_generator(self.clone, function))
+        clone = self.clone
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with clone():
+                return function(*args, **kwargs)
+
+        return cast(F, wrapped)
+
+
+class _GradMode(DecoratorContext):
+    """Shared body of `no_grad` and `enable_grad`, which may stand as decorators without parentheses."""
+
+    _bits: int
+
+    @overload
+    def __new__(cls, function: None = None) -> Any: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else cls()(function)
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        before = state.mode
+        self._before.append(before)
+        state.mode = before & ~NO_GRAD | self._bits
+
+    def __exit__(self, *exc: object) -> None:
+        state.mode = state.mode & ~NO_GRAD | self._before.pop() & NO_GRAD
+
+
+class no_grad(_GradMode):
+    """Record no graph in this thread inside the block, or in the decorated function."""
+
+    _bits = NO_GRAD
+
+
+class enable_grad(_GradMode):
+    """Record the graph in this thread inside the block, or in the decorated function, even within `no_grad`."""
+
+    _bits = 0
+
+
+class set_grad_enabled(DecoratorContext):
+    """Switch recording on or off: at once when called, for the block as a context manager, or per decorated call."""
+
+    def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
+        self.mode = mode
+        self.prev = not set_flag(NO_GRAD, not mode)
+
+    def __call__(self, function: F) -> F:
+        set_flag(NO_GRAD, not self.prev)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        set_flag(NO_GRAD, not self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        set_flag(NO_GRAD, not self.prev)
+
+    def clone(self) -> set_grad_enabled:
+        return self.__class__(self.mode)
+
+    def __repr__(self) -> str:
+        return f"xtensor.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode(DecoratorContext):
+    """Record nothing and keep no versions: results are inference tensors, unusable in a later recorded graph.
+
+    `inference_mode(False)` leaves the mode, and switches recording on, as in PyTorch.
+    """
+
+    @overload
+    def __new__(cls, mode: bool = True) -> Any: ...
+    @overload
+    def __new__(cls, mode: F) -> F: ...
+    def __new__(cls, mode: Any = True) -> Any:
+        return object.__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        before = state.mode
+        self._before.append(before)
+        bits = NO_GRAD | INFERENCE
+        state.mode = before | bits if self.mode else before & ~bits
+
+    def __exit__(self, *exc: object) -> None:
+        bits = NO_GRAD | INFERENCE
+        state.mode = state.mode & ~bits | self._before.pop() & bits
+
+    def clone(self) -> inference_mode:
+        return self.__class__(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operators of this thread record the graph."""
+    return not state.mode & NO_GRAD
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in inference mode."""
+    return bool(state.mode & INFERENCE)

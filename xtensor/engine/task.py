@@ -1,0 +1,212 @@
+"""One backward pass: what is to run, how many gradients each node still waits for, and what has arrived."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .graph import EdgeTuple, Node
+
+__all__ = [
+    "GraphTask",
+    "InputBuffer",
+    "current_node",
+    "current_task_id",
+    "is_executing",
+    "local",
+    "queue_callback",
+    "will_execute",
+]
+
+_task_ids = itertools.count()
+
+
+class InputBuffer(list[Any]):
+    """A node's incoming gradients, one place per output of its operator; None until the first arrives."""
+
+    __slots__ = ()
+
+    def add(self, slot: int, grad: Any) -> None:
+        """Sum `grad` into a place, in the order of arrival."""
+        if grad is not None:
+            before = self[slot]
+            self[slot] = grad if before is None else before + grad
+
+
+class GraphTask:
+    """The state of one call of the engine.
+
+    `needed` is None when the whole graph runs; else it holds the nodes to run, and `captures` names the incoming
+    gradients to hand back: `{node: [(slot, index of the result)]}`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "callbacks",
+        "captured",
+        "captures",
+        "dependencies",
+        "devices",
+        "grad_mode",
+        "id",
+        "keep_graph",
+        "needed",
+        "not_ready",
+        "root",
+    )
+
+    def __init__(self, root: Node, keep_graph: bool, grad_mode: bool) -> None:
+        self.id = next(_task_ids)
+        self.root = root
+        self.keep_graph = keep_graph
+        self.grad_mode = grad_mode
+        self.not_ready: dict[Node, InputBuffer] = {}
+        self.needed: set[Node] | None = None
+        self.captures: dict[Node, list[tuple[int, int]]] | None = None
+        self.captured: list[Any] = []
+        self.callbacks: list[Callable[[], None]] | None = None
+        self.dependencies: dict[Node, int]
+        self.devices: set[Any]
+        self._scan(root)
+
+    def _scan(self, root: Node) -> None:
+        """Count for every node below `root` the edges that lead to it; nodes stay in the table at zero."""
+        self.dependencies = counts = {root: 0}
+        self.devices = devices = {root.device}
+        stack = [root]
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is not None:
+                    node = edge[0]
+                    if node in counts:
+                        counts[node] += 1
+                    else:
+                        counts[node] = 1
+                        devices.add(node.device)
+                        stack.append(node)
+
+    def restrict(self, outputs: tuple[EdgeTuple | None, ...], accumulate: bool) -> None:
+        """Run only what leads to `outputs`; None stands for an edge that no graph reaches.
+
+        With `accumulate` the nodes of the outputs run themselves; without, their incoming gradients are captured.
+        """
+        self.captures = captures = {}
+        self.captured = [None] * len(outputs)
+        wanted: set[Node] = set()
+        for index, edge in enumerate(outputs):
+            if edge is not None:
+                wanted.add(edge[0])
+                if not accumulate:
+                    captures.setdefault(edge[0], []).append((edge[1], index))
+        self.needed = needed = set(wanted) if accumulate else set()
+        seen = {self.root}
+        stack = [(self.root, iter(self.root.edges))]
+        while stack:
+            node, rest = stack[-1]
+            for edge in rest:
+                if edge is None:
+                    continue
+                child = edge[0]
+                if child not in seen:
+                    seen.add(child)
+                    stack.append((child, iter(child.edges)))
+                    break
+                if child in needed or child in wanted:
+                    needed.add(node)
+            else:
+                stack.pop()
+                if stack and (node in needed or node in wanted):
+                    needed.add(stack[-1][0])
+
+    def route(self, node: Node, outputs: Any, push: Callable[[Node, InputBuffer], None]) -> None:
+        """Send a node's results along its edges, and `push` each node that now has all it waits for."""
+        counts = self.dependencies
+        not_ready = self.not_ready
+        for edge, grad in zip(node.edges, outputs, strict=True):
+            if edge is None:
+                continue
+            target, slot = edge
+            try:
+                left = counts[target] - 1
+            except KeyError:
+                raise RuntimeError(f"dependency not found for {target.name()}") from None
+            counts[target] = left
+            buffer = not_ready.get(target)
+            if buffer is not None:
+                buffer.add(slot, grad)
+                if not left:
+                    del not_ready[target]
+            elif self.should_execute(target):
+                size = target.num_inputs
+                if size == 1:
+                    buffer = InputBuffer((grad,))
+                else:
+                    buffer = InputBuffer((None,) * size)
+                    buffer[slot] = grad
+                if left:
+                    not_ready[target] = buffer
+            else:
+                continue
+            if not left:
+                push(target, buffer)
+
+    def should_execute(self, node: Node) -> bool:
+        """Whether the node runs, or its incoming gradient is captured."""
+        needed = self.needed
+        return needed is None or node in needed or node in self.captures  # pyright: ignore[reportOperatorIssue]
+
+    def finish(self) -> None:
+        """Run the final callbacks, which may queue more."""
+        if self.not_ready:
+            raise RuntimeError("could not compute gradients for some functions")
+        if self.callbacks is not None:
+            for callback in self.callbacks:
+                callback()
+
+
+class _Local(threading.local):
+    """What a thread is running: its graph task, node (anomaly mode), depth, and queue where it is a worker."""
+
+    task: GraphTask | None = None
+    node: Node | None = None
+    depth: int = 0
+    queue: Any = None
+    device: Any = None
+
+
+local = _Local()
+
+
+def current_task_id() -> int:
+    """The number of the backward pass this thread works for, or -1."""
+    return -1 if local.task is None else local.task.id
+
+
+def is_executing() -> bool:
+    """Whether this thread is inside a backward pass."""
+    return local.task is not None
+
+
+def current_node() -> Node | None:
+    """The node this thread is running; known in anomaly mode only."""
+    return local.node
+
+
+def will_execute(node: Node) -> bool:
+    """Whether the current backward pass runs `node` or captures its gradient."""
+    task = local.task
+    if task is None:
+        raise RuntimeError("will_execute can only be called during backward pass.")
+    return node in task.dependencies and task.should_execute(node)
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback()` when the current backward pass has finished, in the thread that started it."""
+    task = local.task
+    if task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if task.callbacks is None:
+        task.callbacks = []
+    task.callbacks.append(callback)

@@ -1,0 +1,228 @@
+"""Threads of the engine: one worker per device for graphs that span several, and fresh stacks for deep re-entry."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from .graph import Gradients, Node
+from .modes import restore, snapshot
+from .task import GraphTask, InputBuffer, local
+
+__all__ = ["Crew", "ReadyQueue", "in_fresh_thread"]
+
+Work = Callable[[GraphTask, Node, InputBuffer], Gradients]
+
+_ticks = itertools.count()
+
+
+class SharedTask:
+    """A graph task that several threads work on; `lock` guards its tables and the fields here."""
+
+    __slots__ = ("depth", "done", "error", "lock", "modes", "outstanding", "queue", "queue_of", "task", "work")
+
+    def __init__(self, task: GraphTask, queue: ReadyQueue, queue_of: Callable[[Any], ReadyQueue], work: Work):
+        self.task = task
+        self.queue = queue
+        self.queue_of = queue_of
+        self.work = work
+        self.depth = local.depth
+        self.modes = snapshot()
+        self.lock = threading.Lock()
+        self.outstanding = 0
+        self.done = False
+        self.error: BaseException | None = None
+
+    def push(self, node: Node, buffer: InputBuffer) -> None:
+        """Queue a ready node with its device's worker; the caller holds the lock."""
+        self.outstanding += 1
+        self.queue_of(node.device).push(self, node, buffer)
+
+    def process(self, node: Node, buffer: InputBuffer, queue: ReadyQueue) -> None:
+        """Run one node on this thread in the modes of the pass, and wake the owner after the last."""
+        if self.error is None:
+            modes = snapshot()
+            restore(self.modes)
+            try:
+                outputs = self.work(self.task, node, buffer)
+                with self.lock:
+                    self.task.route(node, outputs, self.push)
+            except BaseException as error:
+                with self.lock:
+                    self.error = self.error or error
+            finally:
+                restore(modes)
+        with self.lock:
+            self.outstanding -= 1
+            self.done = not self.outstanding
+        if self.done and queue is not self.queue:
+            self.queue.wake()
+
+
+class ReadyQueue:
+    """Ready nodes of any number of passes: the deepest re-entrant pass first, then the highest sequence number."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, SharedTask | None, Any, Any]] = []
+        self._changed = threading.Condition(threading.Lock())
+
+    def push(self, shared: SharedTask, node: Node, buffer: InputBuffer) -> None:
+        """Add a ready node."""
+        with self._changed:
+            heappush(
+                self._heap, (-shared.depth, -node.sequence_nr, next(_ticks), shared, node, buffer)
+            )
+            self._changed.notify()
+
+    def wake(self) -> None:
+        """Make the serving thread look whether what it waits for is done."""
+        with self._changed:
+            heappush(self._heap, (1, 0, next(_ticks), None, None, None))
+            self._changed.notify()
+
+    def serve(self, until: SharedTask | None = None) -> None:
+        """Run what is queued until that pass is done; a device's worker serves forever."""
+        while until is None or not until.done:
+            with self._changed:
+                while not self._heap:
+                    self._changed.wait()
+                item = heappop(self._heap)
+            self._run(item)
+            # While waiting for the next item the frame must not keep this one's gradients alive.
+            del item
+
+    def _run(self, item: tuple[int, int, int, SharedTask | None, Any, Any]) -> None:
+        shared = item[3]
+        if shared is not None:
+            shared.process(item[4], item[5], self)
+
+
+class Crew:
+    """The device workers, started when a graph first needs them."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Any, ReadyQueue] = {}
+        self._starting = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        """A forked child has none of its parent's threads."""
+        self._queues = {}
+        self._starting = threading.Lock()
+
+    def drive(self, task: GraphTask, root: Node, buffer: InputBuffer, home: Any, work: Work) -> None:
+        """Run a task whose nodes are of several devices; this thread serves `home` and nodes of no device."""
+        # A worker that re-enters keeps serving its own queue, or passes that wait on each other would lock up.
+        own = local.queue or ReadyQueue()
+
+        def queue_of(device: Any) -> ReadyQueue:
+            return own if device is None or device == home else self._queue(device)
+
+        shared = SharedTask(task, own, queue_of, work)
+        with shared.lock:
+            shared.push(root, buffer)
+        try:
+            own.serve(until=shared)
+        except BaseException as error:
+            with shared.lock:
+                shared.error = shared.error or error
+            raise
+        if shared.error is not None:
+            try:
+                raise shared.error
+            finally:
+                shared.error = None
+
+    def _queue(self, device: Any) -> ReadyQueue:
+        queue = self._queues.get(device)
+        if queue is None:
+            with self._starting:
+                queue = self._queues.get(device)
+                if queue is None:
+                    queue = ReadyQueue()
+                    thread = threading.Thread(
+                        target=_serve_device, args=(device, queue), name=f"xtensor backward {device}", daemon=True
+                    )
+                    thread.start()
+                    self._queues[device] = queue
+        return queue
+
+
+def _serve_device(device: Any, queue: ReadyQueue) -> None:
+    local.device = device
+    local.queue = queue
+    queue.serve()
+
+
+class _Fresh:
+    """A pooled thread with an empty stack; it takes the modes and the place of the thread that waits for it."""
+
+    idle: list[_Fresh] = []
+    max_idle = 16
+
+    def __init__(self) -> None:
+        self.given = threading.Semaphore(0)
+        self.call: Callable[[], None] | None = None
+        threading.Thread(target=self._loop, name="xtensor backward, nested", daemon=True).start()
+
+    def _loop(self) -> None:
+        while True:
+            self.given.acquire()
+            call, self.call = self.call, None
+            if call is None:
+                return
+            call()
+            del call
+
+    def put_back(self) -> None:
+        """Wait for the next call, or end if enough threads are waiting."""
+        if len(_Fresh.idle) < _Fresh.max_idle:
+            _Fresh.idle.append(self)
+        else:
+            self.given.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Fresh.idle.clear)
+
+
+def in_fresh_thread(function: Callable[..., Any], *args: Any) -> Any:
+    """Call `function(*args)` on a thread whose stack is empty while this one waits; errors come back here."""
+    modes = snapshot()
+    place = local.task, local.node, local.depth, local.queue, local.device
+    outcome: list[Any] = []
+    finished = threading.Semaphore(0)
+
+    def call() -> None:
+        try:
+            restore(modes)
+            local.task, local.node, local.depth, local.queue, local.device = place
+            outcome.append(function(*args))
+        except BaseException as error:
+            outcome.append(None)
+            outcome.append(error)
+        finally:
+            local.task = local.node = local.queue = local.device = None
+            local.depth = 0
+            finished.release()
+
+    try:
+        thread = _Fresh.idle.pop()
+    except IndexError:
+        thread = _Fresh()
+    thread.call = call
+    thread.given.release()
+    del call
+    finished.acquire()
+    thread.put_back()
+    if len(outcome) == 2:
+        try:
+            raise outcome[1]
+        finally:
+            outcome.clear()
+    return outcome[0]

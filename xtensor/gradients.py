@@ -1,0 +1,373 @@
+"""What the engine must be told of Tensors: how gradients are checked, accumulated and asked for."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import devices, dtypes, engine, geometry
+from .engine import modes
+from .storage import MetaArray
+from .tensor import (
+    Tensor,
+    array_of,
+    edge_of,
+    meta_of,
+    plain_edge,
+    sizes_of,
+    wrap,
+)
+
+__all__ = ["accumulate_grad", "backward", "grad", "gradient_edge", "ones_for", "register_hook"]
+
+TensorOrTensors = Tensor | Sequence[Tensor]
+
+
+def validate(node: engine.Node, slot: int, grad: Any) -> Any:
+    """A gradient fit for the place it goes to: summed to its shape, cast to its dtype; or InvalidGradient."""
+    metadata = node.input_metadata
+    if slot >= len(metadata):
+        return grad
+    want = metadata[slot]
+    shape = tuple(want.shape)
+    if tuple(sizes_of(grad)) != shape:
+        if not expandable(shape, tuple(sizes_of(grad))):
+            raise engine.InvalidGradient(
+                f"got {list(sizes_of(grad))} but expected shape compatible with {list(shape)}"
+            )
+        grad = grad.sum_to_size(shape)
+    dtype = getattr(want.dtype, "numpy", want.dtype)
+    have = grad.dtype
+    if have.numpy != dtype:
+        if have.is_complex and np.dtype(dtype).kind != "c":
+            grad = grad.real
+        grad = grad.to(dtype=dtypes.FROM_NUMPY[np.dtype(dtype)])
+    place = getattr(want, "device", None)
+    if place is not None and place is not grad.device and not (grad.dim() == 0 and grad.device.type == "cpu"):
+        raise engine.InvalidGradient(f"expected device {place} but got {grad.device}")
+    return grad
+
+
+def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a tensor of `shape` could have been expanded to `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+def is_nan(grad: Any) -> bool:
+    return isinstance(grad, Tensor) and bool(np.isnan(np.asarray(array_of(grad), dtype=np.complex128)).any())
+
+
+def check_hook(original: Any, result: Any, name: str) -> None:
+    """Refuse a hook's replacement that is no gradient for the same place."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if original is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if result.dtype is not original.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {original.dtype} got {result.dtype})")
+    if result.device is not original.device:
+        raise RuntimeError(f"hook '{name}' has changed the type of value")
+    if sizes_of(result) != sizes_of(original):
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value"
+        )
+
+
+interpreter = engine.interpreter()
+interpreter.validate = validate
+interpreter.is_nan = is_nan
+interpreter.check_hook = check_hook
+
+
+def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
+    """Add to `.grad`; the first gradient is taken over, since its array can change for nobody."""
+    meta = meta_of(self)
+    present = meta.grad
+    if present is None:
+        if create_graph:
+            meta.grad = grad.clone()
+            return
+        view = self._view
+        array = array_of(grad)
+        if view is None or type(array) is MetaArray or geometry.is_contiguous(view.sizes, view.strides):
+            meta.grad = wrap(array)
+        elif geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
+            made = grad.new_empty_strided(view.sizes, view.strides)
+            made.copy_(grad)
+            meta.grad = made
+        else:
+            meta.grad = wrap(array)
+    elif create_graph:
+        meta.grad = present + grad
+    else:
+        with modes.no_grad():
+            present.add_(grad)
+
+
+@functools.lru_cache(maxsize=256)
+def _ones(shape: tuple[int, ...], dtype: Any, place: devices.device) -> Any:
+    if place.type == "meta":
+        return MetaArray(shape, dtype)
+    return devices.put(np.ones(shape, dtype), place)
+
+
+def ones_for(tensor: Tensor) -> Tensor:
+    """The gradient of a result with respect to itself, from a cache of constant arrays."""
+    return wrap(_ones(tuple(sizes_of(tensor)), tensor.dtype.numpy, tensor.device), shared=True)
+
+
+def gradient_edge(tensor: Tensor) -> Any:
+    """The edge `(node, slot)` along which the tensor's gradient arrives, or None."""
+    return plain_edge(edge_of(tensor))
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+
+
+def make_grads(outputs: tuple[Any, ...], grads: tuple[Any, ...], is_grads_batched: bool = False) -> tuple[Any, ...]:
+    """A gradient per output: the one given, checked, or one for a scalar."""
+    made: list[Any] = []
+    for i, (out, grad) in enumerate(zip(outputs, grads, strict=True)):
+        if grad is None:
+            if not out.requires_grad:
+                made.append(None)
+                continue
+            if out.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not (out.dtype.is_floating_point):
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {out.dtype}"
+                )
+            made.append(ones_for(out))
+            continue
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+        shape = tuple(sizes_of(grad))[1:] if is_grads_batched else tuple(sizes_of(grad))
+        if shape != tuple(sizes_of(out)):
+            if is_grads_batched:
+                raise RuntimeError(
+                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                    "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                    f"output, but a mismatch was detected: grad_output[{i}] has a shape of {tuple(sizes_of(grad))} and "
+                    f"output[{i}] has a shape of {tuple(sizes_of(out))}. If you only want some tensors in `grad_output` "
+                    "to be considered batched, consider using vmap."
+                )
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {tuple(sizes_of(grad))} and output[{i}] has a shape "
+                f"of {tuple(sizes_of(out))}."
+            )
+        if out.dtype.is_complex != grad.dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {out.dtype}."
+            )
+        made.append(grad)
+    return tuple(made)
+
+
+def root_edges(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    edges = []
+    kept = []
+    for i, out in enumerate(outputs):
+        edge = gradient_edge(out)
+        if edge is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        edges.append(edge)
+        kept.append(grads[i])
+    return tuple(edges), tuple(kept)
+
+
+def backward(
+    tensors: TensorOrTensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Accumulate into the leaves of the graph (or into `inputs`) the sum of gradients of `tensors`.
+
+    Raises RuntimeError where a gradient is neither given nor implied (only a scalar implies one).
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, Tensor) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    outputs = as_tuple(tensors)
+    given = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
+    if len(given) != len(outputs):
+        given = given + (None,) * (len(outputs) - len(given))
+    edges, grads = root_edges(outputs, make_grads(outputs, given))
+    chosen = None if inputs is None else tuple([input_edge(t) for t in as_tuple(inputs)])
+    engine.run_backward(
+        edges,
+        grads,
+        keep_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        inputs=chosen,
+        allow_unreachable=True,
+        accumulate_grad=True,
+    )
+
+
+def input_edge(tensor: Tensor) -> Any:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def grad(
+    outputs: TensorOrTensors,
+    inputs: TensorOrTensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+
+    is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken one after another.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    outs, ins = as_tuple(outputs), as_tuple(inputs)
+    given = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        return batched_grad(outs, ins, given, keep, create_graph, allow_unused, materialize_grads)
+    edges, grads = root_edges(outs, make_grads(outs, given))
+    found = engine.run_backward(
+        edges,
+        grads,
+        keep_graph=keep,
+        create_graph=create_graph,
+        inputs=tuple([input_edge(t) for t in ins]),
+        allow_unreachable=allow_unused,
+        accumulate_grad=False,
+    )
+    return materialized(found, ins) if materialize_grads else tuple(found)
+
+
+def materialized(found: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    return tuple([t.new_zeros(tuple(sizes_of(t))).requires_grad_() if g is None else g for g, t in zip(found, inputs, strict=True)])
+
+
+def batched_grad(
+    outs: tuple[Any, ...],
+    ins: tuple[Any, ...],
+    given: tuple[Any, ...],
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
+) -> tuple[Tensor | None, ...]:
+    make_grads(outs, given, is_grads_batched=True)
+    count = next(sizes_of(g)[0] for g in given if g is not None)
+    rows: list[Any] = []
+    for i in range(count):
+        rows.append(
+            grad(
+                outs,
+                ins,
+                tuple([None if g is None else g[i] for g in given]),
+                True if i < count - 1 else keep,
+                create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize,
+            )
+        )
+    return tuple([None if column[0] is None else stacked(column) for column in zip(*rows, strict=True)])
+
+
+def stacked(gradients: tuple[Tensor, ...]) -> Tensor:
+    result = gradients[0].new_zeros((len(gradients), *sizes_of(gradients[0])))
+    for i, g in enumerate(gradients):
+        result[i] = g
+    return result
+
+
+def tensor_backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> engine.RemovableHandle:
+    """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it."""
+    edge = edge_of(self)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if type(edge) is tuple:
+        return edge[0].register_tensor_hook(edge[1], hook)
+    return edge.register_tensor_hook(hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> engine.RemovableHandle:
+    """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`."""
+    edge = edge_of(self)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if type(edge) is tuple:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return edge.register_post_accumulate_hook(hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf tensor in `.grad` when it is computed."""
+    edge = edge_of(self)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if type(edge) is not tuple:
+        return
+    meta = meta_of(self)
+    if meta.retains_grad:
+        return
+    reference = weakref.ref(self)
+
+    def keep(grad: Any) -> None:
+        tensor = reference()
+        if tensor is not None and grad is not None:
+            kept = meta_of(tensor)
+            if kept.grad is None:
+                kept.grad = grad if not modes.state.mode & modes.NO_GRAD else wrap(array_of(grad))
+            else:
+                kept.grad = kept.grad + grad
+
+    edge[0].set_retain_hook(edge[1], keep)
+    meta.retains_grad = True
+
+
+METHODS = {
+    "_accumulate_grad": accumulate_grad,
+    "_gradient_edge": gradient_edge,
+    "backward": tensor_backward,
+    "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "retain_grad": retain_grad,
+}
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)

@@ -1,0 +1,643 @@
+"""How a strided view over a storage becomes XLA.
+
+A storage holds one array of any shape; its row-major elements are what sizes, strides and an offset index. `plan` turns
+a geometry into a `Recipe`, `read`, `write` and `scatter_add` turn a recipe into lax operations. A recipe never contains
+the offset, which is a runtime operand: all views that differ only in where they start share one program.
+
+There are four ways to reach the elements, tried in this order:
+
+- reshape: the view covers the array, in some order of its dimensions. No offset at all.
+- digits: split an element's index into digits (by the array's own dimensions, or by the view's strides). The view is a
+  rectangle of digits, so a dynamic slice, provided that no digit carries; only that depends on the offset.
+- window: take the stretch of memory from the view's first element to its last, where everything else is static.
+  Works for every view whose elements do not overlap (a diagonal, strides that do not divide one another).
+- gather: computed indices, for views whose elements overlap (`unfold`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from math import prod
+from typing import Any, Literal, NamedTuple
+
+import jax
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+Ints = tuple[int, ...]
+Program = Callable[..., Any]
+
+# A stepped slice is cut out of its dimension up to this step; beyond it, the dimension is split instead.
+_SMALL_STEP = 8
+# A window this many times larger than the view is written element by element instead.
+_SPARSE = 32
+
+
+class Digits(NamedTuple):
+    """A rectangle: along digit i of radix `radices[i]`, `counts[i]` values, `steps[i]` apart."""
+
+    radices: Ints
+    counts: Ints
+    steps: Ints
+
+
+class Recipe:
+    """How to read and write one kind of view; equal recipes are one object, so they hash by identity.
+
+    identity: the view is the array itself. static: the offset is not needed (and ignored).
+    core: the view's dimensions that have a size above 1 and a stride, as (size, stride), widest stride first.
+    """
+
+    __slots__ = (
+        "_donating_writer",
+        "_reader",
+        "_writer",
+        "base_dtype",
+        "base_shape",
+        "conj",
+        "core",
+        "digits",
+        "dims",
+        "dtype",
+        "identity",
+        "kind",
+        "neg",
+        "sizes",
+        "static",
+    )
+
+    def __init__(
+        self,
+        kind: Literal["empty", "reshape", "digits", "window", "gather"],
+        base_shape: Ints,
+        base_dtype: np.dtype[Any],
+        sizes: Ints,
+        dtype: np.dtype[Any],
+        conj: bool,
+        neg: bool,
+        core: tuple[tuple[int, int], ...],
+        dims: Ints,
+        digits: Digits | None = None,
+    ) -> None:
+        self.kind = kind
+        self.base_shape = base_shape
+        self.base_dtype = base_dtype
+        self.sizes = sizes
+        self.dtype = dtype
+        self.conj = conj and dtype.kind == "c"
+        self.neg = neg
+        self.core = core
+        self.dims = dims  # which of the view's dimensions each core dimension is
+        self.digits = digits
+        self.static = kind in ("empty", "reshape")
+        self.identity = (
+            kind in ("empty", "reshape")
+            and sizes == base_shape
+            and dtype == base_dtype
+            and dims == tuple(sorted(dims))
+            and not (self.conj or neg)
+        )
+        self._reader: Program | None = None
+        self._writer: Program | None = None
+        self._donating_writer: Program | None = None
+
+    def __repr__(self) -> str:
+        what = "identity" if self.identity else self.kind
+        return f"Recipe({what}: {self.base_dtype}{list(self.base_shape)} -> {self.dtype}{list(self.sizes)})"
+
+
+# --- planning ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def _recipe(*fields: Any) -> Recipe:
+    return Recipe(*fields)
+
+
+def plan(
+    base_shape: Ints,
+    sizes: Ints,
+    strides: Ints,
+    offset: int = 0,
+    base_dtype: Any = None,
+    dtype: Any = None,
+    conj: bool = False,
+    neg: bool = False,
+) -> Recipe:
+    """The recipe for a view of these sizes, strides and offset (in elements of `dtype`) over an array.
+
+    The offset decides between recipes, where a digit would carry, but is not part of one. The geometry must lie inside
+    the array. The dtypes are NumPy's; without them the recipe is for a float32 array.
+    """
+    for checks, recipe in _candidates(base_shape, sizes, strides, base_dtype, dtype, conj, neg):
+        for place, radix, limit in checks:
+            if offset // place % radix > limit:
+                break
+        else:
+            return recipe
+    raise AssertionError("the last candidate has no checks")
+
+
+Checks = tuple[tuple[int, int, int], ...]
+
+
+@lru_cache(maxsize=8192)
+def _candidates(
+    base_shape: Ints, sizes: Ints, strides: Ints, base_dtype: Any, dtype: Any, conj: bool, neg: bool
+) -> tuple[tuple[Checks, Recipe], ...]:
+    """Recipes, best first, each with what the offset must satisfy: `offset // place % radix <= limit`."""
+    base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
+    dtype = base_dtype if dtype is None else np.dtype(dtype)
+    ordered = sorted((-strides[d], d) for d in range(len(sizes)) if sizes[d] > 1 and strides[d] > 0)
+    core = tuple([(sizes[d], strides[d]) for _, d in ordered])
+    dims = tuple([d for _, d in ordered])
+    common = (tuple(base_shape), base_dtype, tuple(sizes), dtype, conj, neg, core, dims)
+    if 0 in sizes:
+        return (((), _recipe("empty", *common)),)
+    shape = _typed_shape(common[0], base_dtype, dtype)
+    if _covers(shape, core):
+        return (((), _recipe("reshape", *common)),)
+    found: list[tuple[Checks, Recipe]] = []
+    own = tuple([n for n in shape if n != 1])
+    for radices in (own, _radices_of_strides(prod(shape), core)):
+        rectangle = None if radices is None else _rectangle(radices, core)
+        if rectangle is not None:
+            found.append((rectangle[1], _recipe("digits", *common, rectangle[0])))
+    found.append(((), _recipe("window" if _is_nested(core) else "gather", *common)))
+    return tuple(found)
+
+
+def _covers(shape: Ints, core: tuple[tuple[int, int], ...]) -> bool:
+    """Whether the view has every element of the array once."""
+    expected = 1
+    for size, stride in reversed(core):
+        if stride != expected:
+            return False
+        expected *= size
+    return expected == prod(shape)
+
+
+def _is_nested(core: tuple[tuple[int, int], ...]) -> bool:
+    """Whether each stride steps over all that the smaller strides reach, so that no two elements share a place."""
+    extent = 1
+    for size, stride in reversed(core):
+        if stride < extent:
+            return False
+        extent += (size - 1) * stride
+    return True
+
+
+def _radices_of_strides(count: int, core: tuple[tuple[int, int], ...]) -> Ints | None:
+    """The number system whose places are the view's strides, where each divides the next and the largest the count."""
+    radices = []
+    above = count
+    for _, stride in core:
+        if above % stride or above == stride:
+            return None
+        radices.append(above // stride)
+        above = stride
+    if above > 1:
+        radices.append(above)
+    return tuple(radices)
+
+
+def _places(radices: Ints) -> list[int]:
+    """The value of each digit's unit, most significant digit first."""
+    places = [1] * len(radices)
+    for i in range(len(radices) - 1, 0, -1):
+        places[i - 1] = places[i] * radices[i]
+    return places
+
+
+def _rectangle(radices: Ints, core: tuple[tuple[int, int], ...]) -> tuple[Digits, Checks] | None:
+    """The view as a rectangle of digits, splitting digits that several of its dimensions share, or None."""
+    radices = _split_shared(radices, core)
+    places = _places(radices)
+    counts, steps = [1] * len(radices), [1] * len(radices)
+    checks = []
+    for size, stride in core:
+        i = next((i for i, place in enumerate(places) if place <= stride), None)
+        if i is None or stride % places[i]:
+            return None
+        step = stride // places[i]
+        while True:
+            if i < 0 or counts[i] != 1:
+                return None
+            radix = radices[i]
+            if (size - 1) * step < radix:
+                here, size = size, 1
+            elif radix % step == 0 and size % (radix // step) == 0:
+                # The dimension runs through the whole digit and on into the next.
+                here = radix // step
+                size //= here
+            else:
+                return None
+            counts[i], steps[i] = here, step
+            checks.append((places[i], radix, radix - 1 - (here - 1) * step))
+            if size == 1:
+                break
+            i, step = i - 1, 1
+    return Digits(radices, tuple(counts), tuple(steps)), tuple(checks)
+
+
+def _split_shared(radices: Ints, core: tuple[tuple[int, int], ...]) -> Ints:
+    """Digits split where a stride falls inside them and another dimension, or a long step, needs the room."""
+    result: list[int] = []
+    for radix, place in zip(radices, _places(radices)):
+        inside = [
+            stride // place for _, stride in core if place <= stride < place * radix and stride % place == 0
+        ]
+        if len(inside) == 1 and inside[0] < _SMALL_STEP:
+            inside = []
+        above = radix
+        for step in inside:
+            if 1 < step < above and above % step == 0:
+                result.append(above // step)
+                above = step
+        result.append(above)
+    return tuple(result)
+
+
+# --- elements of another dtype -------------------------------------------------------------------------------------
+
+
+def _component(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the real and imaginary parts, and bytes for bool: what the bits are made of."""
+    if dtype.kind == "c":
+        return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
+
+
+def _typed_shape(shape: Ints, old: np.dtype[Any], new: np.dtype[Any]) -> Ints:
+    """The shape of the array once `_reinterpret` has made its elements `new`."""
+    if old == new:
+        return shape
+    a, b = _component(old), _component(new)
+    if old.kind == "c":
+        shape = (*shape, 2)
+    if a.itemsize > b.itemsize:
+        shape = (*shape, a.itemsize // b.itemsize)
+    elif a.itemsize < b.itemsize:
+        shape = _grouped(shape, b.itemsize // a.itemsize)
+    return _grouped(shape, 2) if new.kind == "c" else shape
+
+
+def _grouped(shape: Ints, size: int) -> Ints:
+    """`shape` in groups of `size` elements; flat, without a remainder, where rows do not divide."""
+    if shape and shape[-1] % size == 0:
+        return (*shape[:-1], shape[-1] // size)
+    return (prod(shape) // size,)
+
+
+def _group(array: Any, size: int) -> Any:
+    """As `_grouped`, with the elements of a group in a new last dimension."""
+    shape = _grouped(array.shape, size)
+    count = prod(shape) * size
+    if count != array.size:
+        array = lax.slice(array.reshape(-1), (0,), (count,))
+    return array.reshape(*shape, size)
+
+
+def _reinterpret(array: Any, new: np.dtype[Any]) -> Any:
+    """The same bytes as elements of `new`; bool only ever arrives here as, or leaves as, bytes."""
+    old = np.dtype(array.dtype)
+    if old == new:
+        return array
+    a, b = _component(old), _component(new)
+    if old.kind == "c":
+        array = jnp.stack([lax.real(array), lax.imag(array)], axis=-1)
+    elif old.kind == "b":
+        array = lax.convert_element_type(array, np.uint8)
+    if a != b:
+        if a.itemsize < b.itemsize:
+            array = _group(array, b.itemsize // a.itemsize)
+        array = lax.bitcast_convert_type(array, b)
+    if new.kind == "c":
+        pairs = _group(array, 2)
+        return lax.complex(pairs[..., 0], pairs[..., 1])
+    return array
+
+
+def _carrier(recipe: Recipe) -> np.dtype[Any]:
+    """The dtype in which elements are moved: bytes for a bool view of another dtype, which must keep bytes above 1."""
+    return recipe.dtype if recipe.dtype == recipe.base_dtype else _bits(recipe.dtype)
+
+
+def _bits(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
+
+
+def _open(recipe: Recipe, base: Any) -> Any:
+    """The base as an array of the view's elements."""
+    return _reinterpret(base, _carrier(recipe))
+
+
+def _close(recipe: Recipe, base: Any, typed: Any) -> Any:
+    """The inverse of `_open`; bytes at the end that make no whole element stay as they are in `base`."""
+    if recipe.dtype == recipe.base_dtype:
+        return typed.reshape(recipe.base_shape)
+    array = _reinterpret(typed, _bits(recipe.base_dtype))
+    if recipe.base_dtype.kind == "b":
+        array = array != 0
+    if array.size != base.size:
+        array = lax.concatenate([array.reshape(-1), base.reshape(-1)[array.size :]], 0)
+    return array.reshape(recipe.base_shape)
+
+
+# --- the core: elements in order of stride, widest first -------------------------------------------------------------
+
+
+def _index_dtype(array: Any) -> Any:
+    return np.int32 if array.size < 2**31 else np.int64
+
+
+def _starts(digits: Digits, windows: Ints, offset: Any, dtype: Any) -> list[Any]:
+    """The digits of the offset, 0 where the rectangle has the whole digit."""
+    offset = lax.convert_element_type(offset, dtype)
+    starts = []
+    for i, (radix, place, window) in enumerate(zip(digits.radices, _places(digits.radices), windows)):
+        if window == radix:
+            starts.append(np.zeros((), dtype))
+            continue
+        start = offset if place == 1 else lax.div(offset, np.asarray(place, dtype))
+        starts.append(start if i == 0 else lax.rem(start, np.asarray(radix, dtype)))
+    return starts
+
+
+def _windows(digits: Digits) -> Ints:
+    return tuple([(count - 1) * step + 1 for count, step in zip(digits.counts, digits.steps)])
+
+
+def _indices(recipe: Recipe, offset: Any, dtype: Any) -> Any:
+    """Where each element of the core lies in the flat base."""
+    shape = tuple([size for size, _ in recipe.core])
+    index = lax.broadcast(lax.convert_element_type(offset, dtype), shape)
+    for axis, (_, stride) in enumerate(recipe.core):
+        index = index + lax.broadcasted_iota(dtype, shape, axis) * np.asarray(stride, dtype)
+    return index
+
+
+def _extents(core: tuple[tuple[int, int], ...]) -> list[int]:
+    """For each core dimension, the length of memory that it and the smaller ones reach; 1 at the end."""
+    extents = [1]
+    for size, stride in reversed(core):
+        extents.append(extents[-1] + (size - 1) * stride)
+    return extents[::-1]
+
+
+def _take(recipe: Recipe, typed: Any, offset: Any) -> Any:
+    """The core's elements, widest stride first."""
+    core_sizes = tuple([size for size, _ in recipe.core])
+    if recipe.kind == "reshape":
+        return typed.reshape(core_sizes)
+    dtype = _index_dtype(typed)
+    if recipe.kind == "digits":
+        digits = recipe.digits
+        assert digits is not None
+        windows = _windows(digits)
+        block = lax.dynamic_slice(
+            typed.reshape(digits.radices), _starts(digits, windows, offset, dtype), windows
+        )
+        if windows != digits.counts:
+            block = lax.slice(block, (0,) * len(windows), windows, digits.steps)
+        return block.reshape(core_sizes)
+    flat = typed.reshape(-1)
+    if recipe.kind == "gather":
+        return flat.at[_indices(recipe, offset, dtype)].get(mode="promise_in_bounds")
+    extents = _extents(recipe.core)
+    window = lax.dynamic_slice(flat, (lax.convert_element_type(offset, dtype),), (extents[0],))
+    for (size, stride), extent in zip(recipe.core, extents[1:]):
+        window = _resize_last(window, size * stride)
+        window = _resize_last(window.reshape(*window.shape[:-1], size, stride), extent)
+    return window.reshape(core_sizes)
+
+
+def _resize_last(array: Any, length: int) -> Any:
+    """The last dimension cut, or filled up with zeros, to `length`."""
+    if array.shape[-1] > length:
+        return lax.slice_in_dim(array, 0, length, axis=array.ndim - 1)
+    if array.shape[-1] == length:
+        return array
+    padding = [(0, 0, 0)] * (array.ndim - 1) + [(0, length - array.shape[-1], 0)]
+    return lax.pad(array, np.zeros((), array.dtype), padding)
+
+
+def _put(recipe: Recipe, typed: Any, offset: Any, values: Any) -> Any:
+    """`typed` with the core's elements replaced."""
+    if recipe.kind == "reshape":
+        return values.reshape(typed.shape)
+    dtype = _index_dtype(typed)
+    if recipe.kind == "digits":
+        digits = recipe.digits
+        assert digits is not None
+        windows = _windows(digits)
+        starts = _starts(digits, windows, offset, dtype)
+        base = typed.reshape(digits.radices)
+        block = values.reshape(digits.counts)
+        if windows != digits.counts:
+            old = lax.dynamic_slice(base, starts, windows)
+            spread = lax.pad(block, np.zeros((), block.dtype), [(0, 0, step - 1) for step in digits.steps])
+            block = lax.select(_stepped(windows, digits.steps), spread, old)
+        return lax.dynamic_update_slice(base, block, starts).reshape(typed.shape)
+    flat = typed.reshape(-1)
+    extents = _extents(recipe.core)
+    if recipe.kind == "gather" or extents[0] > _SPARSE * values.size:
+        index = _indices(recipe, offset, dtype)
+        unique = recipe.kind != "gather"
+        flat = flat.at[index].set(values, mode="promise_in_bounds", unique_indices=unique)
+        return flat.reshape(typed.shape)
+    start = (lax.convert_element_type(offset, dtype),)
+    window = values[..., None]
+    for (size, stride), extent in zip(reversed(recipe.core), reversed(extents[:-1])):
+        window = _resize_last(window, stride)
+        window = _resize_last(window.reshape(*window.shape[:-2], size * stride), extent)
+    window = window.reshape(extents[0])
+    if extents[0] != values.size:
+        old = lax.dynamic_slice(flat, start, (extents[0],))
+        window = lax.select(_in_window(recipe.core, extents, dtype), window, old)
+    return lax.dynamic_update_slice(flat, window, start).reshape(typed.shape)
+
+
+def _stepped(shape: Ints, steps: Ints) -> Any:
+    """Which places of a block are multiples of the steps."""
+    mask = None
+    for axis, step in enumerate(steps):
+        if step > 1:
+            here = lax.broadcasted_iota(np.int32, shape, axis) % np.int32(step) == 0
+            mask = here if mask is None else mask & here
+    return mask
+
+
+def _in_window(core: tuple[tuple[int, int], ...], extents: list[int], dtype: Any) -> Any:
+    """Which places of the window belong to the view."""
+    place = lax.iota(dtype, extents[0])
+    mask = None
+    for (_, stride), extent in zip(core, extents[1:]):
+        place = place % np.asarray(stride, dtype)
+        if extent < stride:
+            here = place < np.asarray(extent, dtype)
+            mask = here if mask is None else mask & here
+    return mask
+
+
+def _to_view(recipe: Recipe, core: Any) -> Any:
+    """The core in the view's order and shape, with sizes of 1 and expanded dimensions."""
+    order = sorted(range(len(recipe.dims)), key=recipe.dims.__getitem__)
+    if order != list(range(len(order))):
+        core = lax.transpose(core, order)
+    if core.shape != recipe.sizes:
+        core = lax.broadcast_in_dim(core, recipe.sizes, sorted(recipe.dims))
+    if core.dtype != recipe.dtype:
+        core = core != 0
+    if recipe.conj:
+        core = lax.conj(core)
+    return lax.neg(core) if recipe.neg else core
+
+
+def _to_core(recipe: Recipe, value: Any, accumulate: bool = False) -> Any:
+    """The inverse of `_to_view`; of an expanded dimension, the last value, or where accumulating the sum."""
+    value = lax.convert_element_type(value, recipe.dtype)
+    if recipe.neg:
+        value = lax.neg(value)
+    if recipe.conj:
+        value = lax.conj(value)
+    value = lax.convert_element_type(value, _carrier(recipe))
+    kept = sorted(recipe.dims)
+    if len(kept) != value.ndim:
+        others = [d for d in range(value.ndim) if d not in recipe.dims]
+        if accumulate:
+            value = lax.reduce_sum(value, others)
+        else:
+            for d in others:
+                value = lax.slice_in_dim(value, recipe.sizes[d] - 1, recipe.sizes[d], axis=d)
+            value = lax.squeeze(value, others)
+    if list(recipe.dims) != kept:
+        value = lax.transpose(value, [kept.index(d) for d in recipe.dims])
+    return value
+
+
+# --- pure functions of arrays ----------------------------------------------------------------------------------------
+
+
+def read(recipe: Recipe, base: Any, offset: Any) -> Any:
+    """The view's values."""
+    if recipe.identity:
+        return base
+    if recipe.kind == "empty":
+        return jnp.zeros(recipe.sizes, recipe.dtype)
+    return _to_view(recipe, _take(recipe, _open(recipe, base), offset))
+
+
+def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
+    """The base with the view's elements set to `value`, which has the view's shape.
+
+    Where elements of the view overlap, one of the values that fall on a place stays. Differs from PyTorch: bytes
+    written to a bool array through a view of another dtype are kept as 0 or 1.
+    """
+    if recipe.kind == "empty":
+        return base
+    if recipe.identity:
+        return lax.convert_element_type(value, recipe.dtype)
+    values = _to_core(recipe, value)
+    if recipe.kind == "reshape":
+        shape = _typed_shape(recipe.base_shape, recipe.base_dtype, recipe.dtype)
+        return _close(recipe, base, values.reshape(shape))
+    return _close(recipe, base, _put(recipe, _open(recipe, base), offset, values))
+
+
+def scatter_add(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
+    """The base with `value` added at the view's elements, every one of those that fall on a place.
+
+    On zeros this is the adjoint of `read`, so the gradient of a view: a conjugated view gives back the conjugate, a
+    real view of complex numbers complex numbers.
+    """
+    if recipe.kind == "empty":
+        return base
+    values = _to_core(recipe, value, accumulate=True)
+    typed = _open(recipe, base)
+    if recipe.kind == "gather":
+        index = _indices(recipe, offset, _index_dtype(typed))
+        flat = typed.reshape(-1).at[index].add(values, mode="promise_in_bounds")
+        return _close(recipe, base, flat.reshape(typed.shape))
+    return _close(recipe, base, _put(recipe, typed, offset, _take(recipe, typed, offset) + values))
+
+
+# --- compiled programs -----------------------------------------------------------------------------------------------
+
+
+class Stats(NamedTuple):
+    """How many programs have been traced so far for reads and for writes."""
+
+    reads: int
+    writes: int
+
+
+_traced = {"read": 0, "write": 0}
+
+
+def stats() -> Stats:
+    """Counts of traced programs, for tests: a loop over `x[i]` adds one."""
+    return Stats(_traced["read"], _traced["write"])
+
+
+def _read_body(recipe: Recipe, base: Any, offset: Any = 0) -> Any:
+    _traced["read"] += 1
+    return read(recipe, base, offset)
+
+
+def _write_body(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
+    _traced["write"] += 1
+    return write(recipe, base, offset, value)
+
+
+def read_program(recipe: Recipe) -> Program:
+    """`program(base, offset)`, compiled once per recipe; an identity gives back `base` itself."""
+    program = recipe._reader
+    if program is None:
+        program = recipe._reader = _make_reader(recipe)
+    return program
+
+
+def _make_reader(recipe: Recipe) -> Program:
+    if recipe.identity:
+        return lambda base, offset: base
+    compiled = jax.jit(partial(_read_body, recipe))
+    # A scalar operand costs about a microsecond a call, so none is passed where none is used.
+    return (lambda base, offset: compiled(base)) if recipe.static else compiled
+
+
+def write_program(recipe: Recipe, donate: bool) -> Program:
+    """`program(base, offset, value)`, compiled once per recipe; `donate` lets it reuse the buffer of `base`.
+
+    An identity gives back `value` itself, which then has two holders; an empty view `base` itself.
+    """
+    if donate:
+        program = recipe._donating_writer
+        if program is None:
+            program = recipe._donating_writer = _make_writer(recipe, True)
+        return program
+    program = recipe._writer
+    if program is None:
+        program = recipe._writer = _make_writer(recipe, False)
+    return program
+
+
+def _make_writer(recipe: Recipe, donate: bool) -> Program:
+    if recipe.kind == "empty":
+        return lambda base, offset, value: base
+    if recipe.identity:
+        return lambda base, offset, value: value
+    if (
+        recipe.static
+        and prod(recipe.sizes) * recipe.dtype.itemsize == prod(recipe.base_shape) * recipe.base_dtype.itemsize
+    ):
+        compiled = jax.jit(partial(_write_all_body, recipe))
+        return lambda base, offset, value: compiled(value)
+    return jax.jit(partial(_write_body, recipe), donate_argnums=(0,) if donate else ())
+
+
+def _write_all_body(recipe: Recipe, value: Any) -> Any:
+    _traced["write"] += 1
+    return write(recipe, jax.ShapeDtypeStruct(recipe.base_shape, recipe.base_dtype), 0, value)

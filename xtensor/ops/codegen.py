@@ -1,0 +1,339 @@
+"""The Python functions of operators, generated once per declaration from its schema.
+
+A generated function has the operator's own signature, so nothing parses arguments at call time. It handles the common
+case inline (plain Tensors and Python numbers, default modes) and leaves every other to `dispatch`. To read one:
+`print(xtensor.ops.source("add"))`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..engine import modes
+from ..engine.graph import next_sequence_nr
+from ..geometry import is_contiguous
+from ..storage import Storage
+from ..tensor import Tensor, edge_of, read_view
+from ..x64 import restore, swap
+from . import dispatch
+from .inplace import run_inplace
+from .schema import EMPTY, Parameter
+from .write import write_out
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["composite", "function", "inplace", "operator_method", "source_of"]
+
+AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def contiguous_view(view: Any) -> bool:
+    return is_contiguous(view.sizes, view.strides)
+
+
+NAMESPACE: dict[str, Any] = {
+    "Storage": Storage,
+    "Tensor": Tensor,
+    "contiguous_view": contiguous_view,
+    "dispatch": dispatch,
+    "edge_of": edge_of,
+    "new": object.__new__,
+    "next_nr": next_sequence_nr,
+    "read": read_view,
+    "restore": restore,
+    "run_inplace": run_inplace,
+    "SCALARS": dispatch.SCALARS,
+    "state": modes.state,
+    "swap": swap,
+}
+
+
+def header(op: Operator, out: bool, varargs: str | None) -> str:
+    """The parameter list, with defaults by name so that any object can be one."""
+    parts: list[str] = []
+    starred = False
+    for p in op.schema.parameters:
+        if p.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        if p.name == varargs:
+            parts.append(f"*{p.name}_")
+            starred = True
+        parts.append(p.name if p.required and p.name != varargs else f"{p.name}=default_{p.name}")
+    extra = []
+    if op.kind == "reduction":
+        extra = [f"{AXIS_NAMES[p.name]}=None" for p in op.schema.parameters if p.name in AXIS_NAMES]
+    if (out or extra) and not starred:
+        parts.append("*")
+    if out:
+        parts.append("out=None")
+    return ", ".join(parts + extra)
+
+
+def function(op: Operator, out: bool = True, varargs: str | None = None) -> Callable[..., Any]:
+    """The operator's public function; also its method."""
+    return compile_function(op, op.name, body(op, out, varargs), out, varargs)
+
+
+def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]:
+    """The function for an arithmetic dunder: NotImplemented for operands that are none."""
+    lines = ["kind = type(other)", "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):"]
+    lines += ["    return NotImplemented"]
+    if reflected:
+        lines += ["input, other = other, input"]
+    return compile_function(op, f"__{op.name}__", lines + body(op, False, None), False, None, "input, other")
+
+
+def compile_function(
+    op: Operator,
+    name: str,
+    lines: list[str],
+    out: bool,
+    varargs: str | None,
+    parameters: str | None = None,
+) -> Callable[..., Any]:
+    text = f"def {name}({parameters if parameters is not None else header(op, out, varargs)}):\n"
+    if parameters is not None:
+        missing = [p for p in op.schema.parameters if p.name not in ("input", "other")]
+        lines = [f"{p.name} = default_{p.name}" for p in missing] + lines
+    text += "".join(f"    {line}\n" for line in lines)
+    namespace = dict(NAMESPACE)
+    namespace.update({f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters})
+    namespace.update(
+        op=op, op_run=op.call, programs=op.programs, NodeClass=op.node_class, is_number=is_number, op_prepare=op.program
+    )
+    filename = f"<xtensor operator {op.name}: {name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), namespace)
+    made = namespace[name]
+    made.__module__ = "xtensor"
+    made.__qualname__ = name
+    made.__doc__ = op.doc
+    made.operator = op
+    made.__signature__ = public_signature(op, out)
+    return made
+
+
+def public_signature(op: Operator, out: bool) -> inspect.Signature:
+    kinds = inspect.Parameter
+    parameters = [
+        kinds(
+            p.name,
+            kinds.KEYWORD_ONLY if p.keyword_only else kinds.POSITIONAL_OR_KEYWORD,
+            default=p.default,
+            annotation=p.annotation,
+        )
+        for p in op.schema.parameters
+    ]
+    if out:
+        parameters.append(kinds("out", kinds.KEYWORD_ONLY, default=None, annotation="Tensor | None"))
+    return inspect.Signature(parameters, return_annotation=op.schema.returns)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, dispatch.NUMBERS) or (hasattr(value, "dtype") and getattr(value, "shape", None) == ())
+
+
+def source_of(made: Callable[..., Any]) -> str:
+    """The generated source of an operator's function."""
+    return "".join(linecache.cache[made.__code__.co_filename][2])
+
+
+def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
+    """The lines of the function: the common case inline, everything else to `dispatch.run`."""
+    lines: list[str] = []
+    if op.kind == "reduction":
+        for p in op.schema.parameters:
+            if p.name in AXIS_NAMES:
+                other = AXIS_NAMES[p.name]
+                lines += [f"if {other} is not None:", f"    {p.name} = {other}"]
+    if varargs:
+        lines += [
+            f"if {varargs}_:",
+            f"    {varargs} = {varargs}_[0] if len({varargs}_) == 1 and not isinstance({varargs}_[0], int) else {varargs}_",
+        ]
+    everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
+    slow = f"return op_run({everything}{', out' if out else ''})"
+    if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
+        lines += fast_path(op, out)
+    lines.append(slow)
+    return lines
+
+
+def fast_path(op: Operator, out: bool) -> list[str]:
+    """Plain Tensors and numbers in the default modes: read, run, wrap, record."""
+    tensors = [p for p in op.runtime if p.kind in ("Array", "Operand")]
+    lines = ["mode = state.mode"]
+    conditions = ["mode <= 1"] + (["out is None"] if out else [])
+    for p in tensors:
+        if p.kind == "Array" and not p.optional:
+            conditions.append(f"isinstance({p.name}, Tensor)")
+    lines.append(f"if {' and '.join(conditions)}:")
+    inner: list[str] = ["try:"]
+    deep: list[str] = []
+    plain: list[str] = []
+    for p in tensors:
+        deep += operand_lines(p)
+        if op.kind == "pointwise":
+            plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
+    arguments = []
+    for p in op.runtime:
+        if p.kind == "Number":
+            deep += number_lines(p)
+        arguments.append(f"x_{p.name}")
+    key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
+    if plain:
+        deep.append(f"if not ({' and '.join(plain)}): raise LookupError")
+    deep.append(f"program = programs[{key}]")
+    deep += ["previous = swap(True)", "try:", f"    r = program({', '.join(arguments)})", "finally:", "    restore(previous)"]
+    inner += [f"    {line}" for line in deep]
+    inner += ["except Exception:", "    pass", "else:"]
+    tail = [
+        "s = new(Storage)",
+        "s.array = r",
+        "s.version = s.writes = s.address = 0",
+        "s.shared = False",
+        "s.cover = None",
+        "t = new(Tensor)",
+        "t._storage = s",
+        "t._view = t._edge = t._meta = None",
+    ]
+    if op.rules.differentiable:
+        tail += record_lines(op)
+    tail.append("return t")
+    inner += [f"    {line}" for line in tail]
+    return lines + [f"    {line}" for line in inner]
+
+
+def operand_lines(p: Parameter) -> list[str]:
+    n = p.name
+    read = [
+        f"v_{n} = {n}._view",
+        f"x_{n} = {n}._storage.array if v_{n} is None else read({n}._storage, v_{n})",
+    ]
+    if p.kind == "Array" and not p.optional:
+        return read
+    if p.kind == "Array":
+        return [f"if {n} is None:", f"    v_{n} = x_{n} = None", "else:", *[f"    {line}" for line in read]]
+    # A number bound for the int64 range check, or anything unusual, takes the complete path.
+    lines = [f"if type({n}) in SCALARS:", f"    v_{n} = None", f"    x_{n} = {n}"]
+    if p.optional:
+        lines += [f"elif {n} is None:", f"    v_{n} = x_{n} = None"]
+    return [*lines, "else:", *[f"    {line}" for line in read]]
+
+
+def number_lines(p: Parameter) -> list[str]:
+    n = p.name
+    if p.default is EMPTY or p.default is None:
+        allowed = f"{n} is not None and " if p.default is None else ""
+        return [f"if {allowed}type({n}) not in SCALARS: raise LookupError", f"x_{n} = {n}"]
+    return [
+        f"if type({n}) not in SCALARS: raise LookupError",
+        f"x_{n} = None if {n} == default_{n} else {n}",
+    ]
+
+
+def record_lines(op: Operator) -> list[str]:
+    """Recording inline: the edges of differentiable arguments, and what the rules need saved for those that have one."""
+    rules = op.rules
+    kinds = {p.name: p for p in op.runtime}
+    lines = ["if mode == 0:"]
+    inner: list[str] = []
+    for n in rules.differentiable:
+        edge = f"({n}._edge if v_{n} is None else edge_of({n}))"
+        p = kinds[n]
+        if p.kind == "Operand":
+            edge = f"None if type({n}) in SCALARS{f' or {n} is None' if p.optional else ''} else {edge}"
+        elif p.optional:
+            edge = f"None if {n} is None else {edge}"
+        inner.append(f"e_{n} = {edge}")
+    any_edge = " or ".join(f"e_{n} is not None" for n in rules.differentiable)
+    inner.append(f"if {any_edge}:")
+    deep: list[str] = []
+    for n in rules.differentiable:
+        deep.append(f"if e_{n} is not None and type(e_{n}) is not tuple: e_{n} = e_{n}.edge()")
+    deep += [
+        "aval = r.aval",
+        "if aval.dtype.kind in 'fcV':",
+        "    node = new(NodeClass)",
+        "    node.edges = (" + "".join(f"e_{n}, " for n in rules.differentiable) + ")",
+        "    node.sequence_nr = next_nr()",
+        "    node.meta = None",
+        "    node.key = (" + "".join(f"{p.name}, " for p in op.static) + ")",
+        "    node.aval = aval",
+    ]
+    shapes = []
+    for n in rules.shapes:
+        p = kinds[n]
+        shape = f"x_{n}.shape"
+        if p.kind == "Operand":
+            shape = f"(() if type({n}) in SCALARS{f' or {n} is None' if p.optional else ''} else {shape})"
+        elif p.optional:
+            shape = f"(() if {n} is None else {shape})"
+        shapes.append(shape)
+    deep.append(f"    node.shapes = ({''.join(s + ', ' for s in shapes)})")
+    saved = []
+    for n in rules.saved:
+        saved.append(saved_expression(n, kinds, rules))
+    deep.append(f"    node.saved = ({''.join(s + ', ' for s in saved)})")
+    deep.append("    t._edge = (node, 0)")
+    inner += [f"    {line}" for line in deep]
+    return lines + [f"    {line}" for line in inner]
+
+
+def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
+    if name == "result":
+        entry = "(s, 0, r)"
+    elif kinds[name].kind == "Number":
+        return f"x_{name}"
+    else:
+        counter = f"({name}._storage if v_{name} is None else v_{name}.counter)"
+        entry = f"((c := {counter}), c.version, x_{name})"
+        p = kinds[name]
+        if p.kind == "Operand":
+            entry = f"(x_{name} if type({name}) in SCALARS{f' or {name} is None' if p.optional else ''} else {entry})"
+        elif p.optional:
+            entry = f"(None if {name} is None else {entry})"
+    users = rules.needed[name]
+    if set(users) >= set(rules.differentiable):
+        return entry
+    condition = " or ".join(f"e_{n} is not None" for n in users)
+    return f"({entry} if {condition} else None)"
+
+
+def inplace(op: Operator) -> Callable[..., Any]:
+    """The in-place variant `name_`: the result replaces the values of the first argument."""
+    everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
+    lines = [f"return run_inplace(op, {everything})"]
+    made = compile_function(op, op.name + "_", lines, False, None)
+    made.__doc__ = f"In-place version of `{op.name}`."
+    return made
+
+
+def composite(
+    implementation: Callable[..., Any],
+    *,
+    name: str | None = None,
+    out: bool = False,
+) -> Callable[..., Any]:
+    """A function over Tensors as an operator; with `out`, it also takes `out=`."""
+    if not out:
+        return implementation
+
+    @functools.wraps(implementation)
+    def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = implementation(*args, **kwargs)
+        if out is None:
+            return result
+        targets = [out] if isinstance(out, Tensor) else out
+        sources = [result] if isinstance(result, Tensor) else result
+        for target, source in zip(targets, sources, strict=True):
+            write_out(implementation.__name__, target, source, [a for a in args if isinstance(a, Tensor)])
+        return out
+
+    return with_out

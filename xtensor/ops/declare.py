@@ -1,0 +1,269 @@
+"""The only maker of operators: a declaration in, an operator's functions and methods out.
+
+    @pointwise(derivatives=dict(input=lambda grad, result: grad * (1 - result * result)))
+    def tanh(input: Array) -> Array:
+        '''The hyperbolic tangent of every element.'''
+        return jnp.tanh(input)
+
+The signature is the schema (see `schema.py`), the body is the kernel (a pure function of arrays), and `derivatives` holds
+a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNEL`. The kind gives the variants.
+
+    pointwise   broadcasts; function, method, in-place `_`, `out=`; the result's strides follow the operands'
+    reduction   function, method, `out=`; NumPy's `axis` and `keepdims` are understood
+    general     function, `out=`, and what else is asked for
+    view        geometry only, nothing runs on the device (see `views.py`)
+    composite   plain Python over Tensors; the gradient comes for free
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .. import dtypes
+from . import codegen, dispatch
+from .derivatives import FROM_KERNEL, OpNode, Rules, backward_function, flatten, unflatten
+from .schema import Parameter, Schema, read_schema
+from .write import fit_result
+
+__all__ = [
+    "REGISTRY",
+    "Operator",
+    "composite",
+    "general",
+    "pointwise",
+    "reduction",
+]
+
+REGISTRY: dict[str, Operator] = {}
+UNSET: Any = object()
+
+
+def strong(value: Any) -> Any:
+    """A kernel's result with no weak type left: tensors are never wrapped numbers."""
+    if getattr(value, "weak_type", False) or not isinstance(value, jax.Array):
+        value = jnp.asarray(value)
+        return jax.lax.convert_element_type(value, value.dtype)
+    return value
+
+
+def forget_programs() -> None:
+    """Drop every compiled program: something that traces depend on, such as the default dtype, has changed."""
+    for op in REGISTRY.values():
+        op.forget()
+
+
+dtypes.on_default_dtype_change.append(forget_programs)
+
+
+class Operator:
+    """One declared operator: schema, kernel, rules, and the compiled programs of each."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        schema: Schema,
+        kernel: Callable[..., Any],
+        derivatives: Any,
+        node: str | None = None,
+        returns: tuple[str, ...] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.schema = schema
+        self.kernel = kernel
+        self.rules = Rules(schema, derivatives, kernel)
+        self.runtime = schema.runtime
+        self.static = schema.static
+        self.indices = tuple(i for i, p in enumerate(schema.parameters) if p.runtime)
+        self.static_indices = tuple(i for i, p in enumerate(schema.parameters) if not p.runtime)
+        self.single = schema.single
+        title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
+        self.node_class: type[OpNode] = type(f"{title}Backward0", (OpNode,), {"__slots__": (), "op": self})
+        self.returns = structure(name, returns) if returns else None
+        self.programs: dict[Any, Any] = {}
+        self.variants: dict[Any, Any] = {}
+        self.backwards: dict[Any, Any] = {}
+        self.aliases: tuple[str, ...] = ()
+        self.function: Any = None
+        self.method: Any = None
+        self.inplace: Any = None
+        self.is_method = False
+        self.takes_out = False
+        self.doc = inspect.cleandoc(kernel.__doc__ or "")
+
+    def forget(self) -> None:
+        """Drop compiled programs: something that their traces depended on has changed."""
+        self.programs.clear()
+        self.variants.clear()
+        self.backwards.clear()
+
+    # -- programs
+
+    def traced(self, key: tuple[Any, ...]) -> Callable[..., Any]:
+        """The kernel as a function of its runtime arguments alone; a None number means its default."""
+        statics = dict(zip([p.name for p in self.static], key, strict=True))
+        names = [p.name for p in self.runtime]
+        defaults = [p.default if p.kind == "Number" else None for p in self.runtime]
+        kernel, single = self.kernel, self.single
+
+        def run(*values: Any) -> Any:
+            arguments = {
+                n: d if v is None else v for n, v, d in zip(names, values, defaults, strict=True)
+            }
+            out = kernel(**arguments, **statics)
+            return strong(out) if single else tuple([strong(o) for o in out])
+
+        run.__name__ = run.__qualname__ = self.name
+        return run
+
+    def program(self, key: tuple[Any, ...]) -> Any:
+        """The jitted kernel for these static arguments."""
+        found = self.programs.get(key)
+        if found is None:
+            found = self.programs[key] = jax.jit(self.traced(key))
+        return found
+
+    def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:
+        """The program whose result lies in memory with its dimensions in `order`."""
+        found = self.variants.get(("order", key, order))
+        if found is None:
+            run = self.traced(key)
+
+            def permuted(*values: Any) -> Any:
+                return jnp.transpose(run(*values), order)
+
+            permuted.__name__ = self.name
+            found = self.variants["order", key, order] = jax.jit(permuted)
+        return found
+
+    def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:
+        """The program whose result replaces its first argument: same shape and dtype, its buffer reused if donated."""
+        found = self.variants.get(("inplace", key, donate))
+        if found is None:
+            run = self.traced(key)
+
+            def replace(target: Any, *values: Any) -> Any:
+                out = run(target, *values)
+                return fit_result(out, target.shape, target.dtype)
+
+            replace.__name__ = self.name + "_"
+            found = jax.jit(replace, donate_argnums=0 if donate else ())
+            self.variants["inplace", key, donate] = found
+        return found
+
+    def backward_program(
+        self, key: tuple[Any, ...], mask: tuple[bool, ...], targets: Any, shapes: Any, outputs: Any
+    ) -> Any:
+        """The jitted derivative rules for the arguments in `mask`: `(grads, saved) -> gradients`."""
+        signature = (key, mask, targets, shapes, outputs)
+        found = self.backwards.get(signature)
+        if found is None:
+            statics = dict(zip([p.name for p in self.static], key, strict=True))
+            function = backward_function(self.rules, statics, mask, targets, shapes, outputs)
+            function.__name__ = self.name + "_backward"
+            found = self.backwards[signature] = jax.jit(function)
+        return found
+
+    def derived(
+        self,
+        key: tuple[Any, ...],
+        mask: tuple[bool, ...],
+        targets: Any,
+        shapes: Any,
+        outputs: Any,
+        structure: tuple[Any, ...],
+    ) -> Operator:
+        """The derivative rules as an operator over `grads + saved`, itself differentiable."""
+        signature = ("derived", key, mask, targets, shapes, outputs, structure)
+        found = self.backwards.get(signature)
+        if found is None:
+            statics = dict(zip([p.name for p in self.static], key, strict=True))
+            function = backward_function(self.rules, statics, mask, targets, shapes, outputs)
+            count = sum(0 if s is None else max(s, 1) if s >= 0 else 1 for s in structure)
+            results = len(outputs)
+
+            def kernel(**values: Any) -> tuple[Any, ...]:
+                full = unflatten(structure, [values[f"x{i}"] for i in range(count)])
+                return function(tuple(full[:results]), tuple(full[results:]))
+
+            parameters = tuple(Parameter(f"x{i}", "Operand", "Operand", False, UNSET, False) for i in range(count))
+            schema = Schema(self.name + "_backward", parameters, "tuple[Array, ...]")
+            found = Operator("general", self.name + "_backward", schema, kernel, FROM_KERNEL)
+            self.backwards[signature] = found
+        return found
+
+    def call(self, values: tuple[Any, ...], out: Any = None) -> Any:
+        """Run on arguments in the order of the schema: the complete path, with every check and mode."""
+        return dispatch.run(self, values, out)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+
+def structure(name: str, fields: tuple[str, ...]) -> Any:
+    """The named tuple that a function of several results returns."""
+    made = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore
+    made.__module__ = "xtensor.return_types"
+    made.__repr__ = lambda self: (
+        f"xtensor.return_types.{name}(\n" + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields) + ")"
+    )
+    return made
+
+
+def declare(
+    kind: str,
+    kernel: Callable[..., Any],
+    derivatives: Any,
+    *,
+    name: str | None = None,
+    aliases: tuple[str, ...] = (),
+    method: bool = True,
+    function: bool = True,
+    inplace: bool = False,
+    out: bool = True,
+    node: str | None = None,
+    returns: tuple[str, ...] | None = None,
+    varargs: str | None = None,
+) -> Any:
+    name = name or kernel.__name__.rstrip("_")
+    op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, node, returns)
+    op.aliases = aliases
+    op.is_method = method
+    op.takes_out = out
+    op.function = codegen.function(op, out=out, varargs=varargs)
+    op.method = op.function if method else None
+    if inplace:
+        op.inplace = codegen.inplace(op)
+    REGISTRY[name] = op
+    return op.function
+
+
+def pointwise(*, derivatives: Any, inplace: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an operator that works element by element on broadcast operands."""
+    return lambda kernel: declare("pointwise", kernel, derivatives, inplace=inplace, **options)
+
+
+def reduction(*, derivatives: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an operator that folds dimensions."""
+    return lambda kernel: declare("reduction", kernel, derivatives, **options)
+
+
+def general(*, derivatives: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare any other operator on arrays."""
+    return lambda kernel: declare("general", kernel, derivatives, **options)
+
+
+def composite(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an operator written in Python over Tensors."""
+    from_options = options
+
+    def make(body: Callable[..., Any]) -> Any:
+        return codegen.composite(body, **from_options)
+
+    return make

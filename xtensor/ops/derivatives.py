@@ -1,0 +1,387 @@
+"""Derivative rules, and the nodes that run them.
+
+A rule is a pure function of arrays; the names of its parameters say what it needs, and so what is saved:
+
+    grad, grads       the gradient of the one result, of all results (None where undefined)
+    result, results   the forward's result(s)
+    <argument>        an argument of the kernel
+    <argument>_shape  only its shape (a list of shapes for a sequence)
+
+Broadcasting is reduced and the dtype of the argument restored after the rule, inside the same program.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
+
+from ..engine import modes
+from ..engine.graph import Node
+from .saved import Hooked, unpack_array, unpack_tensor
+from ..tensor import Tensor, array_of, wrap
+from ..x64 import call
+from .schema import ARRAYS, Schema
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["FROM_KERNEL", "OpNode", "Rules", "fit", "sum_to"]
+
+
+class _FromKernel:
+    def __repr__(self) -> str:
+        return "FROM_KERNEL"
+
+
+FROM_KERNEL = _FromKernel()
+
+
+def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
+    """Undo a broadcast: the sum of `grad` over the dimensions that were expanded from `shape`."""
+    if grad.shape == shape:
+        return grad
+    lead = grad.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        i for i in range(lead, grad.ndim) if shape[i - lead] == 1 and grad.shape[i] != 1
+    )
+    return jnp.sum(grad, axis=axes, keepdims=True).reshape(shape) if axes else grad.reshape(shape)
+
+
+def fit(grad: Any, target: Any) -> Any:
+    """A rule's value as a gradient of an argument with `target`'s shape and dtype."""
+    if grad is None:
+        return None
+    if not jnp.issubdtype(target.dtype, jnp.complexfloating) and jnp.issubdtype(grad.dtype, jnp.complexfloating):
+        grad = jnp.real(grad)
+    grad = sum_to(grad, tuple(target.shape))
+    return jax.lax.convert_element_type(grad, target.dtype)
+
+
+class Rules:
+    """The derivative rules of one operator, and what they make a node save.
+
+    differentiable: the arguments with a rule, in order. saved: the names to save. needed: for each saved name the
+    arguments whose gradient needs it, so that nothing is kept for a gradient that nobody asked for.
+    """
+
+    def __init__(self, schema: Schema, derivatives: Any, kernel: Callable[..., Any]) -> None:
+        names = schema.names()
+        runtime = {p.name: p for p in schema.runtime}
+        if derivatives is FROM_KERNEL:
+            derivatives = {n: FROM_KERNEL for n, p in runtime.items() if p.kind != "Number"}
+        self.functions: dict[str, Any] = {}
+        self.parameters: dict[str, tuple[str, ...]] = {}
+        for name, rule in (derivatives or {}).items():
+            if name not in runtime:
+                raise TypeError(f"{schema.name}(): a derivative for '{name}', which is no array argument of the kernel")
+            if rule is None:
+                continue
+            wanted = tuple(runtime) if rule is FROM_KERNEL else tuple(inspect.signature(rule).parameters)
+            for wish in wanted:
+                known = wish in ("grad", "grads", "result", "results") or wish in names
+                if not known and not (wish.endswith("_shape") and wish[:-6] in runtime):
+                    raise TypeError(f"{schema.name}(): the derivative for '{name}' asks for '{wish}', which is unknown")
+            self.functions[name] = rule
+            self.parameters[name] = wanted
+        self.differentiable = tuple(n for n in names if n in self.functions)
+        saved: dict[str, list[str]] = {}
+        for name in self.differentiable:
+            for wish in self.parameters[name]:
+                if wish in runtime or wish in ("result", "results"):
+                    saved.setdefault("results" if wish == "result" and not schema.single else wish, []).append(name)
+        self.saved = tuple(saved)
+        self.needed = {k: tuple(v) for k, v in saved.items()}
+        self.sequence = next((n for n in self.differentiable if runtime[n].kind == ARRAYS), None)
+        shapes = {w[:-6] for ws in self.parameters.values() for w in ws if w.endswith("_shape") and w not in names}
+        # Shapes of arguments without a gradient of their own cannot be read off an edge.
+        self.shapes = tuple(sorted(shapes))
+        self.schema = schema
+        self.kernel = kernel
+
+
+def backward_function(
+    rules: Rules,
+    statics: dict[str, Any],
+    mask: tuple[bool, ...],
+    targets: tuple[Any, ...],
+    shapes: tuple[Any, ...],
+    outputs: tuple[Any, ...],
+) -> Callable[..., Any]:
+    """`(grads, saved) -> gradients of the arguments in mask`, as a pure function of arrays."""
+    sequence = rules.sequence
+    length = len(mask) - len(rules.differentiable) + 1
+    slots: dict[str, slice | int] = {}
+    at = 0
+    for name in rules.differentiable:
+        slots[name] = slice(at, at + length) if name == sequence else at
+        at += length if name == sequence else 1
+    numbers = {p.name: p.default for p in rules.schema.runtime if p.kind == "Number"}
+    single = rules.schema.single
+
+    def backward(grads: tuple[Any, ...], saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        full = tuple(
+            jnp.zeros(o.shape, o.dtype) if g is None and jnp.issubdtype(o.dtype, np.inexact) else g
+            for g, o in zip(grads, outputs, strict=True)
+        )
+        known: dict[str, Any] = dict(statics)
+        known.update(zip(rules.saved, saved, strict=True))
+        for name, default in numbers.items():
+            if name in known and known[name] is None:
+                known[name] = default
+        known["grads"] = full
+        known["grad"] = full[0]
+        if not single and "results" in known:
+            known["result"] = known["results"]
+        known.update((f"{n}_shape", s) for n, s in zip(rules.shapes, shapes, strict=True))
+        found: list[Any] = [None] * len(mask)
+        by_kernel = [
+            n for n in rules.differentiable if rules.functions[n] is FROM_KERNEL and any(_masks(mask, slots[n]))
+        ]
+        if by_kernel:
+            for name, grad in zip(by_kernel, kernel_vjp(rules, known, statics, by_kernel, full, mask, slots), strict=True):
+                slot = slots[name]
+                if isinstance(slot, slice):
+                    found[slot] = grad
+                else:
+                    found[slot] = grad
+        for name in rules.differentiable:
+            rule, slot = rules.functions[name], slots[name]
+            if rule is FROM_KERNEL or not any(_masks(mask, slot)):
+                continue
+            value = rule(**{wish: known[wish] for wish in rules.parameters[name]})
+            if isinstance(slot, slice):
+                found[slot] = list(value)
+            else:
+                found[slot] = value
+        return tuple(fit(g, t) for g, t, m in zip(found, targets, mask, strict=True) if m)
+
+    return backward
+
+
+def _masks(mask: tuple[bool, ...], slot: slice | int) -> tuple[bool, ...]:
+    return mask[slot] if isinstance(slot, slice) else (mask[slot],)
+
+
+def kernel_vjp(
+    rules: Rules,
+    known: dict[str, Any],
+    statics: dict[str, Any],
+    by_kernel: list[str],
+    grads: tuple[Any, ...],
+    mask: tuple[bool, ...],
+    slots: dict[str, slice | int],
+) -> list[Any]:
+    """The gradients that `jax.vjp` of the kernel gives for the arguments in `by_kernel`."""
+    fixed = {p.name: known[p.name] for p in rules.schema.runtime}
+    # A sequence may mix arguments with and without a gradient, integers among them.
+    chosen = {
+        n: [i for i, m in enumerate(mask[s]) if m] if isinstance(s := slots[n], slice) else None for n in by_kernel
+    }
+
+    def forward(*varying: Any) -> Any:
+        arguments = dict(fixed)
+        for name, value in zip(by_kernel, varying, strict=True):
+            picked = chosen[name]
+            if picked is None:
+                arguments[name] = value
+            else:
+                items = list(arguments[name])
+                for i, v in zip(picked, value, strict=True):
+                    items[i] = v
+                arguments[name] = items
+        out = rules.kernel(**arguments, **statics)
+        outs = (out,) if rules.schema.single else tuple(out)
+        return tuple(o for o in outs if jnp.issubdtype(o.dtype, np.inexact))
+
+    primals = [
+        fixed[n] if (picked := chosen[n]) is None else [fixed[n][i] for i in picked] for n in by_kernel
+    ]
+    outs, pull = jax.vjp(forward, *primals)
+    kept = [g for g in grads if g is not None]
+    # JAX's cotangents are conjugated with respect to PyTorch's.
+    conjugated = tuple(
+        jnp.conj(jax.lax.convert_element_type(g, o.dtype)) for g, o in zip(kept, outs, strict=True)
+    )
+    result = []
+    for name, pulled in zip(by_kernel, pull(conjugated), strict=True):
+        picked = chosen[name]
+        if picked is None:
+            result.append(jnp.conj(pulled))
+        else:
+            items: list[Any] = [None] * len(fixed[name])
+            for i, v in zip(picked, pulled, strict=True):
+                items[i] = jnp.conj(v)
+            result.append(items)
+    return result
+
+
+class OpNode(Node):
+    """The node of a declared operator: runs its derivative rules as one jitted program.
+
+    saved: one entry per name in `Rules.saved`. key: the forward's static arguments. aval: shape and dtype of the
+    result, or a tuple of them. shapes: what `Rules.shapes` names.
+    """
+
+    __slots__ = ("aval", "key", "saved", "shapes")
+    op: Operator
+    aval: Any
+    key: tuple[Any, ...]
+    saved: Any
+    shapes: tuple[Any, ...]
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        aval = self.aval
+        return aval if type(aval) is tuple else (aval,)
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.aval) if type(self.aval) is tuple else 1
+
+    def release(self) -> None:
+        self.saved = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_"):
+            wish = name[7:]
+            rules = self.op.rules
+            wish = {"self": "input", "result": "result"}.get(wish, wish)
+            if wish in rules.saved:
+                return unpack_saved(self, rules.saved.index(wish))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        saved = self.saved
+        if saved is None:
+            raise_released()
+        edges = self.edges
+        if modes.state.mode & modes.NO_GRAD:
+            mask = tuple([e is not None for e in edges])
+            if not any(mask):
+                return (None,) * len(edges)
+            program = self._program(mask, grads)
+            arrays = tuple([None if g is None else array_of(g) for g in grads])
+            found = iter(call(program, arrays, tuple([unpack_array(s, self) for s in saved])))
+            return tuple([wrap(next(found)) if m else None for m in mask])
+        return self._apply_recorded(grads)
+
+    def _program(self, mask: tuple[bool, ...], grads: tuple[Any, ...]) -> Any:
+        targets = targets_of(self.edges)
+        return self.op.backward_program(self.key, mask, targets, self.shapes, self.input_metadata)
+
+    def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """With create_graph: the rules as an operator over Tensors, whose derivative is FROM_KERNEL."""
+        mask = tuple([e is not None for e in self.edges])
+        if not any(mask):
+            return (None,) * len(self.edges)
+        targets = targets_of(self.edges)
+        values: list[Any] = list(grads)
+        for i in range(len(self.op.rules.saved)):
+            values.append(unpack_saved(self, i))
+        derived = self.op.derived(self.key, mask, targets, self.shapes, self.input_metadata, pattern(values))
+        found = iter(derived.call(tuple(flatten(values))))
+        return tuple([next(found) if m else None for m in mask])
+
+
+def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Shape and dtype that the gradient for each edge must have."""
+    return tuple([None if e is None else aval_of(e[0].input_metadata[e[1]]) for e in edges])
+
+
+def aval_of(metadata: Any) -> Any:
+    """Shape and dtype of a tensor, or of what describes one, as one hashable object."""
+    if type(metadata) is ShapedArray:
+        return metadata
+    if isinstance(metadata, Tensor):
+        return metadata._storage.array.aval if metadata._view is None else shaped(metadata._view)
+    return ShapedArray(tuple(metadata.shape), metadata.dtype.numpy)
+
+
+def shaped(view: Any) -> ShapedArray:
+    return ShapedArray(tuple(view.sizes), view.dtype.numpy)
+
+
+def pattern(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The structure of a node's gradients and saved values: what is None, a sequence, or one value."""
+    return tuple([None if v is None else (len(v) if isinstance(v, (list, tuple)) else -1) for v in values])
+
+
+def flatten(values: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            flat.extend(v)
+        elif v is not None:
+            flat.append(v)
+    return flat
+
+
+def unflatten(structure: tuple[Any, ...], flat: Sequence[Any]) -> list[Any]:
+    values: list[Any] = []
+    at = 0
+    for s in structure:
+        if s is None:
+            values.append(None)
+        elif s < 0:
+            values.append(flat[at])
+            at += 1
+        else:
+            values.append(tuple(flat[at : at + s]))
+            at += s
+    return values
+
+
+def raise_released() -> None:
+    raise RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward."
+    )
+
+
+def unpack_saved(node: OpNode, index: int) -> Any:
+    """A saved value as a Tensor that stands where it stood in the graph."""
+    if node.saved is None:
+        raise_released()
+    entry = node.saved[index]
+    rules = node.op.rules
+    name = rules.saved[index]
+    if name in ("result", "results"):
+        if isinstance(entry, (list, tuple)) and not isinstance(entry, Hooked):
+            return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
+        return unpack_tensor(entry, node, (node, 0))
+    if name not in rules.functions:
+        return unpack_sequence(entry, node, None)
+    at = edge_position(node, name)
+    return unpack_sequence(entry, node, node.edges[at])
+
+
+def unpack_sequence(entry: Any, node: OpNode, edges: Any) -> Any:
+    if isinstance(entry, list):
+        return [unpack_tensor(e, node, edges[i] if edges else None) for i, e in enumerate(entry)]
+    return unpack_tensor(entry, node, edges)
+
+
+def edge_position(node: OpNode, name: str) -> Any:
+    """Where the edges of an argument lie among a node's edges: an index, or a slice for a sequence."""
+    rules = node.op.rules
+    length = len(node.edges) - len(rules.differentiable) + 1
+    at = 0
+    for n in rules.differentiable:
+        step = length if n == rules.sequence else 1
+        if n == name:
+            return slice(at, at + step) if n == rules.sequence else at
+        at += step
+    raise KeyError(name)
+
+

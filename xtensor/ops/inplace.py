@@ -1,0 +1,195 @@
+"""In-place operators under autograd: what may be written, and how histories change when it is.
+
+A write to a tensor rebases its history on the writing node. A write to a view rebases its base's history on a
+`CopySlices`, and the view's own history becomes an `as_strided` of the base.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import checks, geometry
+from ..engine import modes, profiler
+from ..engine.graph import Node
+from ..storage import MetaArray
+from ..tensor import (
+    CUSTOM_FUNCTION,
+    DEFAULT,
+    MULTI_OUTPUT,
+    NO_GRAD_VIEW,
+    Tensor,
+    array_of,
+    edge_of,
+    plain_edge,
+    sizes_of,
+    strides_of,
+)
+from . import dispatch
+from .write import bump, check_castable, check_no_overlap, check_writable, store
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["CopySlices", "check_inplace", "rebase", "run_inplace"]
+
+
+def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
+    """Call the in-place variant of `op`: the result replaces the values of the first argument."""
+    if modes.state.mode & modes.PROFILING:
+        token = profiler.begin(op.name + "_", [tuple(v.shape) for v in values if isinstance(v, Tensor)])
+        try:
+            return _run_inplace(op, values)
+        finally:
+            profiler.end(token)
+    return _run_inplace(op, values)
+
+
+def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
+    target = values[0]
+    if not isinstance(target, Tensor):
+        raise checks.argument_error(op.name + "_", op.schema.parameters[0].name, 1, "Tensor", target)
+    runtime, key = dispatch.prepare(op, values)
+    runtime[0] = target
+    tracked = not modes.state.mode & modes.NO_GRAD
+    if tracked:
+        check_inplace(target, any(isinstance(v, Tensor) and edge_of(v) is not None for v in runtime))
+    check_writable(target)
+    for other in runtime[1:]:
+        if isinstance(other, Tensor):
+            check_no_overlap(target, other)
+    storage, view = target._storage, target._view
+    donate = view is None and storage.sole_owner()
+    arrays = [dispatch.arrays_of(v) for v in runtime]
+    node = None
+    if tracked and op.rules.differentiable:
+        node = dispatch.node_for(op, key, runtime, arrays, inplace=True)
+    if type(arrays[0]) is MetaArray:
+        made = dispatch.evaluate(op, key, runtime, arrays)
+        check_castable(made.dtype.numpy, target.dtype.numpy)
+    else:
+        old = arrays[0]
+        if donate and (any(a is old for a in arrays[1:]) or (node is not None and op.runtime[0].name in op.rules.saved)):
+            donate = False
+        del old
+        array = dispatch.invoke(op, op.inplace_program(key, donate), arrays)
+        del arrays
+        store(target, array)
+    bump(target, op.name + "_", 3)
+    if node is not None:
+        dispatch.save_results(op, node, [target])
+        rebase(target, node)
+    return target
+
+
+def check_inplace(target: Tensor, requires_grad: bool) -> None:
+    """Refuse writes that autograd could not follow, in PyTorch's words."""
+    if target._meta is not None and target._meta.inference and not modes.is_inference_mode_enabled():
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update."
+        )
+    if not requires_grad:
+        return
+    view = target._view
+    edge = edge_of(target)
+    if view is not None and view.base is not None:
+        check_creation(target, view.creation)
+        base_edge = edge_of(view.base)
+        if edge is not None and base_edge is not None and type(base_edge) is not tuple:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )
+    if edge is not None and type(edge) is not tuple:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def check_creation(target: Tensor, creation: int) -> None:
+    if creation == DEFAULT:
+        return
+    edge = target._edge
+    if type(edge) is tuple:
+        what = f"Output {edge[1]} of {edge[0].name()} is a view and is being modified inplace."
+    else:
+        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
+    why = {
+        MULTI_OUTPUT: " This view is the output of a function that returns multiple views. Such functions do not allow "
+        "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+        NO_GRAD_VIEW: " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+        "code by moving both the view and the inplace either both inside the no_grad block (if you don't want the "
+        "inplace to be tracked) or both outside (if you want the inplace to be tracked).",
+        CUSTOM_FUNCTION: " This view was created inside a custom Function (or because an input was returned as-is) and "
+        "the autograd logic to handle view+inplace would override the custom backward associated with the custom "
+        "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output "
+        "of the custom Function.",
+    }
+    raise RuntimeError(what + why.get(creation, ""))
+
+
+def rebase(target: Tensor, node: Any) -> None:
+    """Make `node` the history of `target`, which it has just written; through a view, of its base."""
+    view = target._view
+    if view is None or view.base is None:
+        move_retained(target, node)
+        target._edge = (node, 0)
+        return
+    base = view.base
+    slices = CopySlices(base, target, node)
+    move_retained(base, slices)
+    base._edge = (slices, 0)
+    edge_of(target)
+
+
+def move_retained(tensor: Tensor, node: Any) -> None:
+    """`retain_grad` follows the tensor to the node that now makes it."""
+    edge = tensor._edge
+    if type(edge) is tuple:
+        hook = edge[0].pop_retain_hook(edge[1])
+        if hook is not None:
+            node.set_retain_hook(0, hook)
+
+
+class CopySlices(Node):
+    """The history of a base after a write through one of its views.
+
+    The gradient of the base goes on to the base's earlier history, except where the view lies: there `fn`, the node of
+    the writing operator, takes it and gives back its own.
+    """
+
+    __slots__ = ("aval", "base", "fn", "view")
+
+    def __init__(self, base: Tensor, view: Tensor, fn: Any) -> None:
+        super().__init__((plain_edge(edge_of(base)), *fn.edges[1:]))
+        self.base = (tuple(sizes_of(base)), tuple(strides_of(base)), base.storage_offset())
+        self.view = (tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset())
+        self.fn = fn
+        # The base's shape and dtype, for the gradients that arrive.
+        self.aval = array_of(base).aval
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        return (self.aval,)
+
+    def release(self) -> None:
+        self.fn.release()
+
+    def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(self.edges)
+        sizes, strides, offset = self.base
+        buffer = self._spread(grad)
+        where = (self.view[0], self.view[1], self.view[2] - offset)
+        own, *others = self.fn.apply((buffer.as_strided(*where).clone(),))
+        if self.edges[0] is None:
+            return (None, *others)
+        if own is None:
+            own = grad.new_zeros(self.view[0])
+        return (buffer.as_strided_scatter(own, *where).as_strided(sizes, strides, 0), *others)
+
+    def _spread(self, grad: Any) -> Any:
+        """The gradient laid out in memory as the base is, from its first element on."""
+        sizes, strides, _ = self.base
+        if strides == geometry.contiguous_strides(sizes):
+            return grad.contiguous()
+        extent = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) if 0 not in sizes else 0
+        return grad.new_zeros((extent,)).as_strided_scatter(grad, sizes, strides, 0)

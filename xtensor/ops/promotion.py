@@ -1,0 +1,68 @@
+"""PyTorch's type promotion inside a kernel's trace.
+
+While tracing, a wrapped Python number is a weakly typed 0-d array, and any other array is a tensor; that is all the
+rules need, and it costs nothing at call time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+
+__all__ = ["as_dtype", "common_dtype", "promote", "promote_float"]
+
+
+def category(value: Any) -> int:
+    if isinstance(value, (bool, int, float, complex)) or getattr(value, "weak_type", False):
+        return dtypes.WRAPPED
+    return dtypes.ZERO_DIM if value.ndim == 0 else dtypes.DIM
+
+
+def common_dtype(*values: Any) -> dtypes.dtype:
+    """The dtype in which PyTorch computes on these operands (arrays while tracing, or Python numbers)."""
+    operands = []
+    for v in values:
+        if v is None:
+            continue
+        kind = category(v)
+        if isinstance(v, (bool, int, float, complex)):
+            operands.append((dtypes.scalar_dtype(v), kind))
+        elif kind == dtypes.WRAPPED:
+            operands.append((wrapped_dtype(v.dtype), kind))
+        else:
+            operands.append((dtypes.FROM_NUMPY[np.dtype(v.dtype)], kind))
+    return dtypes.result_type_of(operands)
+
+
+def wrapped_dtype(dtype: Any) -> dtypes.dtype:
+    """A wrapped number's dtype: the default float or complex, int64 or bool."""
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return dtypes.get_default_complex_dtype()
+    if jnp.issubdtype(dtype, jnp.floating):
+        return dtypes.get_default_dtype()
+    return dtypes.FROM_NUMPY[np.dtype(dtype)]
+
+
+def as_dtype(value: Any, dtype: dtypes.dtype) -> Any:
+    """An operand as a strongly typed array of `dtype`; numbers lose nothing that the dtype can hold."""
+    value = jnp.asarray(value)
+    return lax.convert_element_type(value, dtype.numpy)
+
+
+def promote(*values: Any) -> list[Any]:
+    """The operands in their common dtype, shapes left as they are (None stays None)."""
+    dtype = common_dtype(*values)
+    return [None if v is None else as_dtype(v, dtype) for v in values]
+
+
+def promote_float(*values: Any) -> list[Any]:
+    """As `promote`, but integers and bools become the default float."""
+    dtype = common_dtype(*values)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        dtype = dtypes.get_default_dtype()
+    return [None if v is None else as_dtype(v, dtype) for v in values]

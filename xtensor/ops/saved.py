@@ -1,0 +1,110 @@
+"""Saved tensors: what a node keeps of its operator's arguments and results.
+
+An entry is `(counter, version, array)`: the array is immutable, so only the version check can fail. Lists stand for
+sequences, Python numbers for themselves, and `Hooked` for what `saved_tensors_hooks` packed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..engine import modes
+from ..storage import Storage
+from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
+
+__all__ = ["Hooked", "save", "unpack_array", "unpack_tensor"]
+
+
+class Hooked:
+    """A value that went through a pack hook; `unpack` brings it back."""
+
+    __slots__ = ("packed", "unpack")
+
+    def __init__(self, tensor: Tensor) -> None:
+        pack, self.unpack = modes.state.saved_hooks[-1]
+        with modes.no_grad():
+            self.packed = pack(tensor)
+
+    def tensor(self) -> Tensor:
+        with modes.no_grad():
+            found = self.unpack(self.packed)
+        if not isinstance(found, Tensor):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found)}")
+        return found
+
+
+def save(tensor: Tensor, array: Any) -> Any:
+    """The entry for a tensor whose values are `array`; runs the pack hook where one is set."""
+    if modes.state.mode & modes.SAVED_HOOKS and modes.state.saved_hooks:
+        return Hooked(tensor)
+    counter = counter_of(tensor)
+    return (counter, counter.version, array)
+
+
+_TYPE_NAMES = {
+    "float32": "FloatTensor",
+    "float64": "DoubleTensor",
+    "float16": "HalfTensor",
+    "bfloat16": "BFloat16Tensor",
+    "int64": "LongTensor",
+    "int32": "IntTensor",
+    "bool": "BoolTensor",
+    "complex64": "ComplexFloatTensor",
+    "complex128": "ComplexDoubleTensor",
+}
+
+
+class Mutation:
+    """Whether saved values may be written after they were saved (`allow_mutation_on_saved_tensors`)."""
+
+    allowed = False
+
+
+def check_version(entry: tuple[Any, int, Any], node: Any) -> None:
+    counter, version, array = entry
+    if counter is None or counter.version == version or Mutation.allowed:
+        return
+    kind = _TYPE_NAMES.get(np.dtype(array.dtype).name, "Tensor")
+    writer = getattr(counter, "writer", None)
+    where = ""
+    if isinstance(counter, Storage) and writer is not None:
+        code, line, name = writer
+        where = f" It was written by {name} at {code.co_filename}:{line} (in {code.co_name})."
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[xtensor.{kind} {list(array.shape)}], saved for {node.name()}, is at version {counter.version}; "
+        f"expected version {version} instead.{where} Hint: enable anomaly detection to find the operation that failed "
+        "to compute its gradient, with xtensor.autograd.set_detect_anomaly(True)."
+    )
+
+
+def unpack_array(entry: Any, node: Any) -> Any:
+    """The saved values as arrays, after the version check."""
+    kind = type(entry)
+    if kind is tuple:
+        counter = entry[0]
+        if counter is not None and counter.version != entry[1]:
+            check_version(entry, node)
+        return entry[2]
+    if kind is list:
+        return tuple([unpack_array(e, node) for e in entry])
+    if kind is Hooked:
+        return array_of(entry.tensor())
+    return entry
+
+
+def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
+    """The saved values as a Tensor with the gradient edge that the argument had."""
+    kind = type(entry)
+    if kind is tuple:
+        check_version(entry, node)
+        tensor = wrap(entry[2])
+    elif kind is Hooked:
+        found = entry.tensor()
+        tensor = wrap(array_of(found))
+    else:
+        return entry
+    tensor._edge = plain_edge(edge)
+    return tensor

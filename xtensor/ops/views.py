@@ -1,0 +1,319 @@
+"""View operators: geometry only. Nothing runs on the device, and the result shares the storage.
+
+A view operator is declared by its geometry alone:
+
+    @view
+    def transpose(g: Geometry, dim0: int, dim1: int): ...
+
+Its gradient is the adjoint of reading that geometry, one mechanism for all: the gradient is put (and, where elements
+repeat, summed) where the view lies in a zero tensor of the input's sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from .. import checks, dtypes, lowering
+from ..engine import anomaly, modes, profiler
+from ..engine.graph import Node, next_sequence_nr
+from ..geometry import Geometry, contiguous_strides
+from ..tensor import (
+    DEFAULT,
+    INFERENCE_VIEW,
+    MULTI_OUTPUT,
+    NO_GRAD_VIEW,
+    Tensor,
+    View,
+    edge_of,
+    meta_of,
+)
+from .declare import general
+from .schema import Array, Arrays, Number
+
+__all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
+
+new = object.__new__
+FROM_NUMPY = dtypes.FROM_NUMPY
+VIEWS: dict[str, ViewOperator] = {}
+
+
+class ViewOperator:
+    """A declared view: its geometry function, its node class and its public function."""
+
+    def __init__(self, name: str, make: Callable[..., Any], node: str | None = None, multiple: bool = False) -> None:
+        self.kind = "view"
+        self.name = name
+        self.make = make
+        self.multiple = multiple
+        self.doc = inspect.cleandoc(make.__doc__ or "")
+        title = node or "".join(part.capitalize() for part in name.split("_"))
+        self.node_class: type[ViewNode] = type(f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self})
+        self.function: Any = None
+        self.aliases: tuple[str, ...] = ()
+        self.is_method = True
+
+
+class ViewNode(Node):
+    """The node of a view operator.
+
+    sizes, dtype, conj: of the input. args: the operator's arguments. aval: shape and dtype of the result(s).
+    """
+
+    __slots__ = ("args", "aval", "dtype", "sizes", "used")
+    op: ViewOperator
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        aval = self.aval
+        return tuple(aval) if type(aval) is list else (aval,)
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.aval) if type(self.aval) is list else 1
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        if self.edges[0] is None:
+            return (None,)
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args)
+        present = [(g, r) for g, r in zip(grads, recipes, strict=True) if g is not None]
+        if not present:
+            return (None,)
+        if len(recipes) == 1:
+            ((grad, (recipe, offset)),) = present
+            return (view_adjoint(grad, offset, recipe=recipe),)
+        return (
+            views_adjoint(
+                [g for g, _ in present], recipes=tuple(r for _, (r, _) in present), offsets=tuple(o for _, (_, o) in present)
+            ),
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def relative(make: Callable[..., Any], sizes: tuple[int, ...], dtype: Any, args: tuple[Any, ...]) -> list[Any]:
+    """Recipe and offset of each result of a view operator over a contiguous input of these sizes."""
+    made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
+    found = []
+    for g in made if isinstance(made, list) else [made]:
+        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, dtype.numpy)
+        found.append((recipe, g.offset))
+    return found
+
+
+@general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)), method=False, out=False)
+def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
+    """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
+    zeros = jnp.zeros(recipe.base_shape, grad_output.dtype)
+    return lowering.scatter_add(recipe, zeros, offset, grad_output)
+
+
+@general(
+    derivatives=dict(
+        grad_outputs=lambda grad, recipes, offsets: [
+            lowering.read(r, grad, o) for r, o in zip(recipes, offsets, strict=True)
+        ]
+    ),
+    method=False,
+    out=False,
+)
+def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
+    """The sum of the adjoints of several views of one tensor."""
+    total = jnp.zeros(recipes[0].base_shape, grad_outputs[0].dtype)
+    for grad, recipe, offset in zip(grad_outputs, recipes, offsets, strict=True):
+        total = lowering.scatter_add(recipe, total, offset, grad)
+    return total
+
+
+def geometry_of(tensor: Tensor) -> Geometry:
+    v = tensor._view
+    if v is None:
+        shape = tensor._storage.array.shape
+        return Geometry(shape, contiguous_strides(shape), 0)
+    return Geometry(v.sizes, v.strides, v.offset)
+
+
+def alias_of(
+    op: ViewOperator,
+    input: Tensor,
+    made: tuple[Any, Any, int],
+    args: tuple[Any, ...],
+    creation: int = DEFAULT,
+    dtype: dtypes.dtype | None = None,
+    conj: bool | None = None,
+    neg: bool | None = None,
+) -> Tensor:
+    """A differentiable view of `input` with the geometry `made`."""
+    storage = input._storage
+    old = input._view
+    view = new(View)
+    view.sizes, view.strides, view.offset = made
+    view.recipe = view.cached = None
+    view.cached_at = -1
+    if old is None:
+        if storage.cover is None:
+            storage.cover = weakref.ref(input)
+        view.dtype = dtype or FROM_NUMPY[storage.array.dtype]
+        view.conj = conj or False
+        view.neg = neg or False
+        view.counter = storage
+        view.base = input
+        view.attr_version = storage.version
+        view.creation = creation
+        edge = input._edge
+    else:
+        view.dtype = dtype or old.dtype
+        view.conj = old.conj if conj is None else conj
+        view.neg = old.neg if neg is None else neg
+        counter = view.counter = old.counter
+        view.base = input if old.base is None else old.base
+        view.attr_version = counter.version
+        view.creation = creation or old.creation
+        edge = edge_of(input)
+    result = new(Tensor)
+    result._storage = storage
+    result._view = view
+    result._edge = None
+    result._meta = None
+    mode = modes.state.mode
+    if mode & modes.NO_GRAD:
+        if not mode & modes.INFERENCE:
+            view.creation = creation or NO_GRAD_VIEW
+        else:
+            view.creation = INFERENCE_VIEW
+            view.base = None
+            meta_of(result).inference = True
+    elif edge is not None:
+        node = new(op.node_class)
+        node.edges = (edge if type(edge) is tuple else edge.edge(),)
+        node.sequence_nr = next_sequence_nr()
+        node.meta = None
+        node.sizes = storage.array.shape if old is None else old.sizes
+        node.dtype = view.dtype if old is None else old.dtype
+        node.args = tuple([tuple(a) if type(a) is list else a for a in args])
+        node.aval = ViewAval(view)
+        result._edge = (node, 0)
+        if mode & modes.ANOMALY:
+            anomaly.record(node)
+    return result
+
+
+class ViewAval:
+    """Shape and dtype of a view, for the gradients that its node receives; without the view's memory."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, view: View) -> None:
+        self.shape = view.sizes
+        self.dtype = view.dtype
+
+
+def aliases_of(op: ViewOperator, input: Tensor, made: list[Geometry], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The results of a view operator with several; autograd sees one node, and refuses in-place writes to them."""
+    results = [alias_of(op, input, g, args, MULTI_OUTPUT) for g in made]
+    if results and type(results[0]._edge) is tuple:
+        node: Any = results[0]._edge[0]
+        node.aval = [ViewAval(r._view) for r in results if r._view is not None]
+        for i, r in enumerate(results):
+            r._edge = (node, i)
+    return tuple(results)
+
+
+def view(
+    make: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    aliases: tuple[str, ...] = (),
+    node: str | None = None,
+    varargs: str | None = None,
+    multiple: bool = False,
+    method: bool = True,
+) -> Any:
+    """Declare a view operator from its geometry function `(g, *arguments) -> Geometry` (or a list of them)."""
+    if make is None:
+        return functools.partial(
+            view, name=name, aliases=aliases, node=node, varargs=varargs, multiple=multiple, method=method
+        )
+    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple)
+    op.aliases = aliases
+    op.is_method = method
+    op.function = view_function(op, varargs)
+    VIEWS[op.name] = op
+    return op.function
+
+
+def view_function(op: ViewOperator, varargs: str | None) -> Callable[..., Any]:
+    """The public function, with the geometry function's own signature."""
+    parameters = list(inspect.signature(op.make).parameters.values())[1:]
+    names = [p.name for p in parameters]
+    parts = ["input"]
+    for p in parameters:
+        if p.name == varargs:
+            parts.append(f"*{p.name}_")
+        default = p.default is not inspect.Parameter.empty or p.name == varargs
+        parts.append(f"{p.name}=default_{p.name}" if default else p.name)
+    finish = "aliases_of" if op.multiple else "alias_of"
+    arguments = "".join(f", {n}" for n in names)
+    lines = []
+    if varargs:
+        lines += [
+            f"if {varargs}_:",
+            f"    {varargs} = {varargs}_[0] if len({varargs}_) == 1 and not isinstance({varargs}_[0], int) else {varargs}_",
+        ]
+    text = f"""
+def {op.name}({", ".join(parts)}):
+    {chr(10).join("    " + x for x in lines).strip() if lines else "pass"}
+    if state.mode > 1 or not isinstance(input, Tensor):
+        return slow(op, input, ({"".join(f"{n}, " for n in names)}))
+    v = input._view
+    if v is None:
+        shape = input._storage.array.shape
+        g = (shape, contiguous_strides(shape), 0)
+    else:
+        g = (v.sizes, v.strides, v.offset)
+    return {finish}(op, input, make(g{arguments}), ({"".join(f"{n}, " for n in names)}))
+"""
+    namespace = {
+        f"default_{p.name}": None if p.default is inspect.Parameter.empty else p.default for p in parameters
+    }
+    namespace.update(
+        Tensor=Tensor,
+        alias_of=alias_of,
+        aliases_of=aliases_of,
+        contiguous_strides=contiguous_strides,
+        make=op.make,
+        op=op,
+        slow=slow_view,
+        state=modes.state,
+    )
+    exec(compile(text, f"<xtensor view {op.name}>", "exec"), namespace)
+    made = namespace[op.name]
+    made.__module__ = "xtensor"
+    made.__doc__ = op.doc
+    made.operator = op
+    return made
+
+
+def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
+    """A view in unusual modes, or a wrong type of argument."""
+    if not isinstance(input, Tensor):
+        raise checks.argument_error(op.name, "input", 1, "Tensor", input)
+    token = profiler.begin(op.name, [tuple(input.shape)]) if modes.state.mode & modes.PROFILING else None
+    try:
+        made = op.make(geometry_of(input), *args)
+        return aliases_of(op, input, made, args) if op.multiple else alias_of(op, input, made, args)
+    finally:
+        if token is not None:
+            profiler.end(token)
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """Sizes or dims given as a sequence or one int, as plain ints."""
+    if isinstance(values, int):
+        return (values,)
+    return tuple([v if type(v) is int else v.__index__() for v in values])
+

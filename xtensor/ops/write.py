@@ -1,0 +1,160 @@
+"""Writing to a tensor's memory: whole, through a view, and to `out=`.
+
+Every write replaces `storage.array`; where the storage is the sole owner of the old array its buffer is reused.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from .. import checks, dtypes, geometry, lowering
+from ..storage import MetaArray, resize
+from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..x64 import call
+
+__all__ = [
+    "bump",
+    "check_castable",
+    "check_no_overlap",
+    "check_writable",
+    "fit_result",
+    "resize_tensor",
+    "scalar_name",
+    "store",
+    "write_out",
+]
+
+
+def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
+    """Count a write; remember the line of the program that wrote, for the version error."""
+    counter_of(tensor).version += 1
+    frame: Any = sys._getframe(depth)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
+        frame = frame.f_back
+    tensor._storage.writer = (frame.f_code, frame.f_lineno, name)
+
+
+def store(tensor: Tensor, values: Any) -> None:
+    """Put an array of the tensor's own sizes and dtype in its place in the storage."""
+    storage, view = tensor._storage, tensor._view
+    if type(storage.array) is MetaArray:
+        storage.writes += 1
+    elif view is None:
+        storage.replace(values)
+    else:
+        recipe = recipe_of(storage, view)
+        program = lowering.write_program(recipe, donate=storage.sole_owner())
+        storage.replace(call(program, storage.array, view.offset, values))
+
+
+def check_writable(tensor: Tensor) -> None:
+    """Refuse a destination in which two elements share memory."""
+    view = tensor._view
+    if view is not None:
+        geometry.assert_no_internal_overlap(view.sizes, view.strides)
+
+
+def check_no_overlap(target: Tensor, source: Tensor) -> None:
+    """Refuse a source that partly shares memory with the destination (the same elements in place are fine)."""
+    if target is not source and target._storage is source._storage:
+        geometry.assert_no_partial_overlap(
+            (sizes_of(target), strides_of(target), target.storage_offset()),
+            (sizes_of(source), strides_of(source), source.storage_offset()),
+            target.dtype.itemsize,
+            source.dtype.itemsize,
+        )
+
+
+def fit_result(out: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Check, while tracing, that a result may be written to a tensor of this shape and dtype."""
+    if out.shape != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(out.shape)}")
+    check_castable(out.dtype, dtype)
+    return jax.lax.convert_element_type(out, dtype)
+
+
+def check_castable(source: Any, target: Any) -> None:
+    """RuntimeError where PyTorch would refuse to store a result of one dtype in a tensor of another."""
+    a, b = dtypes.FROM_NUMPY[np.dtype(source)], dtypes.FROM_NUMPY[np.dtype(target)]
+    if not dtypes.can_cast(a, b):
+        raise RuntimeError(f"result type {scalar_name(a)} can't be cast to the desired output type {scalar_name(b)}")
+
+
+def scalar_name(dtype: dtypes.dtype) -> str:
+    """The name that PyTorch's messages give a dtype: Float, Long, ..."""
+    return dtype.scalar_name
+
+
+def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
+    """`resize_`: new sizes over the same storage, which grows where it must."""
+    sizes = tuple(sizes)
+    dtype, offset = tensor.dtype, tensor.storage_offset()
+    strides = strides or geometry.contiguous_strides(sizes)
+    tensor._pin_geometry()
+    storage = tensor._storage
+    needed = geometry.storage_nbytes(sizes, strides, dtype.itemsize, offset)
+    if needed > storage.nbytes():
+        resize(storage, needed)
+    old = tensor._view
+    assert old is not None
+    view = make_view(storage, old.counter, dtype, sizes, strides, offset, old.conj, old.neg)
+    view.base, view.creation, view.attr_version = old.base, old.creation, old.attr_version
+    tensor._view = view
+
+
+def write_out(name: str, target: Any, source: Tensor, operands: list[Tensor]) -> None:
+    """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
+    if target.device != source.device:
+        checks.check_same_device(name, [target, source])
+    check_castable(source.dtype.numpy, target.dtype.numpy)
+    sizes = tuple(sizes_of(source))
+    if tuple(sizes_of(target)) != sizes:
+        if target.numel() != 0:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(sizes_of(target))}, which "
+                f"does not match the required output shape {list(sizes)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        resize_tensor(target, sizes, strides_of(source))
+    check_writable(target)
+    for operand in operands:
+        check_no_overlap(target, operand)
+    store(target, cast(array_of(source), target.dtype))
+    bump(target, name)
+
+
+def cast(array: Any, dtype: dtypes.dtype) -> Any:
+    """An array converted to `dtype`, as a kernel of its own; itself where it has that dtype."""
+    if array.dtype == dtype.numpy:
+        return array
+    if type(array) is MetaArray:
+        return MetaArray(array.shape, dtype.numpy)
+    return call(_cast_program(dtype.numpy), array)
+
+
+_casts: dict[Any, Any] = {}
+
+
+def _cast_program(dtype: Any) -> Any:
+    program = _casts.get(dtype)
+    if program is None:
+        program = _casts[dtype] = jax.jit(lambda array: convert(array, dtype))
+    return program
+
+
+def convert(array: Any, dtype: Any) -> Any:
+    """Element conversion as PyTorch's: complex to real drops the imaginary part."""
+    if np.issubdtype(array.dtype, np.complexfloating) and not np.issubdtype(dtype, np.complexfloating):
+        array = jax.numpy.real(array) if dtype != np.dtype(bool) else array != 0
+    return array.astype(dtype)
+

@@ -1,0 +1,224 @@
+"""Storage: a mutable cell around one immutable `jax.Array`.
+
+Logically a storage is the row-major sequence of its array's elements; sizes, strides and offsets of tensors index that
+sequence. The array keeps the shape in which it was produced. A write replaces the array, so whoever took the old one
+(a saved value, a NumPy export, the user) keeps what it saw.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import weakref
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import devices, dtypes
+
+__all__ = ["Counter", "MetaArray", "Storage", "UntypedStorage", "abstract", "fresh_storage"]
+
+
+class MetaArray:
+    """The array of a `meta` tensor: a shape and a dtype, and no values."""
+
+    __slots__ = ("aval",)
+    weak_type = False
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self.aval = jax.core.ShapedArray(tuple(shape), np.dtype(dtype))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.aval.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+
+def abstract(array: Any) -> Any:
+    """The `jax.ShapeDtypeStruct` of an array, a MetaArray or a Python number (which stays itself)."""
+    aval = getattr(array, "aval", None)
+    return array if aval is None else jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+class Counter:
+    """A version counter of its own, for tensors (`.data`) that share a storage but not its version."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, version: int = 0) -> None:
+        self.version = version
+
+
+_address_lock = threading.Lock()
+_next_address = 1 << 20
+
+
+def _reserve(nbytes: int) -> int:
+    """A range of virtual addresses that no other storage has; nothing is ever read through it."""
+    global _next_address
+    with _address_lock:
+        address = _next_address
+        _next_address += (nbytes + 127) // 64 * 64
+    return address
+
+
+class Storage:
+    """The cell.
+
+    array: the values. version: what autograd counts. writes: every replacement of `array`, for cached reads.
+    shared: the present array is known outside (came from or went to the user), so it is never donated.
+    writer: the line of the program that wrote last, and the operator, once there was a write.
+    cover: weak reference to the one tensor that takes its sizes from the array itself, once it has aliases.
+    """
+
+    __slots__ = ("__weakref__", "address", "array", "cover", "shared", "version", "writer", "writes")
+
+    array: Any
+    version: int
+    writes: int
+    shared: bool
+    address: int
+    cover: weakref.ref[Any] | None
+    writer: tuple[Any, int, str]
+
+    def __init__(self, array: Any, shared: bool = False) -> None:
+        self.array = array
+        self.version = 0
+        self.writes = 0
+        self.shared = shared
+        self.address = 0
+        self.cover = None
+
+    def replace(self, array: Any) -> None:
+        """Put a new array, of the same shape and dtype, in the place of the old."""
+        self.array = array
+        self.writes += 1
+        self.shared = False
+
+    def nbytes(self) -> int:
+        array = self.array
+        return array.size * array.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """A stable number that identifies the storage; 0 when it is empty."""
+        size = self.nbytes()
+        if size == 0:
+            return 0
+        if self.address == 0:
+            self.address = _reserve(size)
+        return self.address
+
+    def sole_owner(self) -> bool:
+        """Whether nobody but this storage can see the present array, so that its buffer may be reused."""
+        return not self.shared and _references(self) == _SOLE and type(self.array) is not MetaArray
+
+    @property
+    def device(self) -> devices.device:
+        return devices.of_array(self.array)
+
+
+def fresh_storage(array: Any) -> Storage:
+    return Storage(array)
+
+
+def _references(storage: Storage) -> int:
+    return sys.getrefcount(storage.array)
+
+
+# Calibrated, since what a call itself holds differs between CPython versions.
+_SOLE = _references(Storage(object()))
+
+
+class UntypedStorage:
+    """What `Tensor.untyped_storage()` gives: the bytes of a storage, by identity, size and content."""
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def data_ptr(self) -> int:
+        return self._storage.data_ptr()
+
+    def nbytes(self) -> int:
+        return self._storage.nbytes()
+
+    def size(self) -> int:
+        return self._storage.nbytes()
+
+    def element_size(self) -> int:
+        return 1
+
+    def __len__(self) -> int:
+        return self._storage.nbytes()
+
+    @property
+    def device(self) -> devices.device:
+        return self._storage.device
+
+    def _cdata_key(self) -> int:
+        return id(self._storage)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return hash(id(self._storage))
+
+    def tobytes(self) -> bytes:
+        return np.asarray(self._storage.array).tobytes()
+
+    def tolist(self) -> list[int]:
+        return list(self.tobytes())
+
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        data = self.tobytes()[index]
+        return data if isinstance(data, int) else list(data)
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Change the number of bytes; what was there keeps its place, what is new is zero."""
+        resize(self._storage, nbytes)
+        return self
+
+    def __repr__(self) -> str:
+        return f"[xtensor.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+def resize(storage: Storage, nbytes: int) -> None:
+    """Give the storage room for `nbytes` bytes, as a flat array of its dtype, new elements zero."""
+    array = storage.array
+    itemsize = array.dtype.itemsize
+    count = -(-nbytes // itemsize)
+    cover = storage.cover() if storage.cover is not None else None
+    if cover is not None:
+        cover._pin_geometry()
+    if type(array) is MetaArray:
+        storage.replace(MetaArray((count,), array.dtype))
+        return
+    flat = np.asarray(array).reshape(-1)
+    data = np.zeros(count, dtype=array.dtype)
+    data[: min(count, flat.size)] = flat[:count]
+    device = devices.of_array(array)
+    storage.replace(devices.put(data, device))
+    storage.address = 0
+
+
+def dtype_of(array: Any) -> dtypes.dtype:
+    return dtypes.FROM_NUMPY[array.dtype]

@@ -1,0 +1,598 @@
+"""Tensor: sizes, strides, offset and dtype over a Storage, and its place in the autograd graph.
+
+No operator is defined here: `ops` attaches them. A fresh result is a Tensor whose `_view` is None: it covers its
+storage and takes shape and dtype from the array. Anything else carries a View.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import devices, dtypes, engine, geometry, lowering
+from .engine import modes
+from .storage import Counter, MetaArray, Storage, UntypedStorage
+from .x64 import call
+
+__all__ = ["AutogradMeta", "Size", "Tensor", "View", "array_of", "wrap"]
+
+new = object.__new__
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor: a tuple of ints that knows their product."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        return geometry.numel(self)
+
+    def __repr__(self) -> str:
+        return f"xtensor.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: tuple[int, ...]) -> Size:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: tuple[int, ...]) -> Size:
+        return Size(tuple.__add__(tuple(other), self))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+# How a differentiable view came to be; the kinds after DEFAULT refuse in-place writes under grad mode.
+DEFAULT, NO_GRAD_VIEW, INFERENCE_VIEW, MULTI_OUTPUT, CUSTOM_FUNCTION = range(5)
+
+
+class View:
+    """Geometry over a storage, and what autograd must know of a view.
+
+    base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_edge` was right.
+    cached: the values read last, good while `storage.writes == cached_at`.
+    """
+
+    __slots__ = (
+        "attr_version",
+        "base",
+        "cached",
+        "cached_at",
+        "conj",
+        "counter",
+        "creation",
+        "dtype",
+        "neg",
+        "offset",
+        "recipe",
+        "sizes",
+        "strides",
+    )
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: dtypes.dtype
+    conj: bool
+    neg: bool
+    counter: Any
+    base: Tensor | None
+    creation: int
+    attr_version: int
+    recipe: Any
+    cached: Any
+    cached_at: int
+
+
+def make_view(
+    storage: Storage,
+    counter: Any,
+    dtype: dtypes.dtype,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    conj: bool = False,
+    neg: bool = False,
+) -> View:
+    view = new(View)
+    view.sizes = sizes
+    view.strides = strides
+    view.offset = offset
+    view.dtype = dtype
+    view.conj = conj
+    view.neg = neg
+    view.counter = counter
+    view.base = None
+    view.creation = DEFAULT
+    view.attr_version = 0
+    view.recipe = None
+    view.cached = None
+    view.cached_at = -1
+    return view
+
+
+class AutogradMeta:
+    """What only some tensors need: a gradient, hooks, inference mode."""
+
+    __slots__ = ("grad", "hooks", "inference", "name", "retains_grad")
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.hooks: Any = None
+        self.inference = False
+        self.retains_grad = False
+        self.name: str | None = None
+
+
+def read_view(storage: Storage, view: View) -> Any:
+    """The values of a view as an array of its sizes; kept until the storage is written."""
+    if view.cached_at == storage.writes:
+        return view.cached
+    recipe = recipe_of(storage, view)
+    base = storage.array
+    if type(base) is MetaArray:
+        values: Any = MetaArray(view.sizes, view.dtype.numpy)
+    elif recipe.identity:
+        return base
+    else:
+        values = call(lowering.read_program(recipe), base, view.offset)
+    view.cached = values
+    view.cached_at = storage.writes
+    return values
+
+
+def recipe_of(storage: Storage, view: View) -> Any:
+    recipe = view.recipe
+    if recipe is None:
+        array = storage.array
+        recipe = view.recipe = lowering.plan(
+            array.shape, view.sizes, view.strides, view.offset, array.dtype, view.dtype.numpy, view.conj, view.neg
+        )
+    return recipe
+
+
+def array_of(tensor: Tensor) -> Any:
+    """The values of a tensor as an immutable array in its own shape."""
+    view = tensor._view
+    return tensor._storage.array if view is None else read_view(tensor._storage, view)
+
+
+def wrap(array: Any, shared: bool = False) -> Tensor:
+    """A tensor over a new storage that holds `array`."""
+    storage = new(Storage)
+    storage.array = array
+    storage.version = 0
+    storage.writes = 0
+    storage.shared = shared
+    storage.address = 0
+    storage.cover = None
+    tensor = new(Tensor)
+    tensor._storage = storage
+    tensor._view = None
+    tensor._edge = None
+    tensor._meta = None
+    if modes.state.mode & modes.INFERENCE:
+        meta_of(tensor).inference = True
+    return tensor
+
+
+def wrap_strided(array: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    """A tensor over a new storage whose elements lie as `array` has them, seen with these sizes and strides."""
+    tensor = wrap(array)
+    storage = tensor._storage
+    tensor._view = make_view(storage, storage, dtypes.FROM_NUMPY[array.dtype], sizes, strides, 0)
+    return tensor
+
+
+def alias(
+    tensor: Tensor,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    dtype: dtypes.dtype | None = None,
+    conj: bool | None = None,
+    neg: bool | None = None,
+) -> Tensor:
+    """Another tensor over the same storage, unknown to autograd: nothing runs on the device."""
+    storage = tensor._storage
+    old = tensor._view
+    if old is None:
+        if storage.cover is None:
+            storage.cover = weakref.ref(tensor)
+        view = make_view(storage, storage, dtype or dtypes.FROM_NUMPY[storage.array.dtype], sizes, strides, offset)
+        if conj:
+            view.conj = conj
+        if neg:
+            view.neg = neg
+    else:
+        view = make_view(
+            storage,
+            old.counter,
+            dtype or old.dtype,
+            sizes,
+            strides,
+            offset,
+            old.conj if conj is None else conj,
+            old.neg if neg is None else neg,
+        )
+    result = new(Tensor)
+    result._storage = storage
+    result._view = view
+    result._edge = None
+    result._meta = None
+    return result
+
+
+def meta_of(tensor: Tensor) -> AutogradMeta:
+    meta = tensor._meta
+    if meta is None:
+        meta = tensor._meta = AutogradMeta()
+    return meta
+
+
+def edge_of(tensor: Tensor) -> Any:
+    """The gradient edge `(node, output number)`, a LeafEdge, or None; a view whose base was written asks the base."""
+    view = tensor._view
+    if view is None or view.base is None or view.attr_version == view.counter.version:
+        return tensor._edge
+    return Tensor._regenerate(tensor)
+
+
+def plain_edge(edge: Any) -> Any:
+    """An edge as nodes hold it: a leaf's is made anew where its accumulator died."""
+    return edge if edge is None or type(edge) is tuple else edge.edge()
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype on one device, over a Storage, that autograd can follow."""
+
+    __slots__ = ("__dict__", "__weakref__", "_edge", "_meta", "_storage", "_view")
+
+    _storage: Storage
+    _view: View | None
+    _edge: Any
+    _meta: AutogradMeta | None
+
+    # Set by `ops`, which knows how: a view's history after its base was written; values to the host.
+    _regenerate: Callable[[Tensor], Any]
+    __array_priority__ = 1000
+    is_sparse = False
+    is_quantized = False
+    is_mkldnn = False
+    is_nested = False
+
+    def __new__(cls, data: Any = None, *, device: Any = None) -> Tensor:
+        source = Tensor._from_legacy(data, device)
+        made = object.__new__(cls)
+        made._storage, made._view, made._edge, made._meta = source._storage, source._view, None, None
+        return made
+
+    _from_legacy: Callable[..., Tensor]
+
+    # -- sizes, strides, identity
+
+    @property
+    def shape(self) -> Size:
+        view = self._view
+        return Size(self._storage.array.shape if view is None else view.sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes, or the size of one dimension."""
+        shape = self.shape
+        return shape if dim is None else shape[checked_dim(dim, len(shape))]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, or the stride of one dimension."""
+        strides = strides_of(self)
+        return strides if dim is None else strides[checked_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the first element lies, in elements."""
+        view = self._view
+        return 0 if view is None else view.offset
+
+    def dim(self) -> int:
+        view = self._view
+        return len(self._storage.array.shape if view is None else view.sizes)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        return self.dim()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return geometry.numel(sizes_of(self))
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        view = self._view
+        return dtypes.FROM_NUMPY[self._storage.array.dtype] if view is None else view.dtype
+
+    @property
+    def device(self) -> devices.device:
+        return devices.of_array(self._storage.array)
+
+    @property
+    def layout(self) -> Any:
+        return dtypes.strided
+
+    @property
+    def is_meta(self) -> bool:
+        return type(self._storage.array) is MetaArray
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type in ("cuda", "rocm")
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    def get_device(self) -> int:
+        """The device's index; -1 on a CPU."""
+        return -1 if self.device.type == "cpu" else self.device.index or 0
+
+    def element_size(self) -> int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes under this tensor; equal for tensors that share them."""
+        return UntypedStorage(self._storage)
+
+    def data_ptr(self) -> int:
+        """A stable number naming the first element: two views of a storage differ by offset times itemsize.
+
+        Differs from PyTorch: it names memory and is no address that could be read.
+        """
+        address = self._storage.data_ptr()
+        if address == 0 or self.numel() == 0:
+            return 0
+        return address + self.storage_offset() * self.dtype.itemsize
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both are the same view of the same storage."""
+        return (
+            self._storage is tensor._storage
+            and sizes_of(self) == sizes_of(tensor)
+            and strides_of(self) == strides_of(tensor)
+            and self.storage_offset() == tensor.storage_offset()
+        )
+
+    def is_contiguous(self, memory_format: Any = dtypes.contiguous_format) -> bool:
+        """Whether the elements lie in row-major order (or in that of `memory_format`) without gaps."""
+        view = self._view
+        if view is None and memory_format is dtypes.contiguous_format:
+            return True
+        return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format)
+
+    def is_complex(self) -> bool:
+        return self.dtype.is_complex
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_conj(self) -> bool:
+        """Whether the conjugate bit is set: the values are read conjugated."""
+        return self._view is not None and self._view.conj
+
+    def is_neg(self) -> bool:
+        """Whether the negative bit is set: the values are read negated."""
+        return self._view is not None and self._view.neg
+
+    def is_inference(self) -> bool:
+        return self._meta is not None and self._meta.inference
+
+    @property
+    def _version(self) -> int:
+        if self._meta is not None and self._meta.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return counter_of(self).version
+
+    def _pin_geometry(self) -> None:
+        """Keep the present sizes when the array underneath is about to change its shape."""
+        if self._view is None:
+            storage = self._storage
+            shape = tuple(storage.array.shape)
+            strides = geometry.contiguous_strides(shape)
+            self._view = make_view(storage, storage, self.dtype, shape, strides, 0)
+
+    # -- autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        return edge_of(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask autograd to follow this tensor, in place; only leaves can be asked not to be."""
+        edge = edge_of(self)
+        if type(edge) is tuple:
+            if not requires_grad:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return self
+        if requires_grad and edge is None:
+            if not (self.dtype.is_floating_point or self.dtype.is_complex):
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            if self.is_inference() and not modes.is_inference_mode_enabled():
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
+            self._edge = engine.LeafEdge(self)
+        elif not requires_grad:
+            self._edge = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return type(edge_of(self)) is not tuple
+
+    @property
+    def grad_fn(self) -> engine.Node | None:
+        """The node that made this tensor, or None for a leaf."""
+        edge = edge_of(self)
+        return edge[0] if type(edge) is tuple else None
+
+    @property
+    def output_nr(self) -> int:
+        edge = edge_of(self)
+        return edge[1] if type(edge) is tuple else 0
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, unknown to autograd and with a version of its own."""
+        result = alias(self, sizes_of(self), strides_of(self), self.storage_offset())
+        assert result._view is not None
+        result._view.counter = Counter()
+        return result
+
+    @data.setter
+    def data(self, source: Tensor) -> None:
+        if not isinstance(source, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        counter = counter_of(self)
+        self._storage, edge = source._storage, self._edge
+        view = make_view(
+            source._storage,
+            counter if isinstance(counter, Counter) else Counter(counter.version),
+            source.dtype,
+            sizes_of(source),
+            strides_of(source),
+            source.storage_offset(),
+            source.is_conj(),
+            source.is_neg(),
+        )
+        if source._view is None and source._storage.cover is None:
+            source._storage.cover = weakref.ref(source)
+        self._view, self._edge = view, edge
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient of a leaf, or of a tensor that retains it."""
+        return None if self._meta is None else self._meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            check_grad(self, value)
+        meta_of(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        meta_of(self).grad = None
+
+    _grad = grad
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._meta is not None and self._meta.retains_grad and not self.is_leaf
+
+    @property
+    def names(self) -> tuple[None, ...]:
+        return (None,) * self.dim()
+
+    @property
+    def name(self) -> str | None:
+        return None if self._meta is None else self._meta.name
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __len__(self) -> int:
+        sizes = sizes_of(self)
+        if not sizes:
+            raise TypeError("len() of a 0-d tensor")
+        return sizes[0]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Tensor._reduce(self)
+
+    _reduce: Callable[[Tensor], Any]
+
+    if TYPE_CHECKING:  # the operators that `ops` attaches
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def sizes_of(tensor: Tensor) -> tuple[int, ...]:
+    view = tensor._view
+    return tensor._storage.array.shape if view is None else view.sizes
+
+
+def strides_of(tensor: Tensor) -> tuple[int, ...]:
+    view = tensor._view
+    return geometry.contiguous_strides(tensor._storage.array.shape) if view is None else view.strides
+
+
+def counter_of(tensor: Tensor) -> Any:
+    """What counts this tensor's versions: its storage, or a counter of its own."""
+    view = tensor._view
+    return tensor._storage if view is None else view.counter
+
+
+def checked_dim(dim: int, ndim: int) -> int:
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim
+
+
+def check_grad(tensor: Tensor, grad: Any) -> None:
+    """Refuse what cannot be the gradient of `tensor`, in PyTorch's words."""
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if grad.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{grad.dtype}' to a tensor with dtype '{tensor.dtype}'. "
+            "The gradient must match the tensor's dtype"
+        )
+    if grad.device != tensor.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device}' to a tensor with device type "
+            f"'{tensor.device}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if sizes_of(grad) != sizes_of(tensor):
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(sizes_of(grad))}' to a tensor of size "
+            f"'{list(sizes_of(tensor))}'. Please ensure that the gradient and the tensor are the same size"
+        )
