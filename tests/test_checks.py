@@ -13,11 +13,6 @@ from xtensor import checks, dtypes
 from xtensor.checks import Argument
 
 
-@pytest.fixture
-def torch() -> Any:
-    return pytest.importorskip("torch")
-
-
 def raised(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> str:
     """The class and message of what a call raises, under our name."""
     try:

@@ -25,9 +25,8 @@ def default_dtype() -> Iterator[None]:
 
 
 @pytest.fixture
-def torch() -> Iterator[Any]:
+def torch(torch: Any) -> Iterator[Any]:
     """PyTorch, with its default dtype restored after the test."""
-    torch = pytest.importorskip("torch")
     before = torch.get_default_dtype()
     yield torch
     torch.set_default_dtype(before)

@@ -23,9 +23,8 @@ def default_options() -> Iterator[None]:
 
 
 @pytest.fixture
-def torch() -> Iterator[Any]:
+def torch(torch: Any) -> Iterator[Any]:
     """PyTorch, with its own printing options and default dtype restored after the test."""
-    torch = pytest.importorskip("torch")
     before = torch.get_default_dtype()
     yield torch
     torch.set_printoptions(profile="default")
@@ -87,7 +86,7 @@ def random_array(generator: np.random.Generator, d: dtypes.dtype) -> np.ndarray[
     else:
         array = random_floats(generator, count)
         if d.is_complex:
-            array = array + 1j * random_floats(generator, count)
+            array = np.stack([array, random_floats(generator, count)], axis=-1).view(complex).reshape(count)
         elif d is dtypes.float8_e8m0fnu:
             array = np.abs(array)
         array = array.astype(d.numpy)
@@ -152,7 +151,7 @@ def test_known_text() -> None:
         (np.array([True, False]), "tensor([ True, False])"),
         (np.array([1.0, np.nan, -np.inf], np.float32), "tensor([1., nan, -inf])"),
         (np.array([0.00001, 1.0], np.float32), "tensor([1.0000e-05, 1.0000e+00])"),
-        (np.array([1 - 2j, 0.5j], np.complex64), "tensor([1.0000-2.j, 0.0000+0.5000j])"),
+        (np.array([1 - 2j, 0.5j], np.complex64), "tensor([1.-2.0000j, 0.+0.5000j])"),
         (np.array([1 - 2j, 3j], np.complex64), "tensor([1.-2.j, 0.+3.j])"),
         (np.zeros((0, 3), np.float32), "tensor([], size=(0, 3))"),
         (np.zeros(0, np.int64), "tensor([], dtype=torch.int64)"),
@@ -161,10 +160,6 @@ def test_known_text() -> None:
         (np.arange(1001), "tensor([   0,    1,    2,  ...,  998,  999, 1000])"),
     ]
     for array, text in cases:
-        if "0.5000j" in text:  # the two parts of complex numbers are formatted apart
-            text = "tensor([1.0000-2.0000j, 0.0000+0.5000j])".replace("1.0000-", "1.-").replace(
-                "0.0000+", "0.+"
-            )
         assert printed(np.asarray(array)) == text
 
 

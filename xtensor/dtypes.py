@@ -169,6 +169,12 @@ on_default_dtype_change: Final[list[Callable[[], object]]] = []
 """Called, without arguments, after the default dtype has changed."""
 
 _default: dtype = float32
+_scalars: Final[dict[type, dtype]] = {
+    builtins.bool: bool,
+    builtins.int: int64,
+    builtins.float: float32,
+    complex: complex64,
+}
 
 
 def get_default_dtype() -> dtype:
@@ -188,6 +194,8 @@ def set_default_dtype(d: dtype, /) -> None:
     if d is _default:
         return
     _default = d
+    _scalars[builtins.float] = d
+    _scalars[complex] = _COMPLEX[d]
     for callback in on_default_dtype_change:
         callback()
 
@@ -306,20 +314,26 @@ def _outranks(higher: dtype | None, lower: dtype | None) -> dtype | None:
     return higher
 
 
+_NUMBER_KINDS: Final[tuple[tuple[Any, type], ...]] = (
+    (np.bool_, builtins.bool),
+    ((builtins.int, np.integer), builtins.int),
+    ((builtins.float, np.floating), builtins.float),
+    ((complex, np.complexfloating), complex),
+)
+
+
 def scalar_dtype(value: object) -> dtype:
     """The dtype of a Python or NumPy number as an operand: bool, int64, or the default float or complex type.
 
     Raises TypeError for anything else. Differs from PyTorch: `np.bool_` is a bool and `np.complex64` a complex number
     (there, both are read as floats).
     """
-    if isinstance(value, (builtins.bool, np.bool_)):
-        return bool
-    if isinstance(value, (builtins.int, np.integer)):
-        return int64
-    if isinstance(value, (builtins.float, np.floating)):
-        return _default
-    if isinstance(value, (complex, np.complexfloating)):
-        return _COMPLEX[_default]
+    found = _scalars.get(type(value))
+    if found is not None:
+        return found
+    for kind, python_type in _NUMBER_KINDS:
+        if isinstance(value, kind):
+            return _scalars[python_type]
     raise TypeError(f"{type(value).__name__} is not a number")
 
 

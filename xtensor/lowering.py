@@ -331,7 +331,7 @@ def _bits(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _open(recipe: Recipe, base: Any) -> Any:
     """The base as an array of the view's elements."""
-    return _reinterpret(base, _carrier(recipe))
+    return _reinterpret(jnp.asarray(base), _carrier(recipe))
 
 
 def _close(recipe: Recipe, base: Any, typed: Any) -> Any:

@@ -86,10 +86,11 @@ def _padded(texts: list[str], width: int) -> tuple[list[str], int]:
 
 def _float_cells(values: np.ndarray[Any, Any], options: PrintOptions) -> tuple[list[str], int]:
     """Every element as text, and the width of a column; zeros and non-finite elements do not count for either."""
-    # PyTorch takes the only special value of float8_e8m0fnu, its NaN, for a finite number.
-    all_finite = values.dtype == ml_dtypes.float8_e8m0fnu
-    values = values.astype(np.float64)
-    counts = (values != 0) if all_finite else np.isfinite(values) & (values != 0)
+    odd = values.dtype == ml_dtypes.float8_e8m0fnu
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        values = values.astype(np.float64)
+    # PyTorch takes the NaN of float8_e8m0fnu for a finite number, and the least one, 2**-127, for zero.
+    counts = values != 2.0**-127 if odd else np.isfinite(values) & (values != 0)
     whole, scientific = True, False
     if counts.any():
         sizes = np.abs(values[counts])

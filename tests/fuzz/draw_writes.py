@@ -99,7 +99,7 @@ def _(g: Drawing) -> str | None:
     if g.chance(0.2):
         return f"torch.take_along_dim({name}, {g.index_list(x.numel(), (2,), False)})"
     dim = g.dim(x)
-    axis = dim % x.dim()
+    axis = dim % max(x.dim(), 1)
     sizes = tuple(g.pick((s, 1)) if d != axis else g.rng.randint(1, 3) for d, s in enumerate(x.sizes))
     return f"{name}.take_along_dim({g.index_list(g.size(x, dim), sizes)}, {dim})"
 
@@ -324,7 +324,7 @@ def _rows(g: Drawing, unique: bool) -> tuple[str, Any, int, str, str] | None:
     drawn = _vector(g, g.size(x, dim), unique)
     if drawn is None:
         return None
-    axis = dim % x.dim()
+    axis = dim % max(x.dim(), 1)
     sizes = tuple(drawn[1] if d == axis else s for d, s in enumerate(x.sizes))
     if g.chance(0.04):
         sizes = sizes[1:]

@@ -23,7 +23,7 @@ from tests.fuzz.strided_writes import can_cast, need_defined, refuse_internal_ov
 
 Tensor = Indexing
 
-bool = DTYPES["bool"]  # noqa: A001
+bool = DTYPES["bool"]
 uint8, int8, int16 = DTYPES["uint8"], DTYPES["int8"], DTYPES["int16"]
 int32, int64 = DTYPES["int32"], DTYPES["int64"]
 float16, bfloat16 = DTYPES["float16"], DTYPES["bfloat16"]
@@ -55,7 +55,7 @@ def zeros(*size: Any, dtype: DType = float32) -> Tensor:
     return _new(np.zeros(shape), dtype)
 
 
-def complex(real: Tensor, imag: Tensor) -> Tensor:  # noqa: A001
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     return _new(real.values() + 1j * imag.values(), complex64 if real.dtype is float32 else complex128)
 
 
@@ -107,7 +107,7 @@ def _unary(name: str) -> Any:
     return call
 
 
-neg, abs = _unary("neg"), _unary("abs")  # noqa: A001
+neg, abs = _unary("neg"), _unary("abs")
 
 
 def _deliver(out: Tensor, compute: Callable[[], Tensor], *inputs: Any) -> Tensor:

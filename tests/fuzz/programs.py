@@ -145,9 +145,13 @@ def run(
 ) -> Iterator[Outcome]:
     """Executes a program step by step; `guard` gives a function that undoes what a failed step half did."""
     names: dict[str, Any] = {"torch": lib, **(prelude or {})}
-    hidden = {*names, "__builtins__", "_"}
+    given = set(names)
+
+    def live_names() -> dict[str, Any]:
+        return {k: v for k, v in names.items() if k not in given and not k.startswith("_")}
+
     for step in program.steps:
-        restore = guard({k: v for k, v in names.items() if k not in hidden}) if guard else None
+        restore = guard(live_names()) if guard else None
         error = None
         try:
             with warnings.catch_warnings():
@@ -159,11 +163,10 @@ def run(
             error = (error_class(raised), first_line(raised))
             if restore is not None:
                 restore()
-        live = {k: v for k, v in names.items() if k not in hidden}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                seen = observe(live)
+                seen = observe(live_names())
         except Hang:
             raise
         except Exception as raised:

@@ -170,17 +170,20 @@ def strides_in_order(sizes: Sequence[int], order: Sequence[int]) -> tuple[int, .
     return tuple(strides)
 
 
-def result_strides(sizes: Sequence[int], operands: Sequence[Strided]) -> tuple[int, ...]:
+Layout = tuple[Sequence[int], Sequence[int]]  # sizes and strides
+
+
+def result_strides(sizes: Sequence[int], operands: Sequence[Layout]) -> tuple[int, ...]:
     """The strides of a fresh elementwise result: the operands' memory order, as TensorIterator chooses it."""
-    if all(x.sizes == tuple(sizes) for x in operands):
-        if all(is_contiguous(x.sizes, x.strides) for x in operands):
+    if all(tuple(own) == tuple(sizes) for own, _ in operands):
+        if all(is_contiguous(*layout) for layout in operands):
             return contiguous_strides(sizes)
-        if len(sizes) == 4 and all(runs_in_order(sizes, x.strides, (1, 3, 2, 0)) for x in operands):
+        if len(sizes) == 4 and all(runs_in_order(sizes, s, (1, 3, 2, 0)) for _, s in operands):
             return channels_last_strides(sizes)
-        first = operands[0].strides
-        if all(is_dense(x.sizes, x.strides) and x.strides == first for x in operands):
+        first = tuple(operands[0][1])
+        if all(is_dense(*layout) and tuple(layout[1]) == first for layout in operands):
             return first
-    strides = [broadcast_strides(x.sizes, x.strides, sizes) for x in operands]
+    strides = [broadcast_strides(*layout, sizes) for layout in operands]
     return strides_in_order(sizes, layout_order(sizes, strides))
 
 
@@ -353,8 +356,8 @@ class Strided:
         """A copy of the elements as a reader sees them."""
         found = self.raw().copy()
         if self.conjugated:
-            found = found.conj()
-        return -found if self.negated else found
+            found = np.asarray(found.conj())
+        return np.asarray(-found) if self.negated else found
 
     def store(self, values: np.ndarray, places: np.ndarray | None = None) -> None:
         """Writes `values` (of this dtype) to every element, or to the given places, and counts the write."""

@@ -14,8 +14,7 @@ from tests.fuzz.strided import (
     broadcast,
     broadcast_strides,
     fail,
-    layout_order,
-    strides_in_order,
+    result_strides,
     view_strides,
 )
 from tests.fuzz.strided_writes import (
@@ -112,7 +111,7 @@ class Indexing(Elementwise):
                     fail("ValueError", "step must be greater than zero")
                 if dim >= result.dim():
                     fail("IndexError", "slice() cannot be applied to a 0-dim tensor.")
-                start, stop, step = item.indices(result.sizes[dim])
+                start, stop, _ = item.indices(result.sizes[dim])
                 result = result.slice(dim, start, max(start, stop), item.step or 1)
                 dim += 1
             elif isinstance(item, Strided):
@@ -158,6 +157,8 @@ class Indexing(Elementwise):
             if p is None:
                 result.append(None)
             elif p.dtype.name in ("bool", "uint8"):
+                if not p.sizes:
+                    raise Undefined("a mask of rank 0 in index_put_")
                 at = len(result)
                 for k, size in enumerate(p.sizes):
                     if at + k >= self.dim() or size != self.sizes[at + k]:
@@ -175,15 +176,15 @@ class Indexing(Elementwise):
         picks: Picker, shape: tuple[int, ...], sizes: tuple[int, ...], rest: list[int], lead: int
     ) -> tuple[int, ...]:
         """The memory order of a picked result, which the strides of source and indices decide together."""
-        operands = [(*rest[:lead], *(0 for _ in shape), *rest[lead:])]
+        operands = [(sizes, (*rest[:lead], *(0 for _ in shape), *rest[lead:]))]
         padded = ((1,) * lead, (1,) * (len(rest) - lead))
         for p in picks:
             if p is not None:
                 whole = (*padded[0], *shape, *padded[1])
                 strides = view_strides(shape, broadcast_strides(p.shape, p.strides, shape), whole)
                 assert strides is not None
-                operands.append(broadcast_strides(whole, strides, sizes))
-        return strides_in_order(sizes, layout_order(sizes, operands))
+                operands.append((whole, strides))
+        return result_strides(sizes, operands)
 
     def __getitem__(self, index: Any) -> Any:
         view, picks = self._apply(index)
@@ -218,6 +219,9 @@ class Indexing(Elementwise):
         if source.sizes == view.sizes:
             view.copy_(source)
             return
+        if not source.sizes:
+            view.fill_(source)
+            return
         source = prefix_ones_dropped(source)
         if not fits(source.sizes, view.sizes):
             fail("RuntimeError", "expand: the number of sizes provided must be greater or equal")
@@ -250,6 +254,9 @@ class Indexing(Elementwise):
                 need_index_dtype(p, ("bool", "uint8", "int32", "int64"), "IndexError")
         masks = [p for p in picks if isinstance(p, Strided)]
         as_fill = not accumulate and values.numel() == 1 and len(masks) == 1 and masks[0].dtype.name == "bool"
+        if not as_fill:
+            for other in (values, *masks):
+                refuse_overlap(self, other, full_too=True)
         places, _ = self._pick(picks)
         if not fits(values.sizes, places.shape):
             fail("RuntimeError", "shape mismatch: value tensor cannot be broadcast to indexing result")
@@ -259,8 +266,6 @@ class Indexing(Elementwise):
             self._need_number(values.values().reshape(-1)[0].item())
             need_defined(self, values, *masks)
         else:
-            for other in (values, *masks):
-                refuse_overlap(self, other, full_too=True)
             if places.size and len(np.unique(self.places())) < self.numel():
                 raise Undefined("an overlapping destination")
             need_defined(self, values, *masks, aligned=False)
@@ -305,10 +310,10 @@ class Indexing(Elementwise):
     def index_copy_(self, dim: int, index: Any, source: Any) -> Any:
         dim = self._index_vector(dim, index, "IndexError")
         need_index_dtype(index, ("int64",))
-        if source.dtype is not self.dtype:
-            fail("RuntimeError", "index_copy_(): self and source expected to have the same dtype")
         if source.dim() != self.dim() and self.sizes and source.sizes:
             fail("IndexError", "index_copy_(): dimensionality must match")
+        if source.dtype is not self.dtype:
+            fail("RuntimeError", "index_copy_(): self and source expected to have the same dtype")
         if self.dim() != source.dim() or not self.sizes:
             raise Undefined("index_copy_ between scalars and vectors")
         if without(source.sizes, dim) != without(self.sizes, dim):

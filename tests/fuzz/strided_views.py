@@ -186,7 +186,7 @@ class Views(Strided):
             fail("RuntimeError", "view_as_complex is only supported for half, float and double tensors")
         if not self.sizes or self.sizes[-1] != 2 or self.strides[-1] != 1:
             fail("RuntimeError", "Tensor must have a last dimension of size 2 with stride 1")
-        if any(s % 2 for s in self.strides[:-1]) or self.offset % 2:
+        if any(s % 2 for s, n in zip(self.strides, self.sizes[:-1]) if n != 1) or self.offset % 2:
             fail("RuntimeError", "Tensor must have a stride divisible by 2 for all but last dimension")
         if self.dtype.name == "float16":
             raise Undefined("complex32")

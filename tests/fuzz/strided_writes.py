@@ -101,6 +101,12 @@ def overlap(a: Strided, b: Strided) -> str:
     return "none"
 
 
+def same_place(a: Strided, b: Strided) -> bool:
+    return a.storage is b.storage and (a.dtype, a.sizes, a.strides, a.offset, a.conjugated, a.negated) == (
+        b.dtype, b.sizes, b.strides, b.offset, b.conjugated, b.negated,
+    )  # fmt: skip
+
+
 def refuse_overlap(target: Strided, other: Any, full_too: bool = False) -> None:
     if isinstance(other, Strided) and overlap(target, other) in (
         ("full", "partial") if full_too else ("partial",)
@@ -191,6 +197,8 @@ class Elementwise(Views):
     def _scaled(self, other: Any, alpha: Any) -> Any:
         if type(alpha) is int and alpha == 1:
             return other
+        if isinstance(other, bool):
+            raise Undefined("a scaled bool")
         if isinstance(alpha, float) and result_type(self, other).category < 2:
             fail(
                 "RuntimeError",
@@ -266,6 +274,9 @@ class Elementwise(Views):
         if other is self:
             self.storage.version += 1
             return self
+        if isinstance(other, Strided) and same_place(self, other):
+            self.storage.version += 1
+            return self
         refuse_internal_overlap(self)
         if not isinstance(other, Strided):
             return self.copy_(self.fresh(np.asarray(other), dtype=result_type(other)))
@@ -284,6 +295,7 @@ class Elementwise(Views):
         if isinstance(value, Strided):
             if value.sizes:
                 fail("RuntimeError", "fill_ only supports 0-dimension value tensor")
+            refuse_internal_overlap(self)
             value = value.values()
         else:
             self._need_number(value)
@@ -296,9 +308,7 @@ class Elementwise(Views):
     # Fresh results.
 
     def _fresh_result(self, values: np.ndarray, dtype: DType, *inputs: Any) -> Any:
-        layouts = [
-            x if isinstance(x, Strided) else self.fresh(np.asarray(0), dtype=self.dtype) for x in inputs
-        ]
+        layouts = [(x.sizes, x.strides) if isinstance(x, Strided) else ((), ()) for x in inputs]
         return self.fresh(sane(values), result_strides(values.shape, layouts), dtype)
 
     def _binary(self, name: str, other: Any) -> Any:

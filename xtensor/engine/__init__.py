@@ -59,7 +59,15 @@ from .modes import (
     state,
 )
 from .profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
-from .task import GraphTask, InputBuffer, current_task_id, is_executing, queue_callback, will_execute
+from .task import (
+    GraphTask,
+    InputBuffer,
+    current_task_id,
+    is_executing,
+    queue_callback,
+    should_compute,
+    will_execute,
+)
 
 __all__ = [
     "ANOMALY",
@@ -118,6 +126,7 @@ __all__ = [
     "set_detect_anomaly",
     "set_flag",
     "set_grad_enabled",
+    "should_compute",
     "state",
     "stats",
     "will_execute",

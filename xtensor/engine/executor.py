@@ -123,7 +123,9 @@ class Interpreter:
             devices = task.devices
             if len(devices) > 1 and len(devices - {None}) > 1:
                 home = local.device if local.queue is not None else self.home
-                self.crew.drive(task, root, buffer, home if home in devices else root.device, self._work)
+                if home is None or home not in devices:
+                    home = roots[0][0].device
+                self.crew.drive(task, root, buffer, home, self._work)
             else:
                 self._walk(task, root, buffer)
             state.mode = mode

@@ -17,6 +17,7 @@ __all__ = [
     "is_executing",
     "local",
     "queue_callback",
+    "should_compute",
     "will_execute",
 ]
 
@@ -200,6 +201,14 @@ def will_execute(node: Node) -> bool:
     if task is None:
         raise RuntimeError("will_execute can only be called during backward pass.")
     return node in task.dependencies and task.should_execute(node)
+
+
+def should_compute(node: Node, index: int) -> bool:
+    """Whether the current backward pass has a use for what `node` sends along its edge `index`."""
+    edge = node.edges[index]
+    if edge is None:
+        return False
+    return local.task is None or local.task.should_execute(edge[0])
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
