@@ -11,13 +11,17 @@ There are four ways to reach the elements, tried in this order:
   rectangle of digits, so a dynamic slice, provided that no digit carries; only that depends on the offset.
 - window: take the stretch of memory from the view's first element to its last, where everything else is static.
   Works for every view whose elements do not overlap (a diagonal, strides that do not divide one another).
-- gather: computed indices, for views whose elements overlap (`unfold`).
+- gather: computed indices, for views whose elements overlap.
+
+Overlap usually comes from one or two small dimensions (the windows of `unfold`): then every value of those gives a
+view without overlap at a static distance from the offset, and the view is the stack of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import combinations, product
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +37,10 @@ Program = Callable[..., Any]
 _SMALL_STEP = 8
 # A window this many times larger than the view is written element by element instead.
 _SPARSE = 32
+# Index vectors up to this length are constants of the program.
+_SMALL_CONSTANT = 2**16
+# Views of more overlapping elements than this on one place are gathered, not stacked.
+_MAX_STACK = 32
 
 
 class Digits(NamedTuple):
@@ -43,57 +51,69 @@ class Digits(NamedTuple):
     steps: Ints
 
 
+Core = tuple[tuple[int, int], ...]
+
+
+class Access(NamedTuple):
+    """A way to reach elements: `core` lists the dimensions with a size above 1 and a stride, as (size, stride)."""
+
+    kind: Literal["empty", "reshape", "digits", "window", "gather"]
+    core: Core
+    digits: Digits | None = None
+
+
 class Recipe:
     """How to read and write one kind of view; equal recipes are one object, so they hash by identity.
 
     identity: the view is the array itself. static: the offset is not needed (and ignored).
-    core: the view's dimensions that have a size above 1 and a stride, as (size, stride), widest stride first.
+    dims: which of the view's dimensions the core's are, and after them those over which it is stacked.
+    shifts: for each index of the `stacked` sizes, how far from the offset the core lies.
     """
 
     __slots__ = (
         "_donating_writer",
         "_reader",
         "_writer",
+        "access",
         "base_dtype",
         "base_shape",
         "conj",
-        "core",
-        "digits",
         "dims",
         "dtype",
         "identity",
-        "kind",
         "neg",
+        "shifts",
         "sizes",
+        "stacked",
         "static",
     )
 
     def __init__(
         self,
-        kind: Literal["empty", "reshape", "digits", "window", "gather"],
         base_shape: Ints,
         base_dtype: np.dtype[Any],
         sizes: Ints,
         dtype: np.dtype[Any],
         conj: bool,
         neg: bool,
-        core: tuple[tuple[int, int], ...],
         dims: Ints,
-        digits: Digits | None = None,
+        access: Access,
+        stacked: Ints = (),
+        shifts: Ints = (0,),
     ) -> None:
-        self.kind = kind
         self.base_shape = base_shape
         self.base_dtype = base_dtype
         self.sizes = sizes
         self.dtype = dtype
         self.conj = conj and dtype.kind == "c"
         self.neg = neg
-        self.core = core
-        self.dims = dims  # which of the view's dimensions each core dimension is
-        self.digits = digits
-        self.static = kind in ("empty", "reshape")
+        self.dims = dims
+        self.access = access
+        self.stacked = stacked
+        self.shifts = shifts
+        self.static = access.kind in ("empty", "reshape")
         self.identity = (
-            kind in ("empty", "reshape")
+            self.static
             and sizes == base_shape
             and dtype == base_dtype
             and dims == tuple(sorted(dims))
@@ -103,6 +123,11 @@ class Recipe:
         self._writer: Program | None = None
         self._donating_writer: Program | None = None
 
+    @property
+    def kind(self) -> str:
+        """How the elements are reached, "stack" where in several steps."""
+        return "stack" if self.stacked else self.access.kind
+
     def __repr__(self) -> str:
         what = "identity" if self.identity else self.kind
         return f"Recipe({what}: {self.base_dtype}{list(self.base_shape)} -> {self.dtype}{list(self.sizes)})"
@@ -111,7 +136,7 @@ class Recipe:
 # --- planning ------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _recipe(*fields: Any) -> Recipe:
     return Recipe(*fields)
 
@@ -132,15 +157,20 @@ def plan(
     the array. The dtypes are NumPy's; without them the recipe is for a float32 array.
     """
     for checks, recipe in _candidates(base_shape, sizes, strides, base_dtype, dtype, conj, neg):
-        for place, radix, limit in checks:
-            if offset // place % radix > limit:
-                break
-        else:
+        if not checks or _passes(checks, recipe.shifts, offset):
             return recipe
     raise AssertionError("the last candidate has no checks")
 
 
 Checks = tuple[tuple[int, int, int], ...]
+
+
+def _passes(checks: Checks, shifts: Ints, offset: int) -> bool:
+    for shift in shifts:
+        for place, radix, limit in checks:
+            if (offset + shift) // place % radix > limit:
+                return False
+    return True
 
 
 @lru_cache(maxsize=8192)
@@ -151,25 +181,48 @@ def _candidates(
     base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
     dtype = base_dtype if dtype is None else np.dtype(dtype)
     ordered = sorted((-strides[d], d) for d in range(len(sizes)) if sizes[d] > 1 and strides[d] > 0)
-    core = tuple([(sizes[d], strides[d]) for _, d in ordered])
     dims = tuple([d for _, d in ordered])
-    common = (tuple(base_shape), base_dtype, tuple(sizes), dtype, conj, neg, core, dims)
+    core = tuple([(sizes[d], strides[d]) for d in dims])
+    common = (tuple(base_shape), base_dtype, tuple(sizes), dtype, conj, neg)
     if 0 in sizes:
-        return (((), _recipe("empty", *common)),)
+        return (((), _recipe(*common, dims, Access("empty", core))),)
     shape = _typed_shape(common[0], base_dtype, dtype)
     if _covers(shape, core):
-        return (((), _recipe("reshape", *common)),)
+        return (((), _recipe(*common, dims, Access("reshape", core))),)
+    stacked: tuple[Any, ...] = ()
+    if not _is_nested(core):
+        over = _overlapping(core)
+        if over is None:
+            return (((), _recipe(*common, dims, Access("gather", core))),)
+        kept = [i for i in range(len(core)) if i not in over]
+        dims = tuple([dims[i] for i in (*kept, *over)])
+        steps = [range(0, core[i][0] * core[i][1], core[i][1]) for i in over]
+        stacked = (tuple([core[i][0] for i in over]), tuple([sum(shift) for shift in product(*steps)]))
+        core = tuple([core[i] for i in kept])
     found: list[tuple[Checks, Recipe]] = []
     own = tuple([n for n in shape if n != 1])
     for radices in (own, _radices_of_strides(prod(shape), core)):
         rectangle = None if radices is None else _rectangle(radices, core)
         if rectangle is not None:
-            found.append((rectangle[1], _recipe("digits", *common, rectangle[0])))
-    found.append(((), _recipe("window" if _is_nested(core) else "gather", *common)))
+            found.append(
+                (rectangle[1], _recipe(*common, dims, Access("digits", core, rectangle[0]), *stacked))
+            )
+    found.append(((), _recipe(*common, dims, Access("window", core), *stacked)))
     return tuple(found)
 
 
-def _covers(shape: Ints, core: tuple[tuple[int, int], ...]) -> bool:
+def _overlapping(core: Core) -> Ints | None:
+    """The dimensions of least total size without which the rest does not overlap, or None where that is too many."""
+    best, least = None, _MAX_STACK + 1
+    for count in range(1, len(core)):
+        for over in combinations(range(len(core)), count):
+            total = prod([core[i][0] for i in over])
+            if total < least and _is_nested(tuple([d for i, d in enumerate(core) if i not in over])):
+                best, least = over, total
+    return best
+
+
+def _covers(shape: Ints, core: Core) -> bool:
     """Whether the view has every element of the array once."""
     expected = 1
     for size, stride in reversed(core):
@@ -179,7 +232,7 @@ def _covers(shape: Ints, core: tuple[tuple[int, int], ...]) -> bool:
     return expected == prod(shape)
 
 
-def _is_nested(core: tuple[tuple[int, int], ...]) -> bool:
+def _is_nested(core: Core) -> bool:
     """Whether each stride steps over all that the smaller strides reach, so that no two elements share a place."""
     extent = 1
     for size, stride in reversed(core):
@@ -189,7 +242,7 @@ def _is_nested(core: tuple[tuple[int, int], ...]) -> bool:
     return True
 
 
-def _radices_of_strides(count: int, core: tuple[tuple[int, int], ...]) -> Ints | None:
+def _radices_of_strides(count: int, core: Core) -> Ints | None:
     """The number system whose places are the view's strides, where each divides the next and the largest the count."""
     radices = []
     above = count
@@ -211,7 +264,7 @@ def _places(radices: Ints) -> list[int]:
     return places
 
 
-def _rectangle(radices: Ints, core: tuple[tuple[int, int], ...]) -> tuple[Digits, Checks] | None:
+def _rectangle(radices: Ints, core: Core) -> tuple[Digits, Checks] | None:
     """The view as a rectangle of digits, splitting digits that several of its dimensions share, or None."""
     radices = _split_shared(radices, core)
     places = _places(radices)
@@ -242,7 +295,7 @@ def _rectangle(radices: Ints, core: tuple[tuple[int, int], ...]) -> tuple[Digits
     return Digits(radices, tuple(counts), tuple(steps)), tuple(checks)
 
 
-def _split_shared(radices: Ints, core: tuple[tuple[int, int], ...]) -> Ints:
+def _split_shared(radices: Ints, core: Core) -> Ints:
     """Digits split where a stride falls inside them and another dimension, or a long step, needs the room."""
     result: list[int] = []
     for radix, place in zip(radices, _places(radices)):
@@ -370,16 +423,16 @@ def _windows(digits: Digits) -> Ints:
     return tuple([(count - 1) * step + 1 for count, step in zip(digits.counts, digits.steps)])
 
 
-def _indices(recipe: Recipe, offset: Any, dtype: Any) -> Any:
+def _indices(core: Core, offset: Any, dtype: Any) -> Any:
     """Where each element of the core lies in the flat base."""
-    shape = tuple([size for size, _ in recipe.core])
+    shape = tuple([size for size, _ in core])
     index = lax.broadcast(lax.convert_element_type(offset, dtype), shape)
-    for axis, (_, stride) in enumerate(recipe.core):
+    for axis, (_, stride) in enumerate(core):
         index = index + lax.broadcasted_iota(dtype, shape, axis) * np.asarray(stride, dtype)
     return index
 
 
-def _extents(core: tuple[tuple[int, int], ...]) -> list[int]:
+def _extents(core: Core) -> list[int]:
     """For each core dimension, the length of memory that it and the smaller ones reach; 1 at the end."""
     extents = [1]
     for size, stride in reversed(core):
@@ -387,14 +440,14 @@ def _extents(core: tuple[tuple[int, int], ...]) -> list[int]:
     return extents[::-1]
 
 
-def _take(recipe: Recipe, typed: Any, offset: Any) -> Any:
-    """The core's elements, widest stride first."""
-    core_sizes = tuple([size for size, _ in recipe.core])
-    if recipe.kind == "reshape":
+def _take(access: Access, typed: Any, offset: Any) -> Any:
+    """The core's elements."""
+    core_sizes = tuple([size for size, _ in access.core])
+    if access.kind == "reshape":
         return typed.reshape(core_sizes)
     dtype = _index_dtype(typed)
-    if recipe.kind == "digits":
-        digits = recipe.digits
+    if access.kind == "digits":
+        digits = access.digits
         assert digits is not None
         windows = _windows(digits)
         block = lax.dynamic_slice(
@@ -404,11 +457,13 @@ def _take(recipe: Recipe, typed: Any, offset: Any) -> Any:
             block = lax.slice(block, (0,) * len(windows), windows, digits.steps)
         return block.reshape(core_sizes)
     flat = typed.reshape(-1)
-    if recipe.kind == "gather":
-        return flat.at[_indices(recipe, offset, dtype)].get(mode="promise_in_bounds")
-    extents = _extents(recipe.core)
+    if access.kind == "gather":
+        return flat.at[_indices(access.core, offset, dtype)].get(
+            mode="promise_in_bounds", wrap_negative_indices=False
+        )
+    extents = _extents(access.core)
     window = lax.dynamic_slice(flat, (lax.convert_element_type(offset, dtype),), (extents[0],))
-    for (size, stride), extent in zip(recipe.core, extents[1:]):
+    for (size, stride), extent in zip(access.core, extents[1:]):
         window = _resize_last(window, size * stride)
         window = _resize_last(window.reshape(*window.shape[:-1], size, stride), extent)
     return window.reshape(core_sizes)
@@ -424,13 +479,13 @@ def _resize_last(array: Any, length: int) -> Any:
     return lax.pad(array, np.zeros((), array.dtype), padding)
 
 
-def _put(recipe: Recipe, typed: Any, offset: Any, values: Any) -> Any:
+def _put(access: Access, typed: Any, offset: Any, values: Any) -> Any:
     """`typed` with the core's elements replaced."""
-    if recipe.kind == "reshape":
+    if access.kind == "reshape":
         return values.reshape(typed.shape)
     dtype = _index_dtype(typed)
-    if recipe.kind == "digits":
-        digits = recipe.digits
+    if access.kind == "digits":
+        digits = access.digits
         assert digits is not None
         windows = _windows(digits)
         starts = _starts(digits, windows, offset, dtype)
@@ -438,39 +493,52 @@ def _put(recipe: Recipe, typed: Any, offset: Any, values: Any) -> Any:
         block = values.reshape(digits.counts)
         if windows != digits.counts:
             old = lax.dynamic_slice(base, starts, windows)
-            spread = lax.pad(block, np.zeros((), block.dtype), [(0, 0, step - 1) for step in digits.steps])
-            block = lax.select(_stepped(windows, digits.steps), spread, old)
+            block = _spread(block, old, digits.steps)
         return lax.dynamic_update_slice(base, block, starts).reshape(typed.shape)
     flat = typed.reshape(-1)
-    extents = _extents(recipe.core)
-    if recipe.kind == "gather" or extents[0] > _SPARSE * values.size:
-        index = _indices(recipe, offset, dtype)
-        unique = recipe.kind != "gather"
-        flat = flat.at[index].set(values, mode="promise_in_bounds", unique_indices=unique)
+    extents = _extents(access.core)
+    if access.kind == "gather" or extents[0] > _SPARSE * values.size:
+        index = _indices(access.core, offset, dtype)
+        unique = access.kind != "gather"
+        flat = flat.at[index].set(
+            values, mode="promise_in_bounds", unique_indices=unique, wrap_negative_indices=False
+        )
         return flat.reshape(typed.shape)
     start = (lax.convert_element_type(offset, dtype),)
     window = values[..., None]
-    for (size, stride), extent in zip(reversed(recipe.core), reversed(extents[:-1])):
+    for (size, stride), extent in zip(reversed(access.core), reversed(extents[:-1])):
         window = _resize_last(window, stride)
         window = _resize_last(window.reshape(*window.shape[:-2], size * stride), extent)
     window = window.reshape(extents[0])
     if extents[0] != values.size:
         old = lax.dynamic_slice(flat, start, (extents[0],))
-        window = lax.select(_in_window(recipe.core, extents, dtype), window, old)
+        window = lax.select(_in_window(access.core, extents, dtype), window, old)
     return lax.dynamic_update_slice(flat, window, start).reshape(typed.shape)
 
 
-def _stepped(shape: Ints, steps: Ints) -> Any:
-    """Which places of a block are multiples of the steps."""
-    mask = None
+def _spread(block: Any, old: Any, steps: Ints) -> Any:
+    """`old` with `block` in the places that are multiples of the steps."""
+    mask: Any = True
     for axis, step in enumerate(steps):
-        if step > 1:
-            here = lax.broadcasted_iota(np.int32, shape, axis) % np.int32(step) == 0
-            mask = here if mask is None else mask & here
-    return mask
+        if step == 1:
+            continue
+        length = old.shape[axis]
+        # As a constant, one division for each place of the axis; computed, one for each element of the block.
+        small = length <= _SMALL_CONSTANT
+        place: Any = np.arange(length, dtype=np.int32) if small else lax.iota(np.int32, length)
+        if step & (step - 1):
+            rows = (slice(None),) * axis
+            block = block.at[(*rows, place // step)].get(
+                mode="promise_in_bounds", wrap_negative_indices=False
+            )
+        else:  # padding divides too, which only powers of two do cheaply
+            config = [(0, 0, step - 1 if i == axis else 0) for i in range(old.ndim)]
+            block = lax.pad(block, np.zeros((), block.dtype), config)
+        mask = mask & lax.broadcast_in_dim(jnp.asarray(place % step == 0), old.shape, (axis,))
+    return lax.select(mask, block, old)
 
 
-def _in_window(core: tuple[tuple[int, int], ...], extents: list[int], dtype: Any) -> Any:
+def _in_window(core: Core, extents: list[int], dtype: Any) -> Any:
     """Which places of the window belong to the view."""
     place = lax.iota(dtype, extents[0])
     mask = None
@@ -480,6 +548,37 @@ def _in_window(core: tuple[tuple[int, int], ...], extents: list[int], dtype: Any
             here = place < np.asarray(extent, dtype)
             mask = here if mask is None else mask & here
     return mask
+
+
+def _take_all(recipe: Recipe, typed: Any, offset: Any) -> Any:
+    """The elements in the order of `recipe.dims`."""
+    if not recipe.stacked:
+        return _take(recipe.access, typed, offset)
+    parts = [_take(recipe.access, typed, offset + shift) for shift in recipe.shifts]
+    # One dimension at a time: on a CPU several times faster than one stack of all.
+    axis = len(recipe.access.core)
+    for size in reversed(recipe.stacked):
+        parts = [jnp.stack(parts[i : i + size], axis) for i in range(0, len(parts), size)]
+    return parts[0]
+
+
+def _put_all(recipe: Recipe, typed: Any, offset: Any, values: Any, accumulate: bool = False) -> Any:
+    """`typed` with the elements replaced by `values`, or `values` added to them."""
+    access = recipe.access
+    if access.kind == "gather" and accumulate:
+        index = _indices(access.core, offset, _index_dtype(typed))
+        flat = typed.reshape(-1).at[index]
+        flat = flat.add(values, mode="promise_in_bounds", wrap_negative_indices=False)
+        return flat.reshape(typed.shape)
+    core_sizes = [size for size, _ in access.core]
+    for i, shift in enumerate(recipe.shifts):
+        start, part = offset + shift, values
+        if recipe.stacked:
+            part = lax.index_in_dim(values.reshape(*core_sizes, -1), i, axis=len(core_sizes), keepdims=False)
+        if accumulate:
+            part = part + _take(access, typed, start)
+        typed = _put(access, typed, start, part)
+    return typed
 
 
 def _to_view(recipe: Recipe, core: Any) -> Any:
@@ -525,9 +624,9 @@ def read(recipe: Recipe, base: Any, offset: Any) -> Any:
     """The view's values."""
     if recipe.identity:
         return base
-    if recipe.kind == "empty":
+    if recipe.access.kind == "empty":
         return jnp.zeros(recipe.sizes, recipe.dtype)
-    return _to_view(recipe, _take(recipe, _open(recipe, base), offset))
+    return _to_view(recipe, _take_all(recipe, _open(recipe, base), offset))
 
 
 def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
@@ -536,15 +635,15 @@ def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
     Where elements of the view overlap, one of the values that fall on a place stays. Differs from PyTorch: bytes
     written to a bool array through a view of another dtype are kept as 0 or 1.
     """
-    if recipe.kind == "empty":
+    if recipe.access.kind == "empty":
         return base
     if recipe.identity:
         return lax.convert_element_type(value, recipe.dtype)
     values = _to_core(recipe, value)
-    if recipe.kind == "reshape":
+    if recipe.access.kind == "reshape":
         shape = _typed_shape(recipe.base_shape, recipe.base_dtype, recipe.dtype)
         return _close(recipe, base, values.reshape(shape))
-    return _close(recipe, base, _put(recipe, _open(recipe, base), offset, values))
+    return _close(recipe, base, _put_all(recipe, _open(recipe, base), offset, values))
 
 
 def scatter_add(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
@@ -553,15 +652,10 @@ def scatter_add(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
     On zeros this is the adjoint of `read`, so the gradient of a view: a conjugated view gives back the conjugate, a
     real view of complex numbers complex numbers.
     """
-    if recipe.kind == "empty":
+    if recipe.access.kind == "empty":
         return base
     values = _to_core(recipe, value, accumulate=True)
-    typed = _open(recipe, base)
-    if recipe.kind == "gather":
-        index = _indices(recipe, offset, _index_dtype(typed))
-        flat = typed.reshape(-1).at[index].add(values, mode="promise_in_bounds")
-        return _close(recipe, base, flat.reshape(typed.shape))
-    return _close(recipe, base, _put(recipe, typed, offset, _take(recipe, typed, offset) + values))
+    return _close(recipe, base, _put_all(recipe, _open(recipe, base), offset, values, accumulate=True))
 
 
 # --- compiled programs -----------------------------------------------------------------------------------------------
@@ -625,7 +719,7 @@ def write_program(recipe: Recipe, donate: bool) -> Program:
 
 
 def _make_writer(recipe: Recipe, donate: bool) -> Program:
-    if recipe.kind == "empty":
+    if recipe.access.kind == "empty":
         return lambda base, offset, value: base
     if recipe.identity:
         return lambda base, offset, value: value

@@ -36,13 +36,17 @@ SCALARS = ("0", "1", "2", "-1", "3", "0.5", "-2.0", "True")
 LIVE = 9
 
 
+class Impossible(Exception):
+    """What was to be drawn does not exist: an index into nothing."""
+
+
 class Drawing:
     """A program in the making: the statements so far and the model's state after them."""
 
-    def __init__(self, seed: int, length: int | None = None) -> None:
+    def __init__(self, seed: int, rng: random.Random | None = None) -> None:
         self.seed = seed
-        self.rng = random.Random(seed)
-        self.length = length or self.rng.choice((4, 6, 8, 10, 12, 16))
+        self.rng = rng or random.Random(seed)
+        self.length = self.rng.choice((4, 6, 8, 10, 12, 16))
         self.names: dict[str, Any] = {"torch": model}
         self.steps: list[Step] = []
         self.count = 0
@@ -179,7 +183,10 @@ class Drawing:
             return
         table = self.rng.choices((CREATE, VIEWS, READS, WRITES), (4, 42, 14, 40))[0]
         kind = self.pick(list(table))
-        drawn = table[kind](self)
+        try:
+            drawn = table[kind](self)
+        except Impossible:
+            return
         if drawn is None:
             return
         prefix = {id(CREATE): "new", id(VIEWS): "view", id(READS): "read", id(WRITES): "write"}[id(table)]
@@ -195,15 +202,15 @@ class Drawing:
 
     def index_list(
         self, size: int, shape: tuple[int, ...], negative: bool = True, unique: bool = False
-    ) -> str | None:
+    ) -> str:
         """A `torch.tensor(...)` of valid indices (now and then one out of range) in a given shape."""
         count = math.prod(shape)
         if size == 0 and count:
-            return None
+            raise Impossible
         low = -size if negative else 0
         if unique:
             if count > size:
-                return None
+                raise Impossible
             flat = self.rng.sample(range(size), count)
             flat = [v - size if negative and self.chance(0.2) else v for v in flat]
         else:
@@ -212,7 +219,7 @@ class Drawing:
             flat[self.rng.randrange(count)] = self.pick((size, -size - 1, size + 3))
         return f"torch.tensor({_nested(flat, shape)}{', dtype=torch.int64' if not count else ''})"
 
-    def subscript(self, x: Any, advanced: bool) -> str | None:
+    def subscript(self, x: Any, advanced: bool) -> str:
         """What goes between the brackets: ints, slices, None, ellipsis, and with `advanced` arrays and masks."""
         items: list[str] = []
         dim = 0
@@ -241,8 +248,6 @@ class Drawing:
                     continue
                 shape = inner if self.chance(0.7) else self.pick(((1,), inner[-1:], ()))
                 drawn = self.index_list(size, shape)
-                if drawn is None:
-                    return None
                 if shape and math.prod(shape) and self.chance(0.4):
                     drawn = drawn[len("torch.tensor(") : -1]
                 elif len(shape) == 2 and self.chance(0.3):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tests.fuzz.draw import READS, WRITES, Drawing, entry
+from tests.fuzz.draw import READS, SHAPES, WRITES, Drawing, Impossible, entry
 from tests.fuzz.draw_views import of
 
 
-def _vector(g: Drawing, size: int, unique: bool = False, negative: bool = False) -> tuple[str, int] | None:
+def _vector(g: Drawing, size: int, unique: bool = False, negative: bool = False) -> tuple[str, int]:
     """A one-dimensional index tensor for a dimension and its length."""
     count = g.rng.randint(0 if g.chance(0.1) else 1, min(max(size, 1), 3) if unique else 3)
     drawn = g.index_list(size, (count,), negative, unique)
-    if drawn is None:
-        return None
     if "dtype" not in drawn and g.chance(0.1):
         drawn = f"{drawn[:-1]}, dtype=torch.int32)"
     return drawn, count
 
 
-def _index_for(g: Drawing, x: Any, dim: int, sizes: tuple[int, ...], unique: bool = False) -> str | None:
+def _index_for(g: Drawing, x: Any, dim: int, sizes: tuple[int, ...], unique: bool = False) -> str:
     """An index tensor for gather and scatter; with `unique`, no place is named twice along `dim`."""
     axis = dim % max(len(x.sizes), 1)
     size = g.size(x, dim)
@@ -28,7 +27,7 @@ def _index_for(g: Drawing, x: Any, dim: int, sizes: tuple[int, ...], unique: boo
     if not unique:
         return g.index_list(size, sizes, False)
     if sizes[axis] > size or len(sizes) > 2 or not all(sizes):
-        return None
+        raise Impossible
     lines = [g.rng.sample(range(size), sizes[axis]) for _ in range(sizes[1 - axis] if len(sizes) == 2 else 1)]
     if len(sizes) == 1:
         return f"torch.tensor({lines[0]})"
@@ -50,8 +49,7 @@ def _advanced(g: Drawing) -> str | None:
     found = of(g, lambda v: v.dim() >= 1)
     if not found:
         return None
-    drawn = g.subscript(found[1], True)
-    return None if drawn is None else f"{found[0]}[{drawn}]"
+    return f"{found[0]}[{g.subscript(found[1], True)}]"
 
 
 READS["advanced index"] = READS["advanced index again"] = _advanced
@@ -69,8 +67,7 @@ def _(g: Drawing) -> str | None:
     if not found:
         return None
     dim = g.dim(found[1])
-    drawn = _vector(g, g.size(found[1], dim))
-    return f"{found[0]}.index_select({dim}, {drawn[0]})" if drawn else None
+    return f"{found[0]}.index_select({dim}, {_vector(g, g.size(found[1], dim))[0]})"
 
 
 @entry(READS, "gather")
@@ -79,15 +76,15 @@ def _(g: Drawing) -> str | None:
     if not found:
         return None
     dim = g.dim(found[1])
-    drawn = _index_for(g, found[1], dim, _smaller(g, found[1], dim))
-    return f"{found[0]}.gather({dim}, {drawn})" if drawn else None
+    return f"{found[0]}.gather({dim}, {_index_for(g, found[1], dim, _smaller(g, found[1], dim))})"
 
 
 @entry(READS, "take")
 def _(g: Drawing) -> str | None:
     found = of(g, lambda v: v.numel() > 0)
-    drawn = found and g.index_list(found[1].numel(), g.pick(((2,), (3,), (2, 2), ())))
-    return f"{found[0]}.take({drawn})" if found and drawn else None
+    if not found:
+        return None
+    return f"{found[0]}.take({g.index_list(found[1].numel(), g.pick(((2,), (3,), (2, 2), ())))})"
 
 
 @entry(READS, "take_along_dim")
@@ -206,7 +203,7 @@ def _(g: Drawing) -> str | None:
     if not found:
         return None
     drawn = g.subscript(found[1], g.chance(0.4))
-    return None if drawn is None else f"{found[0]}[{drawn}] {g.pick(('+=', '-=', '*='))} {g.scalar()}"
+    return f"{found[0]}[{drawn}] {g.pick(('+=', '-=', '*='))} {g.scalar()}"
 
 
 @entry(WRITES, "unary")
@@ -214,6 +211,22 @@ def _(g: Drawing) -> str | None:
     found = _into(g)
     method = g.pick(("neg_", "abs_", "square_", "logical_not_", "bitwise_not_", "zero_", "neg_"))
     return f"{found[0]}.{method}()" if found else None
+
+
+@entry(WRITES, "view in place")
+def _(g: Drawing) -> str | None:
+    found = of(g)
+    if not found:
+        return None
+    name, x = found
+    method = g.pick(("t_", "transpose_", "swapdims_", "squeeze_", "unsqueeze_", "resize_", "as_strided_"))
+    if method == "resize_":
+        smaller = [s for s in SHAPES if math.prod(s) <= x.numel()]
+        return f"{name}.resize_({g.pick(smaller)})" if smaller else None
+    if method == "as_strided_":
+        return f"{name}.as_strided_({g.pick(((2,), (1, 2), ()))}, {g.pick(((1,), (2, 1), (1, 2), ()))})"
+    arguments = {"t_": "", "squeeze_": g.pick(("", f"{g.dim(x)}")), "unsqueeze_": f"{g.dim(x, 1)}"}
+    return f"{name}.{method}({arguments.get(method, f'{g.dim(x)}, {g.dim(x)}')})"
 
 
 @entry(WRITES, "clamp_")
@@ -268,8 +281,6 @@ def _setitem(g: Drawing, advanced: bool) -> str | None:
         return None
     name, x = found
     drawn = g.subscript(x, advanced)
-    if drawn is None:
-        return None
     try:
         shape = eval(f"x[{drawn}]", {"x": x, "torch": g.names["torch"]}).sizes
     except Exception as error:
@@ -303,9 +314,7 @@ def _(g: Drawing) -> str | None:
         indices, shape = g.mask_for(x.sizes[:count]), None
     else:
         rows = [g.index_list(s, (2,)) for s in x.sizes[:count]]
-        if None in rows:
-            return None
-        indices, shape = ", ".join(map(str, rows)), (2, *x.sizes[count:])
+        indices, shape = ", ".join(rows), (2, *x.sizes[count:])
     if shape is None or g.chance(0.2):
         values = g.fresh((), x.dtype.name)
         values = f"torch.tensor({g.pick((1, 2))}, dtype=torch.{x.dtype.name})" if g.chance(0.8) else values
@@ -322,8 +331,6 @@ def _rows(g: Drawing, unique: bool) -> tuple[str, Any, int, str, str] | None:
     name, x = found
     dim = g.dim(x)
     drawn = _vector(g, g.size(x, dim), unique)
-    if drawn is None:
-        return None
     axis = dim % max(x.dim(), 1)
     sizes = tuple(drawn[1] if d == axis else s for d, s in enumerate(x.sizes))
     if g.chance(0.04):
@@ -365,8 +372,6 @@ def _(g: Drawing) -> str | None:
         return None
     dim = g.dim(found[1])
     drawn = _vector(g, g.size(found[1], dim), negative=True)
-    if not drawn:
-        return None
     return f"{found[0]}.index_fill_({dim}, {drawn[0]}, {g.pick((g.scalar(), g.scalar(), 'torch.tensor(3)'))})"
 
 
@@ -380,8 +385,6 @@ def _scatter(g: Drawing, unique: bool) -> tuple[str, Any, int, str, str] | None:
     if g.chance(0.03):
         sizes = (*sizes, 2)
     index = _index_for(g, x, dim, sizes, unique)
-    if index is None:
-        return None
     if "dtype" not in index and g.chance(0.05):
         index = f"{index[:-1]}, dtype=torch.int32)"
     larger = tuple(s + g.pick((0, 0, 0, 1)) for s in sizes)
@@ -447,7 +450,5 @@ def _(g: Drawing) -> str | None:
     accumulate = g.chance(0.5)
     shape = g.pick(((2,), (3,), (2, 2)))
     drawn = g.index_list(x.numel(), shape, True, not accumulate)
-    if drawn is None:
-        return None
     source = g.fresh(shape if g.chance(0.95) else (1,), x.dtype.name)
     return f"{name}.put_({drawn}, {source}{', accumulate=True' if accumulate else ''})"

@@ -126,8 +126,11 @@ class Indexing(Elementwise):
         top = max(picks, default=-1)
         return result, [picks.get(d) for d in range(top + 1)]
 
-    def _pick(self, picks: Picker) -> tuple[np.ndarray, Any]:
-        """The storage places that index tensors pick from `self`, and the memory order of the result."""
+    def _pick(self, picks: Picker, value: Strided | None = None) -> tuple[np.ndarray, Any]:
+        """The storage places that index tensors pick from `self`, and the memory order of the result.
+
+        `value` is what will be written there, refused before the indices are looked at.
+        """
         picks = self._expand_masks(picks)
         if len(picks) > self.dim():
             fail("IndexError", "too many indices")
@@ -141,6 +144,10 @@ class Indexing(Elementwise):
         rest = [d for d in range(self.dim()) if d not in indexed]
         lead = indexed[0] if together else 0
         sizes = (*(self.sizes[d] for d in rest[:lead]), *shape, *(self.sizes[d] for d in rest[lead:]))
+        if value is not None and value.dtype is not self.dtype:
+            fail("RuntimeError", "Index put requires the source and destination dtypes match")
+        if value is not None and not fits(value.sizes, sizes):
+            fail("RuntimeError", "shape mismatch: value tensor cannot be broadcast to indexing result")
         strides = self._pick_strides(picks, shape, sizes, [self.strides[d] for d in rest], lead)
         if 0 in sizes and (0 in shape or all(self.sizes[d] for d in indexed)):
             return np.zeros(sizes, dtype=np.int64), strides  # nothing is read, so nothing is checked
@@ -257,11 +264,7 @@ class Indexing(Elementwise):
         if not as_fill:
             for other in (values, *masks):
                 refuse_overlap(self, other, full_too=True)
-        places, _ = self._pick(picks)
-        if not fits(values.sizes, places.shape):
-            fail("RuntimeError", "shape mismatch: value tensor cannot be broadcast to indexing result")
-        if not as_fill and values.dtype is not self.dtype:
-            fail("RuntimeError", "Index put requires the source and destination dtypes match")
+        places, _ = self._pick(picks, None if as_fill else values)
         if as_fill:
             self._need_number(values.values().reshape(-1)[0].item())
             need_defined(self, values, *masks)
@@ -297,6 +300,8 @@ class Indexing(Elementwise):
         if source.dtype is not self.dtype or source.sizes != self._with(dim, index.numel()):
             fail("RuntimeError" if source.sizes else "*", "index_add_(): source tensor shape or dtype")
         self._guard(index, source)
+        if not self.numel():
+            raise Undefined("which indices are checked when there is nothing to add to")
         where = in_range(index.values(), self._extent(dim), "RuntimeError", False)
         values = source.values()
         if alpha != 1:
@@ -309,11 +314,16 @@ class Indexing(Elementwise):
 
     def index_copy_(self, dim: int, index: Any, source: Any) -> Any:
         dim = self._index_vector(dim, index, "IndexError")
-        need_index_dtype(index, ("int64",))
+        if not source.sizes and index.numel() != 1:
+            fail("IndexError", "index_copy_(): When source is scalar, index should have one element")
         if source.dim() != self.dim() and self.sizes and source.sizes:
             fail("IndexError", "index_copy_(): dimensionality must match")
+        need_index_dtype(index, ("int64",))
         if source.dtype is not self.dtype:
-            fail("RuntimeError", "index_copy_(): self and source expected to have the same dtype")
+            fail(
+                "RuntimeError" if source.sizes else "*",
+                "index_copy_(): self and source expected the same dtype",
+            )
         if self.dim() != source.dim() or not self.sizes:
             raise Undefined("index_copy_ between scalars and vectors")
         if without(source.sizes, dim) != without(self.sizes, dim):
@@ -321,6 +331,8 @@ class Indexing(Elementwise):
         if source.sizes[dim] != index.numel():
             fail("IndexError", "index_copy_(): Number of indices should be equal to source.size(dim)")
         self._guard(index, source)
+        if not self.numel():
+            raise Undefined("which indices are checked when there is nothing to copy")
         where = in_range(index.values(), self._extent(dim), "IndexError", False)
         self._put(self._rows(dim, where), source.values(), False)
         return self
@@ -451,6 +463,7 @@ class Indexing(Elementwise):
         return self
 
     def scatter_reduce_(self, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+        self.dimension(dim)
         if reduce not in REDUCTIONS:
             fail("RuntimeError", "reduce argument must be either sum, prod, mean, amax or amin")
         if self.dtype.category in (0, 3):

@@ -13,6 +13,7 @@ from tests.fuzz.strided import (
     Strided,
     Undefined,
     channels_last_strides,
+    contiguous_strides,
     fail,
     infer_shape,
     is_dense,
@@ -339,6 +340,45 @@ class Views(Strided):
         return self.fresh(
             self.values(), strides_in_order(self.sizes, layout_order(self.sizes, [self.strides]))
         )
+
+    # In place: the tensor itself takes on a view's sizes and strides.
+
+    def _become(self, other: Any) -> Any:
+        self.sizes, self.strides, self.offset = other.sizes, other.strides, other.offset
+        self.storage.version += 1
+        return self
+
+    def t_(self) -> Any:
+        return self._become(self.t())
+
+    def transpose_(self, dim0: int, dim1: int) -> Any:
+        return self._become(self.transpose(dim0, dim1))
+
+    swapaxes_ = swapdims_ = transpose_
+
+    def squeeze_(self, dim: Any = None) -> Any:
+        return self._become(self.squeeze(dim))
+
+    def unsqueeze_(self, dim: int) -> Any:
+        return self._become(self.unsqueeze(dim))
+
+    def as_strided_(
+        self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+    ) -> Any:
+        return self._become(self.as_strided(size, stride, storage_offset))
+
+    def resize_(self, *sizes: Any) -> Any:
+        sizes = flat_args(sizes)
+        if any(s < 0 for s in sizes):
+            fail("RuntimeError", "Trying to create tensor with negative dimension")
+        count = 1
+        for size in sizes:
+            count *= size
+        if (self.offset + count) * self.dtype.itemsize > self.storage.nbytes():
+            raise Undefined("what a grown storage holds")
+        if sizes == self.sizes:
+            return self
+        return self._become(self.alias(sizes, contiguous_strides(sizes)))
 
     # Operators with several results.
 

@@ -208,7 +208,8 @@ class Elementwise(Views):
             return other * alpha
         # The product stands in for `other` where overlap is asked about: same place, scaled values.
         scaled = other.alias(other.sizes, other.strides)
-        values = other.values() * np.asarray(alpha).astype(other.dtype.np)
+        wide = result_type(self, other)
+        values = convert(sane(other.values()), wide) * np.asarray(alpha).astype(wide.np)
         scaled.values = lambda: values  # type: ignore[method-assign]
         return scaled
 
@@ -253,6 +254,7 @@ class Elementwise(Views):
         return self._write(self._unary("logical_not").astype(self.dtype.np), self.dtype)
 
     def bitwise_not_(self) -> Any:
+        refuse_internal_overlap(self)
         return self._write(self._unary("bitwise_not"), self.dtype)
 
     def square_(self) -> Any:
@@ -308,7 +310,10 @@ class Elementwise(Views):
     # Fresh results.
 
     def _fresh_result(self, values: np.ndarray, dtype: DType, *inputs: Any) -> Any:
-        layouts = [(x.sizes, x.strides) if isinstance(x, Strided) else ((), ()) for x in inputs]
+        resolved = [
+            x.clone() if isinstance(x, Strided) and (x.conjugated or x.negated) else x for x in inputs
+        ]
+        layouts = [(x.sizes, x.strides) if isinstance(x, Strided) else ((), ()) for x in resolved]
         return self.fresh(sane(values), result_strides(values.shape, layouts), dtype)
 
     def _binary(self, name: str, other: Any) -> Any:

@@ -8,7 +8,16 @@ from typing import Any
 from .executor import Executor, Fallback, Interpreter
 from .graph import EdgeTuple, Gradients
 
-__all__ = ["RELEASED", "default", "executors", "install", "interpreter", "reset_stats", "run_backward", "stats"]
+__all__ = [
+    "RELEASED",
+    "default",
+    "executors",
+    "install",
+    "interpreter",
+    "reset_stats",
+    "run_backward",
+    "stats",
+]
 
 RELEASED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
@@ -16,8 +16,8 @@ from . import anomaly, profiler
 from .graph import EdgeTuple, Gradients, GraphRoot, Node, NodeMeta
 from .handles import HookDict
 from .modes import ANOMALY, NO_GRAD, PROFILING, state
-from .task import GraphTask, InputBuffer, local
-from .workers import Crew, in_fresh_thread
+from .task import GraphTask, local
+from .workers import drive, in_fresh_thread
 
 __all__ = ["Executor", "Fallback", "Interpreter", "InvalidGradient"]
 
@@ -89,7 +89,6 @@ class Interpreter:
         self.is_nan = is_nan
         self.check_hook = check_hook
         self.home = home
-        self.crew = Crew()
 
     def run(
         self,
@@ -107,12 +106,11 @@ class Interpreter:
         grads = self._validate(None, roots, grads)
         if len(roots) == 1:
             root, slot = roots[0]
-            buffer = InputBuffer((None,) * root.num_inputs)
-            buffer[slot] = grads[0]
+            start = (*(None,) * slot, grads[0], *(None,) * (root.num_inputs - slot - 1))
         else:
             root = GraphRoot(roots, grads)
-            buffer = InputBuffer()
-        task = GraphTask(root, keep_graph, create_graph)
+            start = ()
+        task = GraphTask(root, keep_graph)
         if inputs is not None:
             task.restrict(inputs, accumulate)
         mode = state.mode
@@ -125,9 +123,9 @@ class Interpreter:
                 home = local.device if local.queue is not None else self.home
                 if home is None or home not in devices:
                     home = roots[0][0].device
-                self.crew.drive(task, root, buffer, home, self._work)
+                drive(task, root, start, home, self._work)
             else:
-                self._walk(task, root, buffer)
+                self._walk(task, root, start)
             state.mode = mode
             task.finish()
         finally:
@@ -136,42 +134,41 @@ class Interpreter:
             local.depth -= 1
         return tuple(task.captured)
 
-    def _walk(self, task: GraphTask, node: Node, buffer: InputBuffer) -> None:
+    def _walk(self, task: GraphTask, root: Node, start: Gradients) -> None:
         """Run a task whose nodes are all of one device on this thread."""
-        ready: list[tuple[int, int, Node, InputBuffer]] = []
+        ready: list[tuple[int, int, Node, Sequence[Any]]] = []
         ticks = itertools.count().__next__
 
-        def push(node: Node, buffer: InputBuffer) -> None:
-            heappush(ready, (-node.sequence_nr, ticks(), node, buffer))
+        def push(node: Node, grads: Sequence[Any]) -> None:
+            heappush(ready, (-node.sequence_nr, ticks(), node, grads))
 
-        push(node, buffer)
+        push(root, start)
         short = task.needed is None and not state.mode & (ANOMALY | PROFILING)
         keep_graph, route = task.keep_graph, task.route
         while ready:
-            _, _, node, buffer = heappop(ready)
+            _, _, node, grads = heappop(ready)
             if short and node.meta is None:
-                outputs = node.apply(tuple(buffer))
+                outputs = node.apply(tuple(grads))
                 if not node.trusted:
                     outputs = self._validate(node, node.edges, outputs)
                 if not keep_graph:
                     node.release()
             else:
-                outputs = self._evaluate(task, node, buffer)
+                outputs = self._evaluate(task, node, tuple(grads))
             route(node, outputs, push)
 
-    def _work(self, task: GraphTask, node: Node, buffer: InputBuffer) -> Gradients:
+    def _work(self, task: GraphTask, node: Node, grads: Sequence[Any]) -> Gradients:
         """Run one node of a task that several threads share."""
         outer = local.task, local.node
         local.task = task
         try:
-            return self._evaluate(task, node, buffer)
+            return self._evaluate(task, node, tuple(grads))
         finally:
             local.task, local.node = outer
 
-    def _evaluate(self, task: GraphTask, node: Node, buffer: InputBuffer) -> Gradients:
+    def _evaluate(self, task: GraphTask, node: Node, grads: Gradients) -> Gradients:
         """Run one node with everything around it; a node that is only captured gives None along every edge."""
         mode = state.mode
-        grads = tuple(buffer)
         meta = node.meta
         if task.needed is not None:
             needed = node in task.needed

@@ -221,7 +221,15 @@ class LeafEdge:
     The leaf holds this object strongly; it holds the leaf weakly. `device` is the key its accumulator runs on.
     """
 
-    __slots__ = ("__weakref__", "_accumulator", "_variable", "device", "lock", "post_accumulate", "tensor_hooks")
+    __slots__ = (
+        "__weakref__",
+        "_accumulator",
+        "_variable",
+        "device",
+        "lock",
+        "post_accumulate",
+        "tensor_hooks",
+    )
 
     _making = threading.Lock()
 

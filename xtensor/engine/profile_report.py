@@ -12,7 +12,18 @@ __all__ = ["Event", "EventAverage", "EventList", "chrome_trace"]
 class Event:
     """One run of an operator, a backward node or a region, in nanoseconds of the host's clock."""
 
-    __slots__ = ("depth", "end", "inner", "inner_memory", "kind", "memory", "name", "shapes", "start", "thread")
+    __slots__ = (
+        "depth",
+        "end",
+        "inner",
+        "inner_memory",
+        "kind",
+        "memory",
+        "name",
+        "shapes",
+        "start",
+        "thread",
+    )
 
     def __init__(
         self, name: str, kind: str, thread: int, depth: int, shapes: Sequence[Any] | None = None
@@ -160,7 +171,9 @@ class EventList(list[Any]):
             lines.append(line)
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rule = "  ".join("-" * width for width in widths)
-        text = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        text = [
+            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+        ]
         head = [header.center(len(rule)).rstrip()] if header is not None else []
         body = [rule, text[0], rule, *text[1:], rule]
         return "\n".join([*head, *body, f"Self CPU time total: {_time(whole)}", ""])

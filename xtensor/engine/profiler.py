@@ -194,8 +194,7 @@ class profile:
         self.step_num += 1
         after = self._action()
         if self._active and (
-            before is ProfilerAction.RECORD_AND_SAVE
-            or after in (ProfilerAction.NONE, ProfilerAction.WARMUP)
+            before is ProfilerAction.RECORD_AND_SAVE or after in (ProfilerAction.NONE, ProfilerAction.WARMUP)
         ):
             self._end_trace()
             self._ready()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .graph import EdgeTuple, Node
@@ -50,7 +50,6 @@ class GraphTask:
         "captures",
         "dependencies",
         "devices",
-        "grad_mode",
         "id",
         "keep_graph",
         "needed",
@@ -58,11 +57,10 @@ class GraphTask:
         "root",
     )
 
-    def __init__(self, root: Node, keep_graph: bool, grad_mode: bool) -> None:
+    def __init__(self, root: Node, keep_graph: bool) -> None:
         self.id = next(_task_ids)
         self.root = root
         self.keep_graph = keep_graph
-        self.grad_mode = grad_mode
         self.not_ready: dict[Node, InputBuffer] = {}
         self.needed: set[Node] | None = None
         self.captures: dict[Node, list[tuple[int, int]]] | None = None
@@ -121,37 +119,30 @@ class GraphTask:
                 if stack and (node in needed or node in wanted):
                     needed.add(stack[-1][0])
 
-    def route(self, node: Node, outputs: Any, push: Callable[[Node, InputBuffer], None]) -> None:
+    def route(self, node: Node, outputs: Any, push: Callable[[Node, Sequence[Any]], None]) -> None:
         """Send a node's results along its edges, and `push` each node that now has all it waits for."""
         counts = self.dependencies
         not_ready = self.not_ready
-        for edge, grad in zip(node.edges, outputs, strict=True):
+        whole = self.needed is None
+        for edge, grad in zip(node.edges, outputs):
             if edge is None:
                 continue
             target, slot = edge
             try:
-                left = counts[target] - 1
+                counts[target] = left = counts[target] - 1
             except KeyError:
                 raise RuntimeError(f"dependency not found for {target.name()}") from None
-            counts[target] = left
-            buffer = not_ready.get(target)
-            if buffer is not None:
-                buffer.add(slot, grad)
+            if target in not_ready:
+                not_ready[target].add(slot, grad)
                 if not left:
-                    del not_ready[target]
-            elif self.should_execute(target):
+                    push(target, not_ready.pop(target))
+            elif whole or self.should_execute(target):
                 size = target.num_inputs
-                if size == 1:
-                    buffer = InputBuffer((grad,))
-                else:
-                    buffer = InputBuffer((None,) * size)
-                    buffer[slot] = grad
+                grads = (grad,) if size == 1 else (*(None,) * slot, grad, *(None,) * (size - slot - 1))
                 if left:
-                    not_ready[target] = buffer
-            else:
-                continue
-            if not left:
-                push(target, buffer)
+                    not_ready[target] = InputBuffer(grads)
+                else:
+                    push(target, grads)
 
     def should_execute(self, node: Node) -> bool:
         """Whether the node runs, or its incoming gradient is captured."""

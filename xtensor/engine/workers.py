@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 from .graph import Gradients, Node
 from .modes import restore, snapshot
-from .task import GraphTask, InputBuffer, local
+from .task import GraphTask, local
 
-__all__ = ["Crew", "ReadyQueue", "in_fresh_thread"]
+__all__ = ["ReadyQueue", "SharedTask", "drive", "in_fresh_thread"]
 
-Work = Callable[[GraphTask, Node, InputBuffer], Gradients]
+Work = Callable[[GraphTask, Node, Sequence[Any]], Gradients]
 
 _ticks = itertools.count()
 
@@ -23,7 +23,18 @@ _ticks = itertools.count()
 class SharedTask:
     """A graph task that several threads work on; `lock` guards its tables and the fields here."""
 
-    __slots__ = ("depth", "done", "error", "lock", "modes", "outstanding", "queue", "queue_of", "task", "work")
+    __slots__ = (
+        "depth",
+        "done",
+        "error",
+        "lock",
+        "modes",
+        "outstanding",
+        "queue",
+        "queue_of",
+        "task",
+        "work",
+    )
 
     def __init__(self, task: GraphTask, queue: ReadyQueue, queue_of: Callable[[Any], ReadyQueue], work: Work):
         self.task = task
@@ -37,18 +48,18 @@ class SharedTask:
         self.done = False
         self.error: BaseException | None = None
 
-    def push(self, node: Node, buffer: InputBuffer) -> None:
+    def push(self, node: Node, grads: Sequence[Any]) -> None:
         """Queue a ready node with its device's worker; the caller holds the lock."""
         self.outstanding += 1
-        self.queue_of(node.device).push(self, node, buffer)
+        self.queue_of(node.device).push(self, node, grads)
 
-    def process(self, node: Node, buffer: InputBuffer, queue: ReadyQueue) -> None:
+    def process(self, node: Node, grads: Sequence[Any], queue: ReadyQueue) -> None:
         """Run one node on this thread in the modes of the pass, and wake the owner after the last."""
         if self.error is None:
             modes = snapshot()
             restore(self.modes)
             try:
-                outputs = self.work(self.task, node, buffer)
+                outputs = self.work(self.task, node, grads)
                 with self.lock:
                     self.task.route(node, outputs, self.push)
             except BaseException as error:
@@ -70,12 +81,10 @@ class ReadyQueue:
         self._heap: list[tuple[int, int, int, SharedTask | None, Any, Any]] = []
         self._changed = threading.Condition(threading.Lock())
 
-    def push(self, shared: SharedTask, node: Node, buffer: InputBuffer) -> None:
+    def push(self, shared: SharedTask, node: Node, grads: Sequence[Any]) -> None:
         """Add a ready node."""
         with self._changed:
-            heappush(
-                self._heap, (-shared.depth, -node.sequence_nr, next(_ticks), shared, node, buffer)
-            )
+            heappush(self._heap, (-shared.depth, -node.sequence_nr, next(_ticks), shared, node, grads))
             self._changed.notify()
 
     def wake(self) -> None:
@@ -101,56 +110,46 @@ class ReadyQueue:
             shared.process(item[4], item[5], self)
 
 
-class Crew:
-    """The device workers, started when a graph first needs them."""
+_queues: dict[Any, ReadyQueue] = {}
+_starting = threading.Lock()
 
-    def __init__(self) -> None:
-        self._queues: dict[Any, ReadyQueue] = {}
-        self._starting = threading.Lock()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
 
-    def _forget(self) -> None:
-        """A forked child has none of its parent's threads."""
-        self._queues = {}
-        self._starting = threading.Lock()
+def drive(task: GraphTask, root: Node, start: Sequence[Any], home: Any, work: Work) -> None:
+    """Run a task whose nodes are of several devices; this thread serves `home` and nodes of no device."""
+    # A worker that re-enters keeps serving its own queue, or passes that wait on each other would lock up.
+    own = local.queue or ReadyQueue()
 
-    def drive(self, task: GraphTask, root: Node, buffer: InputBuffer, home: Any, work: Work) -> None:
-        """Run a task whose nodes are of several devices; this thread serves `home` and nodes of no device."""
-        # A worker that re-enters keeps serving its own queue, or passes that wait on each other would lock up.
-        own = local.queue or ReadyQueue()
+    def queue_of(device: Any) -> ReadyQueue:
+        return own if device is None or device == home else _device_queue(device)
 
-        def queue_of(device: Any) -> ReadyQueue:
-            return own if device is None or device == home else self._queue(device)
-
-        shared = SharedTask(task, own, queue_of, work)
+    shared = SharedTask(task, own, queue_of, work)
+    with shared.lock:
+        shared.push(root, start)
+    try:
+        own.serve(until=shared)
+    except BaseException as error:
         with shared.lock:
-            shared.push(root, buffer)
+            shared.error = shared.error or error
+        raise
+    if shared.error is not None:
         try:
-            own.serve(until=shared)
-        except BaseException as error:
-            with shared.lock:
-                shared.error = shared.error or error
-            raise
-        if shared.error is not None:
-            try:
-                raise shared.error
-            finally:
-                shared.error = None
+            raise shared.error
+        finally:
+            shared.error = None
 
-    def _queue(self, device: Any) -> ReadyQueue:
-        queue = self._queues.get(device)
-        if queue is None:
-            with self._starting:
-                queue = self._queues.get(device)
-                if queue is None:
-                    queue = ReadyQueue()
-                    thread = threading.Thread(
-                        target=_serve_device, args=(device, queue), name=f"xtensor backward {device}", daemon=True
-                    )
-                    thread.start()
-                    self._queues[device] = queue
-        return queue
+
+def _device_queue(device: Any) -> ReadyQueue:
+    """The queue of a device's worker, which starts when a graph first needs it."""
+    queue = _queues.get(device)
+    if queue is None:
+        with _starting:
+            queue = _queues.get(device)
+            if queue is None:
+                queue = ReadyQueue()
+                name = f"xtensor backward {device}"
+                threading.Thread(target=_serve_device, args=(device, queue), name=name, daemon=True).start()
+                _queues[device] = queue
+    return queue
 
 
 def _serve_device(device: Any, queue: ReadyQueue) -> None:
@@ -187,8 +186,16 @@ class _Fresh:
             self.given.release()
 
 
+def _forget() -> None:
+    """A forked child has none of its parent's threads."""
+    global _starting
+    _starting = threading.Lock()
+    _queues.clear()
+    _Fresh.idle.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Fresh.idle.clear)
+    os.register_at_fork(after_in_child=_forget)
 
 
 def in_fresh_thread(function: Callable[..., Any], *args: Any) -> Any:

@@ -2,8 +2,49 @@
 
 from __future__ import annotations
 
-from . import arithmetic, shapes
+from . import (
+    arithmetic,
+    bounds,
+    comparison,
+    elementwise,
+    extrema,
+    joining,
+    matmul,
+    powers,
+    precision,
+    reductions,
+    shapes,
+    view_scatter,
+)
 from .attach import attach
+from .explain import explain, source
 
-attach({})
-__all__ = ["arithmetic", "shapes"]
+attach(
+    {
+        **arithmetic.METHODS,
+        **comparison.METHODS,
+        **powers.METHODS,
+        **shapes.METHODS,
+        **view_scatter.METHODS,
+        **reductions.METHODS,
+        **extrema.METHODS,
+        **matmul.METHODS,
+        **joining.METHODS,
+    }
+)
+__all__ = [
+    "arithmetic",
+    "bounds",
+    "comparison",
+    "elementwise",
+    "extrema",
+    "joining",
+    "matmul",
+    "powers",
+    "precision",
+    "reductions",
+    "shapes",
+    "view_scatter",
+    "explain",
+    "source",
+]

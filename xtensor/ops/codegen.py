@@ -336,4 +336,5 @@ def composite(
             write_out(implementation.__name__, target, source, [a for a in args if isinstance(a, Tensor)])
         return out
 
+    with_out.takes_out = True  # pyright: ignore[reportFunctionMemberAccess]
     return with_out

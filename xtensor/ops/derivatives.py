@@ -23,7 +23,7 @@ from jax.core import ShapedArray
 
 from ..engine import modes
 from ..engine.graph import Node
-from .saved import Hooked, unpack_array, unpack_tensor
+from .saved import unpack_array, unpack_tensor
 from ..tensor import Tensor, array_of, wrap
 from ..x64 import call
 from .schema import ARRAYS, Schema
@@ -357,7 +357,7 @@ def unpack_saved(node: OpNode, index: int) -> Any:
     rules = node.op.rules
     name = rules.saved[index]
     if name in ("result", "results"):
-        if isinstance(entry, (list, tuple)) and not isinstance(entry, Hooked):
+        if isinstance(entry, list):
             return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
         return unpack_tensor(entry, node, (node, 0))
     if name not in rules.functions:

@@ -6,6 +6,7 @@ argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, profiling
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -202,8 +203,14 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
     return wrap(out) if op.single else [wrap(o) for o in out]
 
 
+# Told of every program that runs on this path: `ops.explain` looks on here.
+watchers: list[Callable[[Operator, Any, list[Any]], None]] = []
+
+
 def invoke(op: Operator, program: Any, arrays: list[Any]) -> Any:
     """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames."""
+    for watch in watchers:
+        watch(op, program, arrays)
     try:
         return call(program, *arrays)
     except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError) as error:
@@ -303,7 +310,7 @@ def node_for(
 def shape_of(value: Any) -> Any:
     if isinstance(value, Tensor):
         return tuple(sizes_of(value))
-    return [tuple(sizes_of(t)) for t in value] if type(value) is list else ()
+    return tuple([tuple(sizes_of(t)) for t in value]) if type(value) is list else ()
 
 
 def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:

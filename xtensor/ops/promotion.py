@@ -14,7 +14,8 @@ from jax import lax
 
 from .. import dtypes
 
-__all__ = ["as_dtype", "common_dtype", "promote", "promote_float"]
+__all__ = ["as_dtype", "common_dtype", "float_operands", "is_bool", "is_complex", "is_float", "is_integral"]
+__all__ += ["operands", "promote", "promote_float"]
 
 
 def category(value: Any) -> int:
@@ -66,3 +67,42 @@ def promote_float(*values: Any) -> list[Any]:
     if not (dtype.is_floating_point or dtype.is_complex):
         dtype = dtypes.get_default_dtype()
     return [None if v is None else as_dtype(v, dtype) for v in values]
+
+
+def operands(*values: Any) -> tuple[Any, ...]:
+    """The operands in the type in which PyTorch computes, then the dtype of the result (NumPy's).
+
+    Half and bfloat16 compute in float32, so that a Python number keeps its 24 bits there.
+    """
+    dtype = common_dtype(*values)
+    wide = dtypes.compute_type(dtype)
+    return (*[None if v is None else as_dtype(v, wide) for v in values], dtype.numpy)
+
+
+def float_operands(*values: Any) -> tuple[Any, ...]:
+    """As `operands`, but integers and bools become the default float."""
+    dtype = common_dtype(*values)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        dtype = dtypes.get_default_dtype()
+    wide = dtypes.compute_type(dtype)
+    return (*[None if v is None else as_dtype(v, wide) for v in values], dtype.numpy)
+
+
+def is_complex(value: Any) -> bool:
+    """Whether an array, or a number while tracing, is complex."""
+    return jnp.issubdtype(jnp.result_type(value), jnp.complexfloating)
+
+
+def is_float(value: Any) -> bool:
+    """Whether an array, or a number while tracing, is real and floating."""
+    return jnp.issubdtype(jnp.result_type(value), jnp.floating)
+
+
+def is_bool(value: Any) -> bool:
+    """Whether an array, or a number while tracing, is boolean."""
+    return jnp.result_type(value) == jnp.bool_
+
+
+def is_integral(value: Any) -> bool:
+    """Whether an array, or a number while tracing, is an integer (bool is none)."""
+    return jnp.issubdtype(jnp.result_type(value), jnp.integer)

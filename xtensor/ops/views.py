@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -62,10 +63,11 @@ class ViewOperator:
 class ViewNode(Node):
     """The node of a view operator.
 
-    sizes, dtype, conj: of the input. args: the operator's arguments. aval: shape and dtype of the result(s).
+    sizes, dtype: of the input. args: the operator's arguments. aval: shape and dtype of the result(s).
+    result: the result's dtype, and whether its conjugate and negative bits differ from the input's.
     """
 
-    __slots__ = ("args", "aval", "dtype", "sizes", "used")
+    __slots__ = ("args", "aval", "dtype", "result", "sizes")
     op: ViewOperator
 
     @property
@@ -80,7 +82,7 @@ class ViewNode(Node):
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         if self.edges[0] is None:
             return (None,)
-        recipes = relative(self.op.make, self.sizes, self.dtype, self.args)
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
         present = [(g, r) for g, r in zip(grads, recipes, strict=True) if g is not None]
         if not present:
             return (None,)
@@ -95,12 +97,20 @@ class ViewNode(Node):
 
 
 @functools.lru_cache(maxsize=4096)
-def relative(make: Callable[..., Any], sizes: tuple[int, ...], dtype: Any, args: tuple[Any, ...]) -> list[Any]:
+def relative(
+    make: Callable[..., Any],
+    sizes: tuple[int, ...],
+    dtype: dtypes.dtype,
+    args: tuple[Any, ...],
+    result: dtypes.dtype,
+    conj: bool,
+    neg: bool,
+) -> list[Any]:
     """Recipe and offset of each result of a view operator over a contiguous input of these sizes."""
     made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
     found = []
     for g in made if isinstance(made, list) else [made]:
-        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, dtype.numpy)
+        recipe = lowering.plan(sizes, *g, dtype.numpy, result.numpy, conj, neg)
         found.append((recipe, g.offset))
     return found
 
@@ -108,7 +118,7 @@ def relative(make: Callable[..., Any], sizes: tuple[int, ...], dtype: Any, args:
 @general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)), method=False, out=False)
 def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
     """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
-    zeros = jnp.zeros(recipe.base_shape, grad_output.dtype)
+    zeros = jnp.zeros(recipe.base_shape, recipe.base_dtype)
     return lowering.scatter_add(recipe, zeros, offset, grad_output)
 
 
@@ -193,9 +203,14 @@ def alias_of(
         node.sequence_nr = next_sequence_nr()
         node.meta = None
         node.sizes = storage.array.shape if old is None else old.sizes
-        node.dtype = view.dtype if old is None else old.dtype
+        node.dtype = FROM_NUMPY[storage.array.dtype] if old is None else old.dtype
         node.args = tuple([tuple(a) if type(a) is list else a for a in args])
         node.aval = ViewAval(view)
+        node.result = (
+            (view.dtype, view.conj, view.neg)
+            if old is None
+            else (view.dtype, view.conj is not old.conj, view.neg is not old.neg)
+        )
         result._edge = (node, 0)
         if mode & modes.ANOMALY:
             anomaly.record(node)
@@ -269,13 +284,13 @@ def {op.name}({", ".join(parts)}):
     {chr(10).join("    " + x for x in lines).strip() if lines else "pass"}
     if state.mode > 1 or not isinstance(input, Tensor):
         return slow(op, input, ({"".join(f"{n}, " for n in names)}))
-    v = input._view
-    if v is None:
-        shape = input._storage.array.shape
-        g = (shape, contiguous_strides(shape), 0)
+    _v = input._view
+    if _v is None:
+        _sizes = input._storage.array.shape
+        _g = (_sizes, contiguous_strides(_sizes), 0)
     else:
-        g = (v.sizes, v.strides, v.offset)
-    return {finish}(op, input, make(g{arguments}), ({"".join(f"{n}, " for n in names)}))
+        _g = (_v.sizes, _v.strides, _v.offset)
+    return {finish}(op, input, make(_g{arguments}), ({"".join(f"{n}, " for n in names)}))
 """
     namespace = {
         f"default_{p.name}": None if p.default is inspect.Parameter.empty else p.default for p in parameters
@@ -290,7 +305,9 @@ def {op.name}({", ".join(parts)}):
         slow=slow_view,
         state=modes.state,
     )
-    exec(compile(text, f"<xtensor view {op.name}>", "exec"), namespace)
+    filename = f"<xtensor view {op.name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), namespace)
     made = namespace[op.name]
     made.__module__ = "xtensor"
     made.__doc__ = op.doc

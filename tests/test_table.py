@@ -1,0 +1,138 @@
+"""Every operator, from its row in the operator table (see `tests/table/__init__.py`)."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from tests.table import ROWS, Row, Sample, T, facets, unary
+from tests.table.bridge import composites, declared, families, operator_named
+from tests.table.facets import FACETS
+from xtensor.ops.declare import REGISTRY
+from xtensor.ops.views import VIEWS
+from xtensor.tensor import Tensor
+
+
+@pytest.mark.parametrize("facet", FACETS)
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_operator(row: Row, facet: str, full: bool):
+    FACETS[facet](row, full)
+
+
+def missing_rows(rows: list[Row]) -> list[str]:
+    """Operators, views and composites that no row names."""
+    named = {row.name for row in rows}
+    covered = {name for row in rows for name in row.covers}
+    public = {name for module in families().values() for name in module.__all__}
+    missing = []
+    for op in (*REGISTRY.values(), *VIEWS.values()):
+        reachable = op.name in public or op.is_method or op.kind == "view"
+        if op.name not in (named | covered if not reachable else named):
+            missing.append(op.name)
+    missing += [name for name in composites() if name not in named and name.partition(".")[2] not in named]
+    return sorted(missing)
+
+
+def test_every_operator_has_a_row():
+    assert missing_rows(ROWS) == []
+
+
+def test_every_row_has_an_operator():
+    for row in ROWS:
+        assert callable(operator_named(row.name)), row.name
+
+
+def test_no_operator_has_two_rows():
+    names = [row.name for row in ROWS]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [r for r in ROWS if (op := declared(r.name)) is not None and op.kind in ("pointwise", "reduction")],
+    ids=str,
+)
+def test_pointwise_and_reducing_rows_try_0d_and_empty_tensors(row: Row):
+    shapes = {t.shape for sample in row.samples for t in sample.tensors}
+    assert () in shapes
+    assert any(0 in shape for shape in shapes)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.covers], ids=str)
+def test_internal_operators_run_in_the_gradient_of_their_row(row: Row):
+    for name in row.covers:
+        REGISTRY[name].forget()
+    facets.gradient(row, False)
+    for name in row.covers:
+        assert REGISTRY[name].programs, f"{row.name} does not run {name}"
+
+
+def test_every_method_has_a_row_too():
+    """Methods of Tensor that are written by hand are composites of some family, or properties of the tensor itself."""
+    named = {row.name.rpartition(".")[2] for row in ROWS}
+    loose = [
+        name
+        for name, value in vars(Tensor).items()
+        if inspect.isfunction(value)
+        and value.__module__.startswith("xtensor.ops")
+        and not name.startswith("_")
+        and name.removesuffix("_") not in named
+        and name not in named
+    ]
+    assert loose == []
+
+
+# The table must be able to fail: each facet sees an operator that is wrong in it.
+
+
+def test_a_missing_row_is_found():
+    assert "tanh" in missing_rows([row for row in ROWS if row.name != "tanh"])
+
+
+def wrong(monkeypatch: pytest.MonkeyPatch, name: str, function) -> None:
+    monkeypatch.setattr(facets, "operator_named", lambda _: function)
+
+
+def test_a_wrong_value_is_found(monkeypatch):
+    row = Row("tanh", [Sample(T(2, 3))], numpy=np.tanh)
+    tanh = operator_named("tanh")
+    wrong(monkeypatch, "tanh", lambda x: tanh(x) * 1.0001)
+    with pytest.raises(AssertionError) as failure:
+        facets.value(row, False)
+    assert "tanh(T(2, 3)) with float32" in failure.value.__notes__[-1]
+
+
+def test_a_wrong_shape_is_found(monkeypatch):
+    row = Row("tanh", [Sample(T(2, 3))], numpy=np.tanh)
+    tanh = operator_named("tanh")
+    wrong(monkeypatch, "tanh", lambda x: tanh(x).select(0, 0))
+    with pytest.raises(AssertionError, match="shape"):
+        facets.value(row, False)
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_a_wrong_gradient_is_found(monkeypatch, second):
+    row = Row("tanh", [Sample(T(2, 3))])
+    tanh = operator_named("tanh")
+
+    # Detached in part: the value is right, the gradient is not.
+    def half(x):
+        y = tanh(x)
+        return y * y.data.tanh() if second else y + y.data * 0.0 + (y - y.data) * 0.5
+
+    wrong(monkeypatch, "tanh", half)
+    with pytest.raises(AssertionError):
+        (facets.second_gradient if second else facets.gradient)(row, False)
+
+
+def test_a_finite_difference_finds_a_wrong_gradient(monkeypatch):
+    monkeypatch.setattr(facets, "torch", None)
+    row = Row("tanh", unary())
+    facets.gradient(row, False)
+    facets.second_gradient(row, False)
+    tanh = operator_named("tanh")
+    wrong(monkeypatch, "tanh", lambda x: tanh(x) + (x - x.data) * 0.5)
+    with pytest.raises(AssertionError):
+        facets.gradient(row, False)

@@ -1,0 +1,39 @@
+"""Automatic differentiation: `backward`, `grad`, custom functions, hooks, checks and the graph made visible."""
+
+from __future__ import annotations
+
+from ..engine import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_detect_anomaly,
+    set_grad_enabled,
+)
+from ..engine import profiler as profiler
+from ..gradients import backward, grad
+from . import functional, graph
+from .drawing import draw
+from .function import Function, FunctionCtx
+from .gradcheck import gradcheck, gradgradcheck
+
+__all__ = [
+    "Function",
+    "FunctionCtx",
+    "backward",
+    "detect_anomaly",
+    "draw",
+    "enable_grad",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "profiler",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]

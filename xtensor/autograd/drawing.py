@@ -1,0 +1,181 @@
+"""The backward graph as a picture: `draw(loss)` gives SVG, in a notebook or a file."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..engine import Node
+from ..engine.graph import AccumulateGrad
+from ..gradients import gradient_edge
+from ..ops.derivatives import OpNode
+from ..ops.inplace import CopySlices
+from ..ops.saved import Mutation
+from ..tensor import Tensor, counter_of, sizes_of
+from .function import BackwardCFunction
+
+__all__ = ["GraphPicture", "draw"]
+
+
+class GraphPicture:
+    """A drawn graph: shows itself in a notebook, `save(path)` writes SVG, `dot` is its Graphviz source."""
+
+    def __init__(self, dot: str, svg: str, nodes: int) -> None:
+        self.dot = dot
+        self.svg = svg
+        self.nodes = nodes
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write the SVG to a file."""
+        path = pathlib.Path(path)
+        path.write_text(self.svg, encoding="utf-8")
+        return path
+
+    def __repr__(self) -> str:
+        return f"<graph of {self.nodes} nodes; .save(path) writes SVG>"
+
+
+def walk(roots: Iterable[Node]) -> list[Node]:
+    """Every node reachable from the roots, without recursion."""
+    seen: dict[Node, None] = {}
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen[node] = None
+        stack.extend(edge[0] for edge in node.edges if edge is not None)
+    return list(seen)
+
+
+def size_text(nbytes: int) -> str:
+    for unit in ("B", "KB", "MB"):
+        if nbytes < 1024:
+            return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
+        nbytes /= 1024  # pyright: ignore[reportAssignmentType]
+    return f"{nbytes:.1f} GB"
+
+
+def entries(saved: Any) -> list[tuple[Any, int, Any]]:
+    """The `(counter, version, array)` entries of what a node saved."""
+    if isinstance(saved, tuple) and len(saved) == 3 and hasattr(saved[2], "nbytes"):
+        return [saved]
+    if isinstance(saved, (list, tuple)):
+        return [e for item in saved for e in entries(item)]
+    return []
+
+
+def saved_of(node: Node) -> tuple[int, list[str]]:
+    """The bytes that a node saved, and a line per saved value that was written since."""
+    total = 0
+    conflicts = []
+    if isinstance(node, CopySlices):
+        return saved_of(node.fn)
+    if isinstance(node, OpNode) and node.saved is not None:
+        for counter, version, array in entries(list(node.saved)):
+            total += array.nbytes
+            if counter is not None and counter.version != version and not Mutation.allowed:
+                conflicts.append(f"saved at version {version}, now {counter.version}")
+    elif isinstance(node, BackwardCFunction) and node._saved:
+        for kept in node._saved:
+            if kept is not None and kept.tensor is not None:
+                total += kept.tensor.nbytes
+                if counter_of(kept.tensor).version != kept.version and not Mutation.allowed:
+                    conflicts.append(f"saved at version {kept.version}, now {counter_of(kept.tensor).version}")
+    return total, conflicts
+
+
+def hooks_of(node: Node) -> int:
+    meta = node.meta
+    if meta is None:
+        return 0
+    count = sum(len(h) for h in (meta.pre_hooks, meta.post_hooks) if h)
+    return count + sum(len(h) for h in (meta.tensor_hooks or {}).values()) + len(meta.retain_hooks or {})
+
+
+def shapes_of(node: Node) -> str:
+    try:
+        shapes = [list(m.shape) for m in node.input_metadata if m is not None]
+    except (AttributeError, TypeError):
+        return ""
+    return ", ".join(map(str, shapes))
+
+
+def describe(node: Node, names: Mapping[int, str]) -> dict[str, str]:
+    """The label and style of one node."""
+    if isinstance(node, AccumulateGrad):
+        variable = node.variable
+        name = names.get(id(variable), variable.name or "leaf")
+        lines = [name, str(list(sizes_of(variable)))]
+        return {"label": "\n".join(lines), "shape": "box", "style": "filled", "fillcolor": "#cfe8cf"}
+    lines = [node.name(), shapes_of(node)]
+    nbytes, conflicts = saved_of(node)
+    if nbytes:
+        lines.append(f"saved {size_text(nbytes)}")
+    hooks = hooks_of(node)
+    if hooks:
+        lines.append(f"{hooks} hook{'s' if hooks > 1 else ''}")
+    style = {"shape": "box", "style": "rounded,filled", "fillcolor": "#eef2f7"}
+    if conflicts:
+        lines.extend(conflicts)
+        style.update(color="red", fontcolor="red", fillcolor="#fbe3e3")
+    style["label"] = "\n".join(line for line in lines if line)
+    return style
+
+
+def draw(
+    outputs: Tensor | Iterable[Tensor],
+    params: Any = None,
+    *,
+    path: str | pathlib.Path | None = None,
+) -> GraphPicture:
+    """The graph behind `outputs` as SVG: operators, shapes, leaves, saved sizes, hooks; version conflicts in red.
+
+    params: a Module, or a mapping (or pairs) of names to tensors, that names the leaves. path: write the SVG there too.
+    Layout is Graphviz's, through pygraphviz (the `viz` extra).
+    """
+    try:
+        import pygraphviz
+    except ImportError as error:
+        raise ImportError('draw() needs pygraphviz; install it with: pip install "xtensor[viz]"') from error
+    names = leaf_names(params)
+    tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")
+    picture.node_attr.update(fontname="Helvetica", fontsize="10")
+    roots = []
+    for i, tensor in enumerate(tensors):
+        edge = gradient_edge(tensor)
+        if edge is None:
+            raise RuntimeError("draw(): the tensor does not require grad: there is no graph")
+        roots.append(edge[0])
+        label = f"{names.get(id(tensor), 'output')}\n{list(sizes_of(tensor))}"
+        picture.add_node(f"out{i}", label=label, shape="box", style="filled", fillcolor="#f7e6c4")
+        picture.add_edge(f"n{id(edge[0])}", f"out{i}")
+    nodes = walk(roots)
+    for node in nodes:
+        picture.add_node(f"n{id(node)}", **describe(node, names))
+    for node in nodes:
+        for edge in node.edges:
+            if edge is not None:
+                label = str(edge[1]) if edge[0].num_inputs > 1 else ""
+                picture.add_edge(f"n{id(edge[0])}", f"n{id(node)}", label=label)
+    data = picture.draw(format="svg", prog="dot")
+    svg = data.decode() if isinstance(data, bytes) else str(data)
+    found = GraphPicture(picture.to_string(), svg[svg.index("<svg") :], len(nodes))
+    if path is not None:
+        found.save(path)
+    return found
+
+
+def leaf_names(params: Any) -> dict[int, str]:
+    """Names by identity: from a Module's parameters, a mapping, or pairs."""
+    if params is None:
+        return {}
+    if hasattr(params, "named_parameters"):
+        params = params.named_parameters()
+    pairs = params.items() if isinstance(params, Mapping) else params
+    return {id(tensor): name for name, tensor in pairs}

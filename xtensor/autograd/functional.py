@@ -1,0 +1,246 @@
+"""Jacobians, Hessians and their products with vectors, by reverse mode (twice where forward mode would serve)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..engine import enable_grad, is_grad_enabled
+from ..gradients import grad
+from ..tensor import Tensor, sizes_of
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def as_tuple(value: Any, what: str, name: str) -> tuple[bool, tuple[Tensor, ...]]:
+    """Whether a tuple was given, and its tensors."""
+    given = isinstance(value, tuple)
+    values = value if given else (value,)
+    for i, v in enumerate(values):
+        if not isinstance(v, Tensor):
+            if given:
+                raise TypeError(
+                    f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the value at index "
+                    f"{i} has type {type(v)}."
+                )
+            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} has type {type(v)}.")
+    return given, tuple(values)
+
+
+def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """Inputs whose gradients can be asked for: views in the caller's graph, or leaves cut off from it."""
+    if create_graph:
+        return tuple([x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs])
+    return tuple([x.detach().requires_grad_() for x in inputs])
+
+
+def zeros(x: Tensor) -> Tensor:
+    return x.new_zeros(tuple(sizes_of(x)))
+
+
+def filled(found: Any, inputs: tuple[Tensor, ...], strict: bool, message: str) -> tuple[Tensor, ...]:
+    result = []
+    for i, (g, x) in enumerate(zip(found, inputs, strict=True)):
+        if g is None:
+            if strict:
+                raise RuntimeError(message.format(i=i))
+            g = zeros(x)
+        result.append(g)
+    return tuple(result)
+
+
+def released(values: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    return values if create_graph else tuple([v.detach() for v in values])
+
+
+def shaped(given: bool, values: tuple[Any, ...]) -> Any:
+    return values if given else values[0]
+
+
+def checked_vector(v: Any, against: tuple[Tensor, ...], name: str, what: str) -> tuple[Tensor, ...]:
+    if v is None:
+        if len(against) != 1 or against[0].numel() != 1:
+            raise RuntimeError(
+                f"The vector v can only be None if the {what} of the user-provided function is a single Tensor with a "
+                "single element."
+                if name != "vjp"
+                else "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+            )
+        return (against[0].new_ones(tuple(sizes_of(against[0]))),)
+    _, vs = as_tuple(v, "v", name)
+    if len(vs) != len(against):
+        raise RuntimeError(
+            f"v is a tuple of invalid length: should be {len(against)} but got {len(vs)}."
+        )
+    for i, (a, b) in enumerate(zip(vs, against, strict=True)):
+        if sizes_of(a) != sizes_of(b):
+            raise RuntimeError(
+                f"v has invalid size: should be {b.size()} but got {a.size()}." if len(vs) == 1 else
+                f"Entry {i} of v has invalid size: should be {b.size()} but got {a.size()}."
+            )
+    return vs
+
+
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The outputs of `func`, and the product of `v` with its Jacobian."""
+    with enable_grad():
+        given, ins = as_tuple(inputs, "inputs", "vjp")
+        ins = prepared(ins, create_graph)
+        many, outs = as_tuple(func(*ins), "outputs of the user-provided function", "vjp")
+        vs = checked_vector(v, outs, "vjp", "output")
+        found = grad_of(outs, ins, vs, create_graph, strict, "Output of the user-provided function")
+        result = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+    keep = create_graph or (is_grad_enabled() and create_graph)
+    return shaped(many, released(outs, keep)), shaped(given, released(result, keep))
+
+
+def grad_of(
+    outs: tuple[Tensor, ...], ins: tuple[Tensor, ...], vs: Any, create_graph: bool, strict: bool, what: str
+) -> tuple[Any, ...]:
+    chosen = [(o, v) for o, v in zip(outs, vs, strict=True) if o.requires_grad]
+    if not chosen:
+        return (None,) * len(ins)
+    return grad([o for o, _ in chosen], ins, [v for _, v in chosen], create_graph=create_graph, allow_unused=True)
+
+
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The outputs of `func`, and the product of its Jacobian with `v`, by differentiating the backward pass."""
+    with enable_grad():
+        _, ins = as_tuple(inputs, "inputs", "jvp")
+        ins = prepared(ins, create_graph)
+        vs = checked_vector(v, ins, "jvp", "input")
+        many, outs = as_tuple(func(*ins), "outputs of the user-provided function", "jvp")
+        dual = tuple([zeros(o).requires_grad_() for o in outs])
+        found = grad_of(outs, ins, dual, True, strict, "jvp")
+        back = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+        pairs = [(g, w) for g, w in zip(back, vs, strict=True) if g.requires_grad]
+        if pairs:
+            products = grad([g for g, _ in pairs], dual, [w for _, w in pairs], create_graph=create_graph, allow_unused=True)
+        else:
+            products = (None,) * len(dual)
+        result = filled(products, outs, False, "")
+    return shaped(many, released(outs, create_graph)), shaped(many, released(result, create_graph))
+
+
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The Jacobian: for each output and input, a tensor of the output's sizes followed by the input's.
+
+    `vectorize` and `strategy` choose how PyTorch computes it; the value is the same, rows are taken one by one.
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    with enable_grad():
+        given, ins = as_tuple(inputs, "inputs", "jacobian")
+        ins = prepared(ins, create_graph)
+        many, outs = as_tuple(func(*ins), "outputs of the user-provided function", "jacobian")
+        table = []
+        for i, out in enumerate(outs):
+            if strict and not out.requires_grad:
+                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner from the input when running in strict mode.")
+            table.append(rows_of(out, ins, create_graph, strict, i))
+    result = tuple([shaped(given, released(row, create_graph)) for row in table])
+    return shaped(many, result)
+
+
+def rows_of(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool, strict: bool, index: int) -> tuple[Tensor, ...]:
+    """The Jacobian of one output, a row per element."""
+    sizes = tuple(sizes_of(out))
+    flat = out.reshape(-1)
+    rows: list[list[Tensor]] = [[] for _ in ins]
+    for k in range(out.numel()):
+        found: tuple[Any, ...] = (None,) * len(ins)
+        if out.requires_grad:
+            found = grad(flat[k], ins, retain_graph=True, create_graph=create_graph, allow_unused=True)
+        message = (
+            f"Output {index} of the user-provided function is independent of input {{i}}. This is not allowed in strict mode."
+        )
+        for row, g in zip(rows, filled(found, ins, strict, message), strict=True):
+            row.append(g)
+    result = []
+    for row, x in zip(rows, ins, strict=True):
+        shape = (*sizes, *sizes_of(x))
+        if not row:
+            result.append(out.new_zeros(shape))
+            continue
+        table = row[0].new_zeros((len(row), *sizes_of(x)))
+        for k, g in enumerate(row):
+            table[k] = g
+        result.append(table.reshape(shape))
+    return tuple(result)
+
+
+def scalar(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """`func`, checked to return one number."""
+
+    def checked(*inputs: Tensor) -> Tensor:
+        out = func(*inputs)
+        many, outs = as_tuple(out, "outputs of the user-provided function", name)
+        if many or not isinstance(out, Tensor):
+            raise RuntimeError(f"The function given to {name} should return a single Tensor")
+        if out.numel() != 1:
+            raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+        return outs[0].squeeze()
+
+    return checked
+
+
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of a function of one number: for each pair of inputs, a tensor of both sizes."""
+    given, ins = as_tuple(inputs, "inputs", "hessian")
+    checked = scalar(func, "hessian")
+
+    def first(*arguments: Tensor) -> Any:
+        gradients = jacobian(checked, tuple(arguments), create_graph=True, strict=strict)
+        return gradients if given else gradients[0]
+
+    return jacobian(first, inputs if given else ins[0], create_graph=create_graph, strict=strict)
+
+
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """The value of a function of one number, and the product of its Hessian with `v`."""
+    return vhp(func, inputs, v, create_graph, strict, name="hvp")
+
+
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+    name: str = "vhp",
+) -> tuple[Any, Any]:
+    """The value of a function of one number, and the product of `v` with its Hessian."""
+    with enable_grad():
+        given, ins = as_tuple(inputs, "inputs", name)
+        ins = prepared(ins, create_graph)
+        vs = checked_vector(v, ins, name, "input")
+        out = scalar(func, name)(*ins)
+        first = filled(
+            grad(out, ins, create_graph=True, allow_unused=True) if out.requires_grad else (None,) * len(ins),
+            ins,
+            strict,
+            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+        )
+        found = grad_of(first, ins, vs, create_graph, strict, name)
+        result = filled(found, ins, strict, "The hessian is independent of input {i}. This is not allowed in strict mode.")
+    return released((out,), create_graph)[0], shaped(given, released(result, create_graph))

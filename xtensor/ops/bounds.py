@@ -1,0 +1,84 @@
+"""Whether the values of an index array lie inside a dimension.
+
+XLA clamps an index that is out of range, or drops the write, in silence; PyTorch raises. So every array of indices is
+checked before the program that uses it starts, and a refused write has changed nothing.
+
+Indices from Python or NumPy are checked on the host, for nothing. Of an array on the device the smallest and largest
+value are found once: arrays are immutable, so what is known of one stays true while it lives. On a CPU that reads the
+array's own memory; on an accelerator it waits for the array, then two numbers come back, as they would have to from
+inside the program.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..storage import MetaArray
+from ..x64 import call
+
+__all__ = ["bounds_of", "check_bounds", "on_cpu", "remember"]
+
+# Below this many elements, looking again costs what remembering does.
+SMALL = 512
+
+_known: dict[int, tuple[weakref.ref[Any], int, int]] = {}
+
+
+def remember(array: Any, least: int, most: int) -> None:
+    """Note the bounds of an index array that its maker knows; they may be wider than its values."""
+    key = id(array)
+    _known[key] = (weakref.ref(array, lambda _: _known.pop(key, None)), least, most)
+
+
+def on_cpu(array: Any) -> bool:
+    """Whether NumPy can read the array where it is."""
+    (*places,) = array.devices()
+    return len(places) == 1 and places[0].platform == "cpu"
+
+
+@jax.jit
+def extremes(array: Any) -> Any:
+    return jnp.stack([jnp.min(array), jnp.max(array)])
+
+
+def bounds_of(array: Any) -> tuple[int, int]:
+    """The smallest and largest value of a non-empty array of integers."""
+    if array.size > SMALL or not on_cpu(array):
+        found = _known.get(id(array))
+        if found is not None and found[0]() is array:
+            return found[1], found[2]
+        if on_cpu(array):
+            values = np.asarray(array)
+            least, most = int(values.min()), int(values.max())
+        else:
+            least, most = call(extremes, array).tolist()
+        remember(array, least, most)
+        return least, most
+    values = np.asarray(array)
+    if values.size == 1:
+        return (value := values.item()), value
+    return int(values.min()), int(values.max())
+
+
+def check_bounds(array: Any, size: int, wrap: bool, error: Callable[[int], Exception]) -> None:
+    """Raise `error(value)` for the first value outside `[0, size)`, or `[-size, size)` where negative ones `wrap`.
+
+    A meta array, and one that only exists while a program is traced, has no values to check.
+    """
+    if array.size == 0 or type(array) is MetaArray or isinstance(array, jax.core.Tracer):
+        return
+    least, most = (
+        (int(array.min()), int(array.max())) if isinstance(array, np.ndarray) else bounds_of(array)
+    )
+    low = -size if wrap else 0
+    if least < low or most >= size:
+        values = np.asarray(array).reshape(-1)
+        outside = values[(values < low) | (values >= size)]
+        if outside.size:
+            raise error(int(outside[0]))

@@ -1,0 +1,232 @@
+"""Where does an operator come from, and what runs? `print(explain("conv2d", x, w))`.
+
+The answer goes from the Python function through the declaration (kernel, derivative rules, variants) to the programs that
+example arguments run: StableHLO, and the HLO that XLA made of it for this device.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tensor import Tensor
+from .calls import Call, calls_in
+from .catalog import Entry, Rule, composite_named, declared, entry_for, location_of, unquoted
+from .codegen import source_of
+from .declare import Operator
+from .programs import Program, watch_programs
+
+__all__ = ["Explanation", "explain", "source"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found. Prints as text, and as a table in a notebook.
+
+    name, kind, doc, aliases, file, line: of the operator, or of the function, method or class asked about.
+    signatures: the ways to call it. rules: the derivatives, and what they save. variants: "function", "method",
+    "in-place" and "out=", as they are spelled. path: the calls from what was asked about to its operators. programs: what
+    the example arguments ran (empty without them), each with `stablehlo`, `operations`, `hlo` and `custom_calls`.
+    result: of the example call.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    file: str
+    line: int
+    signatures: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    variants: tuple[tuple[str, str], ...] = ()
+    path: tuple[Call, ...] = ()
+    programs: tuple[Program, ...] = ()
+    result: Any = field(default=None, repr=False)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Label and text of everything known, in order; long texts are left to the programs' own attributes."""
+        yield self.kind, f"{self.name}  ({self.file}:{self.line})"
+        for signature in self.signatures:
+            yield "call", signature
+        if self.doc:
+            yield "doc", self.doc
+        if self.aliases:
+            yield "aliases", ", ".join(self.aliases)
+        for kind, text in self.variants:
+            yield kind, text
+        for rule in self.rules:
+            yield f"d {rule.argument}", f"[saves {', '.join(rule.saves) or 'nothing'}]  {rule.source}"
+        for call in self.path:
+            yield "path", str(call)
+        for program in self.programs:
+            yield "program", program.title
+            yield "StableHLO", program.operations_text("stablehlo")
+            yield "HLO", program.operations_text("hlo")
+            for target in program.custom_calls:
+                yield "custom call", f"*** {target} ***"
+
+    def __repr__(self) -> str:
+        lines = []
+        for label, text in self.rows():
+            first, *rest = text.splitlines() or [""]
+            lines.append(f"{label:>11}  {first}".rstrip())
+            lines += [f"{'':>11}  {line}".rstrip() for line in rest]
+        for program in self.programs:
+            lines += ["", f"StableHLO of {program.title}", program.stablehlo.rstrip()]
+            lines += ["", f"optimised HLO of {program.title}", shorten(program.hlo)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(label)}</th>"
+            f"<td style='text-align:left'><pre style='margin:0'>{emphasised(label, text)}</pre></td></tr>"
+            for label, text in self.rows()
+        )
+        texts = "".join(
+            f"<details><summary>{what} of {html.escape(program.title)}</summary><pre>{html.escape(text)}</pre></details>"
+            for program in self.programs
+            for what, text in (("StableHLO", program.stablehlo), ("optimised HLO", program.hlo))
+        )
+        return f"<table>{cells}</table>{texts}"
+
+
+def emphasised(label: str, text: str) -> str:
+    return f"<b>{html.escape(text)}</b>" if label == "custom call" else html.escape(text)
+
+
+def shorten(text: str, limit: int = 120) -> str:
+    """The first lines of a long text; the whole is in the attribute."""
+    lines = text.rstrip().splitlines()
+    if len(lines) <= limit:
+        return "\n".join(lines)
+    return "\n".join([*lines[:limit], f"... {len(lines) - limit} more lines in .programs[i].hlo"])
+
+
+def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """What an operator is and does: by name, or a function, a Tensor method, a module or a module's class.
+
+    With example arguments it is called, and the programs that ran are shown. A class is explained by its `forward`; where
+    it has a class method `_example()` that returns a module and a tuple of arguments, those are the example.
+
+    Raises LookupError for a name that no operator has, TypeError for an object that is none of the above.
+    """
+    if isinstance(what, type):
+        example = getattr(what, "_example", None)
+        if not args and not kwargs and callable(example):
+            module, args = example()
+            return explain_function(what.__name__, forward_of(what), module, args, {})
+        return explain_function(what.__name__, forward_of(what), None, args, kwargs)
+    name, function = resolve(what)
+    if name is None:
+        return explain_function(type(what).__name__, forward_of(type(what)), what, args, kwargs)
+    op = getattr(function, "operator", None)
+    if op is None:
+        return explain_function(name, function, None, args, kwargs)
+    return explain_operator(name, entry_for(op), function, args, kwargs)
+
+
+def resolve(what: Any) -> tuple[str | None, Any]:
+    """The name and function of what was asked about; no name for a module."""
+    if isinstance(what, str):
+        last = what.rpartition(".")[2]
+        op = declared(last)
+        if op is not None:
+            return last, op.function
+        found = getattr(Tensor, last, None) or composite_named(last)
+        if found is None:
+            raise LookupError(f"no operator, method or composite is called {what!r}")
+        return last, found
+    if inspect.isfunction(what) or inspect.ismethod(what):
+        function = getattr(what, "__func__", what)
+        return getattr(function, "__name__", "function"), function
+    if callable(getattr(type(what), "forward", None)):
+        return None, what
+    raise TypeError(f"explain() takes an operator's name, a function, a method, or a module, not {type(what).__name__}")
+
+
+def forward_of(cls: type) -> Callable[..., Any]:
+    forward = getattr(cls, "forward", None)
+    if forward is None:
+        raise TypeError(f"explain() of a class needs one with a `forward`; {cls.__name__} has none")
+    return forward
+
+
+def explain_operator(name: str, entry: Entry, function: Any, args: Any, kwargs: Any) -> Explanation:
+    programs, result = watched(function, args, kwargs)
+    file, line = entry.location
+    path = (Call(0, f"xtensor.{entry.name}", file, line, entry.kind),)
+    if isinstance(result, Tensor) and entry.kind == "view":
+        path += (Call(1, f"no program: {geometry_text(result)}", file, line, "geometry"),)
+    return Explanation(
+        name=entry.name,
+        kind=entry.kind,
+        doc=entry.doc,
+        file=file,
+        line=line,
+        signatures=tuple(str(s) for s in entry.spellings),
+        aliases=entry.aliases,
+        rules=entry.rules,
+        variants=tuple(variants_of(entry)),
+        path=path,
+        programs=programs,
+        result=result,
+    )
+
+
+def explain_function(name: str, function: Any, module: Any, args: Any, kwargs: Any) -> Explanation:
+    """A composite, a method written by hand, or the `forward` of a module."""
+    run = function if module is None else module
+    programs, result = watched(run, args, kwargs)
+    file, line = location_of(function)
+    path = tuple(calls_in(function, type(module) if module is not None else None))
+    reached = {call.name: call for call in path if call.kind not in ("function", "method")}
+    rules = []
+    for call in reached.values():
+        op = declared(call.name.rpartition(".")[2])
+        if isinstance(op, Operator):
+            rules += [Rule(f"{op.name}.{r.argument}", r.source, r.saves) for r in entry_for(op).rules]
+    return Explanation(
+        name=name,
+        kind="module" if module is not None or function.__name__ == "forward" else "composite",
+        doc=inspect.cleandoc(function.__doc__ or ""),
+        file=file,
+        line=line,
+        signatures=(f"{name}{unquoted(inspect.signature(function))}",),
+        rules=tuple(rules),
+        path=path,
+        programs=programs,
+        result=result,
+    )
+
+
+def watched(function: Any, args: Any, kwargs: Any) -> tuple[tuple[Program, ...], Any]:
+    if not args and not kwargs:
+        return (), None
+    with watch_programs() as programs:
+        result = function(*args, **kwargs)
+    return tuple(programs), result
+
+
+def geometry_text(tensor: Tensor) -> str:
+    return f"sizes {tuple(tensor.shape)}, strides {tensor.stride()}, offset {tensor.storage_offset()}"
+
+
+def variants_of(entry: Entry) -> Iterator[tuple[str, str]]:
+    op = entry.op
+    yield "function", f"xtensor.{entry.name}"
+    if op.is_method:
+        yield "method", f"Tensor.{entry.name}"
+    if getattr(op, "inplace", None) is not None:
+        yield "in-place", f"Tensor.{entry.name}_"
+    if entry.takes_out:
+        yield "out=", f"xtensor.{entry.name}(..., out=tensor)"
+
+
+def source(what: Any) -> str:
+    """The Python text of an operator's function as it was generated: `print(source("add"))`, `source("add_")`."""
+    function = resolve(what)[1]
+    made = getattr(function, "operator", None) is not None
+    return source_of(function) if made else inspect.getsource(function)

@@ -1,0 +1,52 @@
+"""How exactly float32 products are computed where the device offers faster, coarser ones.
+
+Matrix products are exact to float32 by default and convolutions may use TF32 on a GPU, which are PyTorch's defaults.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from jax import lax
+
+from .declare import forget_programs
+
+__all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
+
+LEVELS = {"highest": lax.Precision.HIGHEST, "high": lax.Precision.HIGH, "medium": lax.Precision.DEFAULT}
+_level = "highest"
+
+# XLA reads HIGH as TF32 on a GPU and as three bfloat16 passes on a TPU; a CPU computes in float32 whatever it says.
+CONVOLUTION = lax.Precision.HIGH
+
+
+def matmul_precision() -> lax.Precision:
+    """The precision of matrix products, read while a program is traced."""
+    return LEVELS[_level]
+
+
+def get_float32_matmul_precision() -> str:
+    """The precision of float32 matrix products: "highest", "high" or "medium"."""
+    return _level
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Choose the precision of float32 matrix products: "highest" (float32), "high" (TF32) or "medium" (bfloat16)."""
+    global _level
+    if precision not in LEVELS:
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
+            "setFloat32MatmulPrecision call has no effect.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return
+    if precision != _level:
+        _level = precision
+        forget_programs()
+
+
+def accumulation(dtype: Any) -> Any:
+    """The element type in which products of `dtype` accumulate: float32 for the short floats, else None (its own)."""
+    return "float32" if dtype.itemsize == 2 and dtype.kind not in "iu" else None
