@@ -207,6 +207,20 @@ def test_few_elements_of_a_wide_window_are_written_alone() -> None:
     )
 
 
+@pytest.mark.parametrize("step", [3, 4])
+@pytest.mark.parametrize("length", [101, 70_001])
+def test_stepped_writes_leave_what_lies_between(length: int, step: int) -> None:
+    """Short axes use constant indices, long ones computed; steps that are powers of two are padded."""
+    g = geometry.slice(whole((2, length)), 1, 1, None, step)
+    recipe = plan((2, length), g)
+    assert recipe.access.digits is not None and step in recipe.access.digits.steps
+    base = np.zeros((2, length))
+    expected = base.copy()
+    expected[:, 1::step] = 1 + np.arange(2 * g.sizes[1]).reshape(g.sizes)
+    got = lowering.write_program(recipe, False)(base, g.offset, expected[:, 1::step])
+    np.testing.assert_array_equal(got, expected)
+
+
 def test_index_width_follows_the_size_of_the_array() -> None:
     """Beyond 2**31 elements the starts are 64-bit: traced only, nothing of that size is made."""
     for rows, expected in ((2**10, "i32"), (2**22, "i64")):

@@ -5,8 +5,12 @@ from __future__ import annotations
 from .ops.arithmetic import *
 from .ops.bounds import *
 from .ops.comparison import *
+from .ops.conversion import *
+from .ops.creation import *
 from .ops.elementwise import *
+from .ops.export import *
 from .ops.extrema import *
+from .ops.ingest import *
 from .ops.joining import *
 from .ops.matmul import *
 from .ops.powers import *
@@ -15,6 +19,61 @@ from .ops.reductions import *
 from .ops.shapes import *
 from .ops.view_scatter import *
 from . import gradients
+from .devices import device, set_default_device
+from .devices import current as get_default_device
+from .dtypes import (
+    bfloat16,
+    bool,
+    can_cast,
+    cdouble,
+    cfloat,
+    channels_last,
+    channels_last_3d,
+    complex64,
+    complex128,
+    contiguous_format,
+    double,
+    dtype,
+    finfo,
+    float,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int,
+    int8,
+    int16,
+    int32,
+    int64,
+    layout,
+    long,
+    memory_format,
+    preserve_format,
+    promote_types,
+    set_default_dtype,
+    short,
+    strided,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .engine import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .printing import get_printoptions, set_printoptions
 from .tensor import Size, Tensor
 
 __all__ = ["Size", "Tensor"]

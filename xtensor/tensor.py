@@ -384,7 +384,7 @@ class Tensor:
         view = self._view
         if view is None and memory_format is dtypes.contiguous_format:
             return True
-        return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format)
+        return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format.name)
 
     def is_complex(self) -> bool:
         return self.dtype.is_complex

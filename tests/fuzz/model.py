@@ -102,8 +102,10 @@ def _unary(name: str) -> Any:
             return getattr(x, name)()
         if x.dtype.category == 3 and name == "abs":
             raise Undefined("rounding of a complex absolute value")
-        if out.dtype is not x.dtype and x.dtype.category:
+        if out.dtype is not x.dtype and (x.dtype.category or name == "abs"):
             fail("RuntimeError", "Found dtype but expected another")
+        refuse_internal_overlap(out)
+        refuse_overlap(out, x)
         return x.into(out, x._unary(name), x.dtype, x)
 
     return call
@@ -149,7 +151,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if not all(x.sizes for x in tensors):
         fail("RuntimeError", "zero-dimensional tensor cannot be concatenated")
     dim = first.dimension(dim)
-    if first.dim() >= 4 and not all(x.is_contiguous() for x in tensors):
+    if first.dim() >= 4 and not all(x.strides == contiguous_strides(x.sizes) for x in tensors):
         raise Undefined("the memory format of a concatenation")
     rest = [(*x.sizes[:dim], *x.sizes[dim + 1 :]) for x in tensors]
     if len({x.dim() for x in tensors}) > 1 or len(set(rest)) > 1:

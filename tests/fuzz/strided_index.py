@@ -43,7 +43,7 @@ def in_range(index: np.ndarray, size: int, torch_class: str, wrap: bool) -> np.n
 
 def prefix_ones_dropped(x: Any) -> Any:
     first = next((d for d, s in enumerate(x.sizes) if s != 1), len(x.sizes))
-    return x.alias(x.sizes[first:], x.strides[first:]) if first else x
+    return x.view(x.sizes[first:])
 
 
 REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -112,7 +112,8 @@ class Indexing(Elementwise):
                 if dim >= result.dim():
                     fail("IndexError", "slice() cannot be applied to a 0-dim tensor.")
                 start, stop, _ = item.indices(result.sizes[dim])
-                result = result.slice(dim, start, max(start, stop), item.step or 1)
+                if (start, stop, item.step or 1) != (0, result.sizes[dim], 1):
+                    result = result.slice(dim, start, max(start, stop), item.step or 1)
                 dim += 1
             elif isinstance(item, Strided):
                 if item.dtype.name not in ("bool", "uint8", "int32", "int64"):
@@ -221,7 +222,7 @@ class Indexing(Elementwise):
             index = None
         view, picks = self._apply(index)
         if picks:
-            view.index_put_(picks, prefix_ones_dropped(source))
+            view.index_put_(picks, prefix_ones_dropped(source) if source.sizes[:1] == (1,) else source)
             return
         if source.sizes == view.sizes:
             view.copy_(source)
@@ -313,6 +314,8 @@ class Indexing(Elementwise):
         return (*self.sizes[:dim], length, *self.sizes[dim + 1 :]) if self.sizes else ()
 
     def index_copy_(self, dim: int, index: Any, source: Any) -> Any:
+        refuse_internal_overlap(self)
+        refuse_overlap(self, source, full_too=True)
         dim = self._index_vector(dim, index, "IndexError")
         if not source.sizes and index.numel() != 1:
             fail("IndexError", "index_copy_(): When source is scalar, index should have one element")
@@ -352,11 +355,12 @@ class Indexing(Elementwise):
         if len(np.unique(self.places())) < self.numel():
             raise Undefined("an overlapping destination")
         need_defined(self, index, aligned=False)
+        filling = convert(np.asarray(value), self.dtype)
         if not self.numel():
             self.storage.version += 1
             return self
         where = in_range(index.values(), self._extent(dim), "IndexError", True)
-        self._put(self._rows(dim, where), convert(np.asarray(value), self.dtype), False)
+        self._put(self._rows(dim, where), filling, False)
         return self
 
     def index_reduce_(self, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True) -> Any:

@@ -248,6 +248,7 @@ class Elementwise(Views):
     def abs_(self) -> Any:
         if self.dtype.category == 3:
             fail("RuntimeError", "In-place abs is not supported for complex tensors.")
+        refuse_internal_overlap(self)
         return self._write(self._unary("abs"), self.dtype)
 
     def logical_not_(self) -> Any:

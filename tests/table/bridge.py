@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -12,9 +11,8 @@ from typing import Any
 import numpy as np
 
 import xtensor
-from xtensor import devices, dtypes, gradients, ops
-from xtensor.ops.declare import REGISTRY
-from xtensor.ops.views import VIEWS
+from xtensor import devices, dtypes, gradients
+from xtensor.ops.catalog import about_tensors, declared, families
 from xtensor.storage import MetaArray
 from xtensor.tensor import Tensor, alias, array_of, wrap
 
@@ -39,29 +37,13 @@ __all__ = [
 ]
 
 
-def families() -> dict[str, Any]:
-    """The operator families: module by name."""
-    return {name: importlib.import_module(f"xtensor.ops.{name}") for name in ops.__all__ if inspect.ismodule(getattr(ops, name))}
-
-
-def declared(name: str) -> Any:
-    """The declared operator or view of this name or alias, or None."""
-    for table in (REGISTRY, VIEWS):
-        if name in table:
-            return table[name]
-    for op in (*REGISTRY.values(), *VIEWS.values()):
-        if name in op.aliases:
-            return op
-    return None
-
-
 def composites() -> dict[str, Callable[..., Any]]:
-    """Every function that a family exports and that is no declared operator's: the composites, by name."""
+    """Every function of tensors that a family exports and that is no declared operator's: the composites, by name."""
     found = {}
     for family, module in families().items():
         for name in module.__all__:
             value = getattr(module, name)
-            if inspect.isfunction(value) and not hasattr(value, "operator"):
+            if inspect.isfunction(value) and not hasattr(value, "operator") and about_tensors(value):
                 found[f"{family}.{name}"] = value
     return found
 
@@ -207,7 +189,8 @@ class Theirs(Library):
 
     def make(self, memory: Memory, dtype: str) -> Any:
         half = memory.flat.dtype == BFLOAT16
-        data = torch.from_numpy(memory.flat.astype(np.float32) if half else memory.flat.copy())
+        # A clone owns its memory, so that `out=` can resize it.
+        data = torch.from_numpy(memory.flat.astype(np.float32) if half else memory.flat).clone()
         data = data.to(torch.bfloat16) if half else data
         return torch.as_strided(data, memory.sizes, memory.strides, memory.offset)
 

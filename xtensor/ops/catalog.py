@@ -6,6 +6,7 @@ import ast
 import functools
 import inspect
 import pathlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -74,7 +75,9 @@ def unquoted(signature: inspect.Signature) -> inspect.Signature:
     def text(annotation: Any) -> Any:
         return Text(annotation) if isinstance(annotation, str) else annotation
 
-    parameters = [p.replace(annotation=text(p.annotation)) for p in signature.parameters.values()]
+    parameters = [
+        p.replace(annotation=text(p.annotation), default=shown(p.default)) for p in signature.parameters.values()
+    ]
     return signature.replace(parameters=parameters, return_annotation=text(signature.return_annotation))
 
 
@@ -152,6 +155,11 @@ def location_of(function: Callable[..., Any]) -> tuple[str, int]:
     return shown, line
 
 
+def shown(default: Any) -> Any:
+    """A default as it prints: `...` for an object that only means "not given"."""
+    return Text("...") if type(default) is object else default
+
+
 # -- entries
 
 
@@ -160,6 +168,11 @@ def public_names(family: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(family, name)
         if inspect.isfunction(value):
             yield name, value
+
+
+def about_tensors(function: Callable[..., Any]) -> bool:
+    """Whether a function takes or makes tensors; settings and queries do neither."""
+    return any(re.search(r"\b(Tensor|Any)\b", str(a)) for a in inspect.unwrap(function).__annotations__.values())
 
 
 def entries_of(family_name: str, family: Any) -> list[Entry]:
@@ -172,16 +185,21 @@ def entries_of(family_name: str, family: Any) -> list[Entry]:
             key = id(op)
             if key not in found:
                 found[key] = Entry(op.name, family_name, op.kind, value, op)
-        elif op is None and id(value) not in aliases:
+        elif op is None and id(value) not in aliases and about_tensors(value):
             aliases.add(id(value))
             found[id(value)] = Entry(name, family_name, "composite", value, None)
     return list(found.values())
 
 
 def families() -> dict[str, Any]:
-    """The operator families, by name: the modules that `xtensor.ops` lists."""
-    package = sys.modules[__name__.rpartition(".")[0]]
-    return {n: m for n in package.__all__ if inspect.ismodule(m := getattr(package, n))}
+    """The operator families, by name: the modules that `xtensor.ops` lists and whose functions are xtensor's own."""
+    package, public = sys.modules[__name__.rpartition(".")[0]], sys.modules[__name__.partition(".")[0]]
+    found = {n: m for n in package.__all__ if inspect.ismodule(m := getattr(package, n))}
+    return {
+        name: module
+        for name, module in found.items()
+        if any(getattr(public, n, None) is getattr(module, n) for n in module.__all__)
+    }
 
 
 def composite_named(name: str) -> Any:

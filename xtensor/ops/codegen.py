@@ -13,12 +13,14 @@ import linecache
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import jax
+
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
 from ..geometry import is_contiguous
 from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
-from ..x64 import restore, swap
+from ..x64 import call, restore, swap
 from . import dispatch
 from .inplace import run_inplace
 from .schema import EMPTY, Parameter
@@ -36,6 +38,29 @@ def contiguous_view(view: Any) -> bool:
     return is_contiguous(view.sizes, view.strides)
 
 
+class ScalarArrays(dict[tuple[type, Any], Any]):
+    """Python numbers as weakly typed arrays, kept since converting one anew costs 1 us per call.
+
+    Only where the CPU is JAX's default: elsewhere such an array would have to travel to a CPU tensor's device.
+    """
+
+    limit = 4096
+
+    def __missing__(self, key: tuple[type, Any]) -> Any:
+        kind, value = key
+        # 0.0 and -0.0 are one key; large ints and others keep the complete path's errors.
+        if value == 0 or kind is bool or jax.default_backend() != "cpu":
+            return value
+        array = call(_as_weak, value)
+        if len(self) >= self.limit:
+            self.clear()
+        self[key] = array
+        return array
+
+
+_as_weak = jax.jit(lambda value: value)
+SCALAR_ARRAYS = ScalarArrays()
+
 NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
@@ -48,6 +73,7 @@ NAMESPACE: dict[str, Any] = {
     "restore": restore,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
+    "scalars": SCALAR_ARRAYS,
     "state": modes.state,
     "swap": swap,
 }
@@ -221,7 +247,7 @@ def operand_lines(p: Parameter) -> list[str]:
     if p.kind == "Array":
         return [f"if {n} is None:", f"    v_{n} = x_{n} = None", "else:", *[f"    {line}" for line in read]]
     # A number bound for the int64 range check, or anything unusual, takes the complete path.
-    lines = [f"if type({n}) in SCALARS:", f"    v_{n} = None", f"    x_{n} = {n}"]
+    lines = [f"if type({n}) in SCALARS:", f"    v_{n} = None", f"    x_{n} = scalars[type({n}), {n}]"]
     if p.optional:
         lines += [f"elif {n} is None:", f"    v_{n} = x_{n} = None"]
     return [*lines, "else:", *[f"    {line}" for line in read]]
@@ -231,10 +257,14 @@ def number_lines(p: Parameter) -> list[str]:
     n = p.name
     if p.default is EMPTY or p.default is None:
         allowed = f"{n} is not None and " if p.default is None else ""
-        return [f"if {allowed}type({n}) not in SCALARS: raise LookupError", f"x_{n} = {n}"]
+        take = f"scalars[type({n}), {n}]"
+        return [
+            f"if {allowed}type({n}) not in SCALARS: raise LookupError",
+            f"x_{n} = {take if not allowed else f'None if {n} is None else {take}'}",
+        ]
     return [
         f"if type({n}) not in SCALARS: raise LookupError",
-        f"x_{n} = None if {n} == default_{n} else {n}",
+        f"x_{n} = None if {n} == default_{n} else scalars[type({n}), {n}]",
     ]
 
 
@@ -259,7 +289,8 @@ def record_lines(op: Operator) -> list[str]:
         deep.append(f"if e_{n} is not None and type(e_{n}) is not tuple: e_{n} = e_{n}.edge()")
     deep += [
         "aval = r.aval",
-        "if aval.dtype.kind in 'fcV':",
+        # Only a `dtype=` argument can make an integer of what asks for a gradient.
+        "if aval.dtype.kind in 'fcV':" if any(p.name == "dtype" for p in op.static) else "if True:",
         "    node = new(NodeClass)",
         "    node.edges = (" + "".join(f"e_{n}, " for n in rules.differentiable) + ")",
         "    node.sequence_nr = next_nr()",

@@ -63,7 +63,7 @@ def _amax_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 @reduction(derivatives=dict(input=_amax_grad))
 def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-    check_real("amax", input)
+    check_real("max_values_cpu", input)
     axes = axes_of(dim, input.ndim, "amax")
     check_nonempty("amax", input.shape, dim, axes)
     return extremum(input, axes, keepdim, True)
@@ -72,7 +72,7 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
 @reduction(derivatives=dict(input=_amax_grad))
 def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
-    check_real("amin", input)
+    check_real("min_values_cpu", input)
     axes = axes_of(dim, input.ndim, "amin")
     check_nonempty("amin", input.shape, dim, axes)
     return extremum(input, axes, keepdim, False)
@@ -100,13 +100,11 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
 
 def _arg(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> Any:
     if is_complex(input) or input.dtype == jnp.bool_:
-        raise checks.not_implemented_for(f"{name}_cpu", dtype_of(input))
+        kind = "complex" if is_complex(input) else "bool"
+        raise RuntimeError(f"{name}(): does not support {kind} input")
     if dim is None:
         if input.size == 0:
-            raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                "with the 'dim' argument."
-            )
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         shape, axis = input.shape, 0
         x = input.reshape(-1)
     else:

@@ -99,7 +99,7 @@ def check_nonempty(name: str, shape: Sequence[int], dim: Any, axes: tuple[int, .
     if math.prod(shape) != 0:
         return
     if dim is None or dim == ():
-        raise IndexError(
+        raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             "the 'dim' argument."
         )
@@ -161,9 +161,9 @@ def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtyp
     own = dtype if dtype is not None else dtype_of(array)
     if not (own.is_floating_point or own.is_complex):
         what = "Input" if dtype is None else "Optional"
-        how = "could not infer output dtype." if dtype is None else "only floating point or complex dtypes are supported."
         raise RuntimeError(
-            f"{name}(): {how} {what} dtype must be either a floating point or complex dtype. Got: {own.scalar_name}"
+            f"{name}(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. "
+            f"Got: {own.scalar_name}"
         )
     return own
 
@@ -208,7 +208,9 @@ def nanmean(
 ) -> Array:
     """The mean over `dim` of the elements that are not NaN."""
     own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
+    if own.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if not own.is_floating_point:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {own.scalar_name}")
     target = mean_dtype("nanmean", input, dtype)
     axes = axes_of(dim, input.ndim, "nanmean")
@@ -261,7 +263,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
     """The variance and mean over `dim`, in the accumulation type, and the dtype of the input's elements."""
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     axes = axes_of(dim, input.ndim, name)
     x = computed(input, own)
     count = size_along(input.shape, axes)
@@ -287,8 +289,8 @@ def _var_grad(grad: Array, input: Array, dim: Any, correction: float, keepdim: b
     centred = x - jnp.sum(x, axis=axes, keepdims=True) / np.asarray(count, x.dtype)
     degrees = np.asarray(count - correction, jnp.real(x).dtype)
     if degrees <= 0:
-        scale = np.asarray(np.inf if degrees == 0 else -np.inf, degrees.dtype)
-        return spread(grad, input.shape, axes, keepdim) * jnp.where(degrees == 0, jnp.nan, scale) + centred * 0
+        undefined = jnp.where(centred == 0, jnp.nan, jnp.inf).astype(degrees.dtype)
+        return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * undefined
     return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * centred * (2 / degrees)
 
 
@@ -450,10 +452,7 @@ def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array
 
 def _logsumexp_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool) -> Array:
     axes = axes_of(dim, input.ndim)
-    x = input.astype(result.dtype)
-    full = spread(result, input.shape, axes, keepdim)
-    difference = jnp.where(jnp.isneginf(full), jnp.zeros_like(x), x - full)
-    weights = jnp.where(jnp.isneginf(full), jnp.zeros_like(x), jnp.exp(difference))
+    weights = jnp.exp(input.astype(result.dtype) - spread(result, input.shape, axes, keepdim))
     return spread(grad, input.shape, axes, keepdim) * jnp.conj(weights)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..engine import modes
@@ -104,7 +105,7 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
     elif kind is Hooked:
         found = entry.tensor()
         tensor = wrap(array_of(found))
-    else:
-        return entry
+    else:  # a number, which the fast path may have saved as a 0-d array
+        return entry.item() if isinstance(entry, jax.Array) else entry
     tensor._edge = plain_edge(edge)
     return tensor

@@ -621,7 +621,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if edge_of(self) is not None:
         raise RuntimeError("cannot resize variables that require grad")
     sizes = shape_arguments("resize_", size, None)
-    strides = None if memory_format is None else geometry.format_strides(sizes, memory_format)
+    strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:
         resize_tensor(self, sizes, strides)
     return self

@@ -1,0 +1,467 @@
+"""Reading and writing by index: `x[...]`, `x[...] = y`, `index_put`.
+
+Basic indices are views (`subscript.py`). Index arrays go to the programs `index` and `index_put`, as runtime operands:
+neither their values nor those of what is written ever compile. Masks have a length that only their values tell, so
+their integer indices are found on the host; see `masks.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import checks, devices, dtypes, geometry
+from ..engine import modes
+from ..storage import MetaArray
+from ..tensor import Tensor, array_of, sizes_of, strides_of, wrap, wrap_strided
+from . import dispatch, hostindex
+from .bounds import check_bounds, on_cpu, remember
+from .declare import REGISTRY, general
+from .hostindex import Placed
+from .inplace import run_inplace
+from .masks import masked_fill, masked_fill_
+from .options import C_NAMES, number_array, placed
+from .schema import Array, Arrays, Operand
+from .subscript import (
+    ALIAS,
+    COVERED,
+    is_mask,
+    select_first,
+    slice_first,
+    subscript,
+    unsqueeze_first,
+)
+from .views import alias_of, geometry_of
+
+__all__ = ["index_put", "index_put_"]
+
+
+# ---- programs ------------------------------------------------------------------------------------------------------
+
+
+def narrow_index(index: Array, size: int) -> Array:
+    """An index array as XLA likes it: non-negative, and 32 bits wide where the dimension allows."""
+    dtype = jnp.int32 if size < 2**31 else jnp.int64
+    index = index.astype(dtype)
+    return jnp.where(index < 0, index + jnp.asarray(size, dtype), index)
+
+
+def at(array: Array, indices: Arrays, dims: tuple[int, ...]) -> Any:
+    """`array.at[...]` with an index array at each of `dims`; separated ones put their dimensions first, as in NumPy."""
+    key: list[Any] = [slice(None)] * array.ndim
+    for d, index in zip(dims, indices, strict=True):
+        key[d] = narrow_index(index, array.shape[d])
+    return array.at[tuple(key)]
+
+
+SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+@general(
+    derivatives=dict(
+        input=lambda grad, indices, input_shape, dims: (
+            at(jnp.zeros(input_shape, grad.dtype), indices, dims).add(grad, **SAFE)
+        )
+    ),
+    method=False,
+    out=False,
+)
+def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
+    """The elements of `input` that the broadcast index arrays, one for each of `dims`, name."""
+    return at(input, indices, dims).get(**SAFE)
+
+
+@general(
+    derivatives=dict(
+        input=lambda grad, indices, dims, accumulate: (
+            grad if accumulate else at(grad, indices, dims).set(jnp.zeros((), grad.dtype), **SAFE)
+        ),
+        values=lambda grad, indices, dims: at(grad, indices, dims).get(**SAFE),
+    ),
+    name="index_put",
+    method=False,
+    inplace=True,
+    out=False,
+)
+def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...], accumulate: bool) -> Array:
+    """`input` with `values` at what the index arrays name; with `accumulate`, added there."""
+    values = jnp.asarray(values).astype(input.dtype)
+    place = at(input, indices, dims)
+    if not accumulate:
+        return place.set(values, **SAFE)
+    if input.dtype == jnp.bool_:
+        return place.max(values, **SAFE)
+    return place.add(values, **SAFE)
+
+
+INDEX, INDEX_PUT = REGISTRY["index"], REGISTRY["index_put"]
+
+
+# ---- picks ---------------------------------------------------------------------------------------------------------
+
+
+def index_error(dim: int, size: int) -> Any:
+    return lambda value: IndexError(f"index {value} is out of bounds for dimension {dim} with size {size}")
+
+
+def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
+    """Picks as integer index arrays over dimensions of `view`, checked: masks become the places where they hold."""
+    sizes = sizes_of(view)
+    dims: list[int] = []
+    arrays: list[Any] = []
+    masked = False
+    dim = 0
+    for pick in picks:
+        if pick is COVERED:
+            continue
+        if pick is None:
+            dim += 1
+        elif is_mask(pick):
+            masked = True
+            check_byte(pick)
+            check_mask(pick, sizes, dim)
+            found = np.nonzero(hostindex.values_of(pick))
+            arrays += found
+            dims += range(dim, dim + len(found))
+            dim += len(found)
+        else:
+            if isinstance(pick, Tensor) and pick.dtype is not dtypes.int64 and pick.dtype is not dtypes.int32:
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            arrays.append(pick)
+            dims.append(dim)
+            dim += 1
+    if dim > len(sizes):
+        raise IndexError(f"too many indices for tensor of dimension {len(sizes)} (got {dim})")
+    shapes = [shape_of(a) for a in arrays]
+    shape = shapes[0]
+    if len(shapes) > 1:
+        try:
+            shape = geometry.broadcast_shapes(*shapes)
+        except RuntimeError:
+            raise IndexError(
+                "shape mismatch: indexing tensors could not be broadcast together with shapes "
+                + ", ".join(str(list(s)) for s in shapes)
+            ) from None
+    if 0 not in shape:
+        if any(sizes[d] == 0 for d in dims):
+            raise IndexError("index is out of bounds for dimension with size 0")
+        rest = [s for d, s in enumerate(sizes) if d not in dims]
+        if 0 not in rest:
+            for position, (d, a) in enumerate(zip(dims, arrays, strict=True)):
+                check_bounds(
+                    a if isinstance(a, np.ndarray) else array_of(a), sizes[d], True, index_error(position, sizes[d])
+                )
+    return Placed(tuple(dims), arrays, shape, masked)
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    return array.shape if isinstance(array, np.ndarray) else tuple(sizes_of(array))
+
+
+def check_byte(mask: Any) -> None:
+    if mask.dtype is dtypes.uint8 or mask.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def check_mask(mask: Any, sizes: Sequence[int], dim: int) -> None:
+    shape = shape_of(mask)
+    for k, size in enumerate(shape):
+        if dim + k >= len(sizes) or sizes[dim + k] != size:
+            if dim + k >= len(sizes):
+                raise IndexError(f"too many indices for tensor of dimension {len(sizes)}")
+            raise IndexError(
+                f"The shape of the mask {list(shape)} at index {k} does not match the shape of the indexed tensor "
+                f"{list(sizes)} at index {dim + k}"
+            )
+
+
+@functools.lru_cache(maxsize=512)
+def small_index(data: bytes, shape: tuple[int, ...], dtype: str, place: devices.device) -> Any:
+    array = placed(np.frombuffer(data, dtype).reshape(shape), place)._storage.array
+    return array
+
+
+def index_tensor(array: Any, place: devices.device) -> Tensor:
+    """An index array as a tensor on the device of what it indexes; those from the host that recur are placed once."""
+    if isinstance(array, Tensor):
+        if array.device is place:
+            return array
+        if array.device.type != "cpu":
+            raise RuntimeError(
+                f"indices should be either on {place} or on the same device as the indexed tensor ({place})"
+            )
+        return array.to(place)
+    if array.nbytes <= 256:
+        return wrap(small_index(array.tobytes(), array.shape, array.dtype.str, place), shared=True)
+    made = placed(np.ascontiguousarray(array), place)
+    if array.size:
+        remember(made._storage.array, int(array.min()), int(array.max()))
+    return made
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def layout(
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    dims: tuple[int, ...],
+    shape: tuple[int, ...],
+    indices: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...],
+) -> tuple[Any, Any, Any] | None:
+    """Sizes, strides and memory order of what index arrays read, or None where it is plainly contiguous."""
+    rest = [d for d in range(len(sizes)) if d not in dims]
+    together = dims == tuple(range(dims[0], dims[-1] + 1))
+    lead = dims[0] if together else 0
+    before, after = rest[:lead], rest[lead:]
+    result = (*[sizes[d] for d in before], *shape, *[sizes[d] for d in after])
+    operands = [
+        (result, (*[strides[d] for d in before], *[0] * len(shape), *[strides[d] for d in after]))
+    ]
+    for own, steps in indices:
+        whole = (*[1] * lead, *shape, *[1] * len(after))
+        expanded = geometry.expand((own, steps, 0), shape).strides
+        found = geometry.view_strides(shape, expanded, whole)
+        operands.append((whole, found if found is not None else geometry.contiguous_strides(whole)))
+    made = geometry.iterator_strides(result, tuple(operands))
+    if made == geometry.contiguous_strides(result):
+        return None
+    return result, made, dispatch.memory_order(result, made)
+
+
+def layout_of(view: Tensor, found: Placed) -> tuple[Any, Any, Any] | None:
+    metas = tuple([(tuple(shape_of(a)), index_strides(a)) for a in found.arrays])
+    return layout(tuple(sizes_of(view)), tuple(strides_of(view)), found.dims, found.shape, metas)
+
+
+def index_strides(array: Any) -> tuple[int, ...]:
+    if isinstance(array, np.ndarray):
+        return geometry.contiguous_strides(array.shape)
+    return tuple(strides_of(array))
+
+
+def read(view: Tensor, picks: list[Any]) -> Tensor:
+    """What picks read from a view, as a new tensor."""
+    found = resolve(view, picks)
+    order = layout_of(view, found)
+    array = array_of(view)
+    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
+        return hostindex.read(view, found, order)
+    place = view.device
+    count = None
+    if found.masked and len(found.shape) == 1 and found.dims[0] == 0 and order is None:
+        count, found = found.shape[0], found.padded()
+    indices = [index_tensor(a, place) for a in found.arrays]
+    if order is None:
+        result = INDEX.call((view, indices, found.dims))
+        return result if count is None or count == found.shape[0] else hostindex.trimmed(result, count)
+    runtime, key = dispatch.prepare(INDEX, (view, indices, found.dims))
+    arrays = [dispatch.arrays_of(v) for v in runtime]
+    sizes, strides, memory = order
+    if dispatch.has_meta(arrays):
+        values: Any = MetaArray(tuple([sizes[d] for d in memory]), view.dtype.numpy)
+    else:
+        values = dispatch.invoke(INDEX, INDEX.permuted_program(key, memory), arrays)
+    result = wrap_strided(values, sizes, strides)
+    if not modes.state.mode & modes.NO_GRAD:
+        dispatch.record(INDEX, key, runtime, arrays, [result])
+    return result
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`: a view for ints, slices, `...`, None; a copy where there are index arrays, masks or bools."""
+    kind = type(index)
+    if modes.state.mode <= 1:
+        if kind is int:
+            return select_first(self, index)
+        if kind is slice:
+            return slice_first(self, index)
+    view, picks = subscript(self, index)
+    if picks:
+        return read(view, picks)
+    return alias_of(ALIAS, self, geometry_of(self), ()) if view is self else view
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`, broadcast and cast; the write goes through to the storage of `x`."""
+    if not isinstance(value, Tensor):
+        if type(value) not in dispatch.SCALARS:
+            raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
+        number_array(value, self.dtype, C_NAMES.get(self.dtype))
+    if index is False:
+        return
+    if index is True:
+        index = None
+    kind = type(index)
+    if kind is int:
+        view, picks = select_first(self, index), ()
+    elif kind is slice:
+        view, picks = slice_first(self, index), ()
+    else:
+        view, picks = subscript(self, index)
+        if not picks and view is self:
+            view = alias_of(ALIAS, self, geometry_of(self), ())
+    if picks:
+        write(view, picks, drop_ones(value) if isinstance(value, Tensor) else value)
+    else:
+        assign(view, value)
+
+
+def drop_ones(value: Tensor) -> Tensor:
+    """The value without its leading dimensions of one element, which broadcasting does not need."""
+    sizes = sizes_of(value)
+    first = next((d for d, s in enumerate(sizes) if s != 1), len(sizes))
+    return value.view(tuple(sizes[first:])) if first else value
+
+
+def assign(view: Tensor, value: Any) -> None:
+    """Write a number or a tensor that broadcasts to a view."""
+    if not isinstance(value, Tensor):
+        view.fill_(value)
+        return
+    sizes = tuple(sizes_of(view))
+    if tuple(sizes_of(value)) == sizes:
+        view.copy_(value)
+    elif not sizes_of(value):
+        view.fill_(value)
+    else:
+        view.copy_(drop_ones(value).expand(sizes))
+
+
+def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = False) -> None:
+    """Write values, a number or a tensor, where the picks say."""
+    warn_expanded(view, "index_put_")
+    number = not isinstance(values, Tensor)
+    if not accumulate and (number or values.numel() == 1) and (mask := single_mask(view, picks)) is not None:
+        masked_fill_(view, mask, values if number else values.reshape(()))
+        return
+    found = resolve(view, picks)
+    if not number:
+        check_values(view, found, values)
+    array = array_of(view)
+    if found.masked and not number and type(array) is not MetaArray and hostindex.enabled(array):
+        hostindex.write(view, found, values, accumulate)
+        return
+    indices = [index_tensor(a, view.device) for a in found.arrays]
+    run_inplace(INDEX_PUT, (view, indices, values, found.dims, accumulate))
+
+
+def warn_expanded(view: Tensor, name: str) -> None:
+    if view._view is not None and geometry.has_internal_overlap(view._view.sizes, view._view.strides) == "YES":
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def check_values(view: Tensor, found: Placed, values: Tensor) -> None:
+    """Refuse values of another dtype, or that do not broadcast to what is indexed."""
+    if values.dtype is not view.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{view.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
+        )
+    shape = found.result_sizes(tuple(sizes_of(view)))
+    own = tuple(sizes_of(values))
+    if len(own) > len(shape) or any(
+        a not in (1, b) for a, b in zip(reversed(own), reversed(shape), strict=False)
+    ):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape "
+            f"{list(shape)}"
+        )
+
+
+def single_mask(view: Tensor, picks: Sequence[Any]) -> Tensor | None:
+    """The one mask among the picks, of the view's number of dimensions, or None where there is another index array."""
+    sizes = sizes_of(view)
+    mask: Any = None
+    dim = after = 0
+    for pick in picks:
+        if pick is COVERED:
+            continue
+        if pick is None:
+            dim += 1
+            continue
+        if mask is not None or not is_mask(pick):
+            return None
+        check_mask(pick, sizes, dim)
+        mask = pick
+        dim += pick.ndim
+        after = dim
+    if mask is None:
+        return None
+    check_byte(mask)
+    if not isinstance(mask, Tensor):
+        mask = placed(np.array(mask, np.bool_), view.device)
+    elif mask.dtype is not dtypes.bool:
+        mask = mask != 0
+    trailing = len(sizes) - after
+    return mask.reshape((*sizes_of(mask), *[1] * trailing)) if trailing else mask
+
+
+def index_picks(name: str, input: Tensor, indices: Any) -> list[Any]:
+    """The argument `indices` of `index_put` as picks."""
+    if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
+        raise checks.argument_error(name, "indices", 1, "tuple of Tensors", indices)
+    picks: list[Any] = []
+    for i, item in enumerate(indices):
+        if item is not None and not isinstance(item, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {checks.type_name(item)}")
+        picks.append(item)
+        if item is not None and is_mask(item):
+            picks += [COVERED] * (item.dim() - 1)
+    if len(indices) > input.dim():
+        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})")
+    return picks
+
+
+def index_put_(
+    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included."""
+    if not isinstance(values, Tensor):
+        raise checks.argument_error("index_put_", "values", 2, "Tensor", values)
+    picks = index_picks("index_put_", self, indices)
+    if any(p is not None for p in picks):
+        write(self, picks, values, bool(accumulate))
+    return self
+
+
+def index_put(
+    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there."""
+    if not isinstance(values, Tensor):
+        raise checks.argument_error("index_put", "values", 2, "Tensor", values)
+    picks = index_picks("index_put", input, indices)
+    mask = None if accumulate or values.numel() != 1 else single_mask(input, picks)
+    if mask is not None:
+        return masked_fill(input, mask, values.reshape(()))
+    found = resolve(input, picks)
+    check_values(input, found, values)
+    array = array_of(input)
+    if found.masked and type(array) is not MetaArray and on_cpu(array) and hostindex.enabled(array):
+        made = input.clone()
+        hostindex.write(made, found, values, bool(accumulate))
+        return made
+    indices = [index_tensor(a, input.device) for a in found.arrays]
+    return INDEX_PUT.call((input, indices, values, found.dims, bool(accumulate)))
+
+
+METHODS = dict(__getitem__=getitem, __setitem__=setitem, index_put=index_put, index_put_=index_put_)

@@ -1,0 +1,265 @@
+"""Masks: choosing between two tensors, filling and scattering under a mask, and finding what is not zero."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import checks, dtypes, geometry
+from ..engine import modes
+from ..storage import MetaArray
+from ..tensor import Tensor, array_of, edge_of, sizes_of, wrap_strided
+from ..x64 import call
+from . import hostindex
+from .bounds import on_cpu
+from .codegen import composite
+from .declare import REGISTRY, general, pointwise
+from .hostindex import Placed, nonzero_columns, values_of
+from .inplace import run_inplace
+from .options import C_NAMES, number_array, placed
+from .promotion import promote
+from .schema import Array, Operand
+from .write import write_out
+
+__all__ = ["argwhere", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select"]
+__all__ += ["nonzero", "where"]
+
+
+# ---- where ---------------------------------------------------------------------------------------------------------
+
+
+@pointwise(
+    derivatives=dict(
+        input=lambda grad, condition: jnp.where(condition != 0, grad, 0),
+        other=lambda grad, condition: jnp.where(condition != 0, 0, grad),
+    ),
+    name="where",
+    inplace=False,
+    method=False,
+)
+def choose(condition: Array, input: Operand, other: Operand) -> Array:
+    """`input` where the condition holds and `other` elsewhere, broadcast, in their common dtype."""
+    if condition.dtype != jnp.bool_ and condition.dtype != jnp.uint8:
+        name = dtypes.FROM_NUMPY[np.dtype(condition.dtype)].scalar_name
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {name}")
+    shape = geometry.broadcast_shapes(condition.shape, geometry.broadcast_shapes(jnp.shape(input), jnp.shape(other)))
+    a, b = promote(input, other)
+    return jnp.broadcast_to(jnp.where(condition != 0, a, b), shape)
+
+
+WHERE = REGISTRY["where"]
+WHERE_SIGNATURES = (
+    "Tensor condition",
+    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor condition, Number self, Tensor other",
+    "Tensor condition, Tensor input, Number other",
+    "Tensor condition, Number self, Number other",
+)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
+    if input is None and other is None and isinstance(condition, Tensor):
+        return nonzero(condition, as_tuple=True)
+    numbers = (Tensor, int, float, complex, np.generic)
+    if not (isinstance(condition, Tensor) and isinstance(input, numbers) and isinstance(other, numbers)):
+        given = [v for v in (condition, input, other) if v is not None]
+        raise checks.combination_error("where", given, {}, WHERE_SIGNATURES)
+    if condition.dtype is dtypes.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if out is None:
+        return WHERE.function(condition, input, other)
+    result = WHERE.function(condition, input, other)
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected out type to be {result.dtype.scalar_name} but got {out.dtype.scalar_name}"
+        )
+    return WHERE.function(condition, input, other, out=out)
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """`self` where `condition` holds and `other` elsewhere."""
+    return where(condition, self, other)
+
+
+# ---- fill and scatter ----------------------------------------------------------------------------------------------
+
+
+@general(
+    derivatives=dict(
+        input=lambda grad, mask: jnp.where(mask, 0, grad), value=lambda grad, mask: jnp.where(mask, grad, 0)
+    ),
+    name="masked_fill",
+    inplace=True,
+    method=False,
+    out=False,
+)
+def fill(input: Array, mask: Array, value: Operand) -> Array:
+    """`input` with `value` where the mask holds."""
+    shape = geometry.broadcast_shapes(input.shape, mask.shape)
+    value = jnp.asarray(value)
+    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(input.dtype, jnp.complexfloating):
+        value = jnp.real(value)
+    return jnp.broadcast_to(jnp.where(mask, value.astype(input.dtype), input), shape)
+
+
+def positions(mask: Array) -> Array:
+    """For each true element, in order, its number among the true ones."""
+    flat = mask.reshape(-1).astype(jnp.int64)
+    return (jnp.cumsum(flat) - 1).reshape(mask.shape)
+
+
+def scatter_source(grad: Array, mask: Array, source_shape: tuple[int, ...]) -> Array:
+    mask = jnp.broadcast_to(mask, grad.shape)
+    count = int(np.prod(source_shape))
+    places = jnp.where(mask, positions(mask), count).reshape(-1)
+    made = jnp.zeros((count,), grad.dtype).at[places].add(grad.reshape(-1), mode="drop")
+    return made.reshape(source_shape)
+
+
+@general(
+    derivatives=dict(input=lambda grad, mask: jnp.where(mask, 0, grad), source=scatter_source),
+    name="masked_scatter",
+    inplace=True,
+    method=False,
+    out=False,
+)
+def scatter_under(input: Array, mask: Array, source: Array) -> Array:
+    """`input` with the elements of `source`, in order, where the mask holds."""
+    shape = geometry.broadcast_shapes(input.shape, mask.shape)
+    mask = jnp.broadcast_to(mask, shape)
+    if source.size == 0:
+        return jnp.broadcast_to(input, shape)
+    moved = source.reshape(-1).at[jnp.maximum(positions(mask), 0)].get(mode="clip")
+    return jnp.where(mask, moved, jnp.broadcast_to(input, shape))
+
+
+MASKED_FILL, MASKED_SCATTER = REGISTRY["masked_fill"], REGISTRY["masked_scatter"]
+LARGE = 6e4
+
+
+def check_number(value: Any, dtype: dtypes.dtype) -> None:
+    """RuntimeError for a number that the dtype cannot hold."""
+    kind = type(value)
+    if dtype.is_floating_point and (kind is float or kind is int) and (dtype.itemsize == 8 or -LARGE < value < LARGE):
+        return
+    number_array(value, dtype, C_NAMES.get(dtype))
+
+
+def check_fill(input: Any, mask: Any, value: Any) -> Any:
+    """The checks of `masked_fill`; the value as it is passed on."""
+    if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
+        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
+        raise checks.argument_error("masked_fill", name, position, "Tensor", got)
+    if mask.dtype is not dtypes.bool:
+        kind = C_NAMES.get(mask.dtype, mask.dtype.name)
+        kind = {"uint8_t": "unsigned char", "int8_t": "signed char", "int16_t": "short", "int64_t": "long"}.get(kind, kind)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+    if isinstance(value, Tensor):
+        if value.dim() != 0:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.dim()} dimension(s)."
+            )
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            number_array(value.item(), input.dtype, C_NAMES.get(input.dtype))
+    elif isinstance(value, (int, float, complex)):
+        check_number(value, input.dtype)
+    return value
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds."""
+    return MASKED_FILL.function(input, mask, check_fill(input, mask, value))
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Put `value` where the mask holds, in place."""
+    return run_inplace(MASKED_FILL, (self, mask, check_fill(self, mask, value)))
+
+
+def check_scatter(input: Any, mask: Any, source: Any) -> None:
+    if not isinstance(mask, Tensor) or not isinstance(source, Tensor):
+        name, position, got = ("mask", 1, mask) if not isinstance(mask, Tensor) else ("source", 2, source)
+        raise checks.argument_error("masked_scatter", name, position, "Tensor", got)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}"
+        )
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.scalar_name}"
+        )
+    shape = geometry.broadcast_shapes(tuple(sizes_of(mask)), tuple(sizes_of(input)))
+    # Only where the mask might hold more often than there are elements must its values be looked at.
+    if source.numel() < geometry.numel(shape) and type(array_of(mask)) is not MetaArray:
+        times = geometry.numel(shape) // max(mask.numel(), 1)
+        if source.numel() < true_count(mask) * times:
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+
+
+@jax.jit
+def count_true(mask: Any) -> Any:
+    return jnp.sum(mask)
+
+
+def true_count(mask: Tensor) -> int:
+    array = array_of(mask)
+    return int(np.count_nonzero(np.asarray(array))) if on_cpu(array) else int(call(count_true, array))
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds."""
+    check_scatter(input, mask, source)
+    return MASKED_SCATTER.function(input, mask, source)
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Put the elements of `source`, in order, where the mask holds, in place."""
+    check_scatter(self, mask, source)
+    if tuple(sizes_of(mask)) != tuple(sizes_of(self)):
+        geometry.expand((tuple(sizes_of(mask)), (1,) * mask.dim(), 0), tuple(sizes_of(self)))
+    return run_inplace(MASKED_SCATTER, (self, mask, source))
+
+
+# ---- what is not zero ----------------------------------------------------------------------------------------------
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of `input`, broadcast with `mask`, where it holds; one dimension.
+
+    The length depends on the mask's values, which are read on the host.
+    """
+    if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
+        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
+        raise checks.argument_error("masked_select", name, position, "Tensor", got)
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = geometry.broadcast_shapes(tuple(sizes_of(input)), tuple(sizes_of(mask)))
+    chosen = np.broadcast_to(values_of(mask), shape)
+    whole = input.expand(shape) if shape != tuple(sizes_of(input)) else input
+    whole = whole.unsqueeze(0) if not shape else whole
+    arrays = list(nonzero_columns(chosen))
+    found = Placed(tuple(range(len(arrays))), arrays, arrays[0].shape, True)
+    result = select_placed(whole, found)
+    if isinstance(result._edge, tuple):
+        result._edge[0].title = "MaskedSelectBackward0" if hasattr(result._edge[0], "title") else None
+    if out is not None:
+        if edge_of(result) is not None and not modes.state.mode & modes.NO_GRAD:
+            raise RuntimeError(
+                "masked_select(): functions with out=... arguments don't support automatic differentiation, but one "
+                "of the arguments requires grad."
+            )
+        write_out("masked_select", out, result, [input, mask])
+        return out
+    return result
