@@ -31,7 +31,12 @@ def missing_rows(rows: list[Row]) -> list[str]:
         reachable = op.name in public or op.is_method or op.kind == "view"
         if op.name not in (named | covered if not reachable else named):
             missing.append(op.name)
-    missing += [name for name in composites() if name not in named and name.partition(".")[2] not in named]
+    spelled: dict[int, list[str]] = {}
+    for name, function in composites().items():
+        spelled.setdefault(id(function), []).append(name)
+    for names in spelled.values():
+        if not any(name in named or name.partition(".")[2] in named for name in names):
+            missing.append(names[0])
     return sorted(missing)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -38,8 +38,9 @@ def _tried(look: Callable[[], Any]) -> Any:
 
 
 def _node_name(t: Any) -> str | None:
+    """The node's name without its C++ namespace and without the number of PyTorch's overload."""
     node = t.grad_fn
-    return None if node is None else node.name().rpartition("::")[2]
+    return None if node is None else node.name().rpartition("::")[2].rstrip("0123456789")
 
 
 def _values(t: Any) -> Any:
@@ -89,16 +90,16 @@ def execute(program: Program, lib: Any) -> Iterator[Outcome]:
     return run(program, lib, observe)
 
 
-def compare(program: Program, reference: Any, subject: Any) -> Verdict:
-    """Where `subject` parts from `reference` on a program, if it does."""
+def compare(program: Program, reference: Any, subject: Any, ignore: Container[str] = ()) -> Verdict:
+    """Where `subject` parts from `reference` on a program, if it does, in aspects that are not ignored."""
     if reference is FINITE_DIFFERENCES:
         return differenced(program, subject)
-    return judge(program, execute(program, reference), execute(program, subject), same)
+    return judge(program, execute(program, reference), execute(program, subject), same, ignore=ignore)
 
 
-def shrink(program: Program, reference: Any, subject: Any) -> Program:
+def shrink(program: Program, reference: Any, subject: Any, ignore: Container[str] = ()) -> Program:
     """A smaller program on which the two still differ."""
-    return minimise(program, lambda p: compare(p, reference, subject).difference is not None)
+    return minimise(program, lambda p: compare(p, reference, subject, ignore).difference is not None)
 
 
 # Finite differences.

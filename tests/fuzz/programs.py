@@ -195,10 +195,11 @@ def judge(
     got: Iterator[Outcome],
     same: Same = equal,
     alike: Container[str] = (),
+    ignore: Container[str] = (),
 ) -> Verdict:
     """Compares two executions and stops at the first step where they part.
 
-    For the kinds of step in `alike` IndexError and RuntimeError count as one.
+    For the kinds of step in `alike` IndexError and RuntimeError count as one; aspects in `ignore` are not compared.
     """
     verdict = Verdict(None)
     for number, (step, left, right) in enumerate(zip(program.steps, expected, got, strict=True)):
@@ -220,7 +221,9 @@ def judge(
             return part(sorted(gone)[0], "live", *live)
         for name, aspects in left.seen.items():
             other = right.seen[name]
-            for aspect in aspects.keys() | other.keys():
+            for aspect in [*aspects, *(a for a in other if a not in aspects)]:
+                if aspect in ignore:
+                    continue
                 if aspect not in aspects or aspect not in other or not same(aspects[aspect], other[aspect]):
                     return part(name, aspect, aspects.get(aspect, "(absent)"), other.get(aspect, "(absent)"))
     return verdict

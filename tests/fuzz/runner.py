@@ -52,32 +52,42 @@ def use_cache(folder: str) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
-def load(judge: str, subject: str, use_torch: bool) -> tuple[Any, Any, Any]:
-    """The judge's module, its reference (torch, or what stands in for it) and the library under test."""
-    module = importlib.import_module(judge)
-    base = module.FALLBACK
-    if use_torch:
-        base = importlib.import_module("torch")
-        base.set_num_threads(1)
-    return module, base, importlib.import_module(subject)
+@dataclass(frozen=True)
+class Court:
+    """Who judges whom, by module names, so that it travels to worker processes; and which aspects do not count."""
+
+    judge: str
+    subject: str
+    use_torch: bool
+    ignore: tuple[str, ...] = ()
+
+    def load(self) -> tuple[Any, Any, Any]:
+        """The judge's module, its reference (torch, or what stands in for it) and the library under test."""
+        module = importlib.import_module(self.judge)
+        base = module.FALLBACK
+        if self.use_torch:
+            base = importlib.import_module("torch")
+            base.set_num_threads(1)
+        return module, base, importlib.import_module(self.subject)
 
 
-def verdict_on(module: Any, program: Program, base: Any, lib: Any, seconds: int = SECONDS) -> Verdict:
+def verdict_on(court: Court, program: Program) -> Verdict:
     """The judge's verdict, a hang being a difference like any other."""
+    module, base, lib = court.load()
     try:
-        with time_limit(seconds):
-            return module.compare(program, base, lib)
+        with time_limit(SECONDS):
+            return module.compare(program, base, lib, court.ignore)
     except Hang as late:
         return Verdict(Difference(len(program.steps), "(hang)", "(program)", "time", "an end", str(late)))
 
 
-def judge_seeds(judge: str, subject: str, use_torch: bool, seeds: Sequence[int]) -> Tally:
+def judge_seeds(court: Court, seeds: Sequence[int]) -> Tally:
     """Judges a batch of seeds in this process."""
-    module, base, lib = load(judge, subject, use_torch)
+    module, base, _ = court.load()
     tally = Tally()
     for seed in seeds:
         program = module.generate(seed, base)
-        verdict = verdict_on(module, program, base, lib)
+        verdict = verdict_on(court, program)
         tally.programs += 1
         tally.steps += len(program.steps)
         tally.kinds.update(step.kind for step in program.steps)
@@ -92,16 +102,16 @@ def judge_seeds(judge: str, subject: str, use_torch: bool, seeds: Sequence[int])
     return tally
 
 
-def shrunk(judge: str, subject: str, use_torch: bool, seed: int) -> tuple[str, str]:
+def shrunk(court: Court, seed: int) -> tuple[str, str]:
     """The script of a failing seed, shrunk, and the difference that is left."""
-    module, base, lib = load(judge, subject, use_torch)
+    module, base, lib = court.load()
     program = module.generate(seed, base)
     try:
         with time_limit(4 * SECONDS):
-            program = module.shrink(program, base, lib)
+            program = module.shrink(program, base, lib, court.ignore)
     except Hang:
         pass
-    left = verdict_on(module, program, base, lib).difference
+    left = verdict_on(court, program).difference
     note = "" if left else " (fails only after other programs ran in the same process)"
     return (program if left else module.generate(seed, base)).script(note), str(left)
 
@@ -111,7 +121,7 @@ def batches(seeds: range, size: int) -> Iterator[range]:
         yield range(start, min(start + size, seeds.stop))
 
 
-def judge_all(judge: str, subject: str, use_torch: bool, seeds: range, jobs: int, size: int) -> Tally:
+def judge_all(court: Court, seeds: range, jobs: int, size: int) -> Tally:
     """Judges every seed in `jobs` worker processes; a batch that kills its worker is run again seed by seed."""
     total = Tally()
     context = multiprocessing.get_context("spawn")
@@ -125,7 +135,7 @@ def judge_all(judge: str, subject: str, use_torch: bool, seeds: range, jobs: int
                 while waiting or running:
                     while waiting and len(running) < jobs:
                         batch = waiting.pop()
-                        running[pool.submit(judge_seeds, judge, subject, use_torch, batch)] = batch
+                        running[pool.submit(judge_seeds, court, batch)] = batch
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
                         total.add(future.result())
@@ -148,7 +158,7 @@ def judge_all(judge: str, subject: str, use_torch: bool, seeds: range, jobs: int
     return total
 
 
-def report(total: Tally, show: int, judge: str, subject: str, use_torch: bool) -> None:
+def report(total: Tally, show: int, court: Court) -> None:
     """Prints totals, the wording statistic, the histogram and the first failures, shrunk."""
     print(f"{total.programs} programs, {total.steps} steps, {len(total.failures)} programs differ")
     if total.errors:
@@ -169,7 +179,7 @@ def report(total: Tally, show: int, judge: str, subject: str, use_torch: bool) -
         if difference.kind == "(crash)":
             print(f"\n# seed {seed} kills its process")
             continue
-        script, left = shrunk(judge, subject, use_torch, seed)
+        script, left = shrunk(court, seed)
         print(f"\n{script}\n# {left}")
 
 
@@ -185,6 +195,9 @@ def main(judge: str, description: str, programs: int, argv: Sequence[str] | None
     parser.add_argument("--show", type=int, default=10, help="how many shrunk failures to print")
     parser.add_argument("--subject", default="xtensor", help="the library under test")
     parser.add_argument("--without-torch", action="store_true", help="use the reference that needs no torch")
+    parser.add_argument(
+        "--ignore", action="append", default=[], help="an aspect that is not compared, e.g. stride"
+    )
     parser.add_argument("--print", action="store_true", help="only print the programs")
     parser.add_argument(
         "--kinds", action="store_true", help="also print how often each kind of step was drawn"
@@ -197,15 +210,16 @@ def main(judge: str, description: str, programs: int, argv: Sequence[str] | None
             print(module.generate(seed).script(), end="\n\n")
         return 0
     use_torch = not options.without_torch and importlib.util.find_spec("torch") is not None
+    court = Court(judge, options.subject, use_torch, tuple(options.ignore))
     base = "torch" if use_torch else importlib.import_module(judge).FALLBACK.__name__
     print(f"{judge}: seeds {seeds.start} to {seeds.stop - 1}, {options.subject} against {base}", flush=True)
     with tempfile.TemporaryDirectory(prefix="fuzz-xla-") as folder:
         use_cache(folder)
         began = time.monotonic()
-        total = judge_all(judge, options.subject, use_torch, seeds, options.jobs, options.batch)
+        total = judge_all(court, seeds, options.jobs, options.batch)
         if options.kinds:
             for kind, count in total.kinds.most_common():
                 print(f"  {count:6}  {kind}")
-        report(total, options.show, judge, options.subject, use_torch)
+        report(total, options.show, court)
         print(f"{time.monotonic() - began:.0f} s")
     return 1 if total.failures else 0

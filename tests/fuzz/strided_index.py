@@ -314,6 +314,7 @@ class Indexing(Elementwise):
         return (*self.sizes[:dim], length, *self.sizes[dim + 1 :]) if self.sizes else ()
 
     def index_copy_(self, dim: int, index: Any, source: Any) -> Any:
+        self.dimension(dim)
         refuse_internal_overlap(self)
         refuse_overlap(self, source, full_too=True)
         dim = self._index_vector(dim, index, "IndexError")

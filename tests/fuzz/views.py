@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from tests.fuzz import draw_views, draw_writes, model
@@ -86,14 +86,14 @@ def execute(program: Program, lib: Any) -> Iterator[Outcome]:
     return run(program, lib, observe, guard)
 
 
-def compare(program: Program, reference: Any, subject: Any) -> Verdict:
-    """Where `subject` parts from `reference` on a program, if it does."""
-    return judge(program, execute(program, reference), execute(program, subject), alike=ALIKE)
+def compare(program: Program, reference: Any, subject: Any, ignore: Container[str] = ()) -> Verdict:
+    """Where `subject` parts from `reference` on a program, if it does, in aspects that are not ignored."""
+    return judge(program, execute(program, reference), execute(program, subject), alike=ALIKE, ignore=ignore)
 
 
-def shrink(program: Program, reference: Any, subject: Any) -> Program:
+def shrink(program: Program, reference: Any, subject: Any, ignore: Container[str] = ()) -> Program:
     """A smaller program on which the two still differ."""
-    return minimise(program, lambda p: compare(p, reference, subject).difference is not None)
+    return minimise(program, lambda p: compare(p, reference, subject, ignore).difference is not None)
 
 
 if __name__ == "__main__":

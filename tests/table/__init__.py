@@ -40,7 +40,18 @@ from .samples import Dtype, Sample, T, binary, matrices, reducing, unary
 __all__ = ["ROWS", "Dtype", "Row", "Sample", "T", "binary", "matrices", "reducing", "rows", "unary"]
 
 OTHERS = ("int64", "bool", "complex64", "bfloat16")
-ALL = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64", "complex128")
+ALL = (
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "int64",
+    "int32",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+)
 
 
 @dataclass(frozen=True)

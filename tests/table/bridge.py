@@ -98,7 +98,9 @@ class Library:
     def dtype(self, name: str) -> Any:
         raise NotImplementedError
 
-    def grad(self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool) -> list[Any]:
+    def grad(
+        self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool
+    ) -> list[Any]:
         raise NotImplementedError
 
     def values(self, tensor: Any) -> np.ndarray:
@@ -161,9 +163,13 @@ class Ours(Library):
     def dtype(self, name: str) -> Any:
         return getattr(dtypes, name)
 
-    def grad(self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool) -> list[Any]:
+    def grad(
+        self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool
+    ) -> list[Any]:
         return list(
-            gradients.grad(outputs, inputs, cotangents, create_graph=create_graph, retain_graph=True, allow_unused=True)
+            gradients.grad(
+                outputs, inputs, cotangents, create_graph=create_graph, retain_graph=True, allow_unused=True
+            )
         )
 
     def values(self, tensor: Any) -> np.ndarray:
@@ -197,7 +203,9 @@ class Theirs(Library):
     def dtype(self, name: str) -> Any:
         return getattr(torch, name)
 
-    def grad(self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool) -> list[Any]:
+    def grad(
+        self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], create_graph: bool
+    ) -> list[Any]:
         return list(
             torch.autograd.grad(
                 outputs, inputs, cotangents, create_graph=create_graph, retain_graph=True, allow_unused=True

@@ -28,9 +28,23 @@ from .bridge import (
 )
 from .samples import BFLOAT16, Sample, T, memory_of
 
-EPS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 1.2e-7, "complex64": 1.2e-7, "float64": 2.3e-16, "complex128": 2.3e-16}
+EPS = {
+    "float16": 1e-3,
+    "bfloat16": 8e-3,
+    "float32": 1.2e-7,
+    "complex64": 1.2e-7,
+    "float64": 2.3e-16,
+    "complex128": 2.3e-16,
+}
 # In units of the dtype's rounding: what two correct implementations of one function may differ by.
-ROUNDINGS = {"float16": 4, "bfloat16": 4, "float32": 64, "complex64": 128, "float64": 20_000, "complex128": 20_000}
+ROUNDINGS = {
+    "float16": 4,
+    "bfloat16": 4,
+    "float32": 64,
+    "complex64": 128,
+    "float64": 20_000,
+    "complex128": 20_000,
+}
 
 
 @contextlib.contextmanager
@@ -62,7 +76,13 @@ def unimplemented(error: BaseException) -> bool:
     text = str(error)
     return any(
         sign in text
-        for sign in ("not implemented for", "not supported for", "not support", "Unsupported dtype", "Expected floating")
+        for sign in (
+            "not implemented for",
+            "not supported for",
+            "not support",
+            "Unsupported dtype",
+            "Expected floating",
+        )
     )
 
 
@@ -252,7 +272,9 @@ def differentiated(row: Row, full: bool, second: bool) -> None:
         # The plainest sample, and for first gradients the one with kinks.
         chosen = chosen[:1] if second else chosen[:2] + [s for s in chosen[2:] if not s.smooth][:1]
     main = double(row.dtype)
-    for dtype in (main, "complex128") if full and "complex64" in row.others and row.dtype == "float32" else (main,):
+    for dtype in (
+        (main, "complex128") if full and "complex64" in row.others and row.dtype == "float32" else (main,)
+    ):
         for sample in chosen:
             with showing(row, sample, dtype, "second gradient" if second else "gradient"):
                 if torch is not None:
@@ -338,7 +360,11 @@ def finite_differences(row: Row, function: Any, sample: Sample, dtype: str, seco
 
     def product(gradients: list[Any], directions: list[np.ndarray]) -> float:
         return float(
-            sum((OURS.values(g) * d).sum() for g, d in zip(gradients, directions, strict=True) if g is not None)
+            sum(
+                (OURS.values(g) * d).sum()
+                for g, d in zip(gradients, directions, strict=True)
+                if g is not None
+            )
         )
 
     rng = np.random.default_rng(7)
@@ -359,7 +385,9 @@ def finite_differences(row: Row, function: Any, sample: Sample, dtype: str, seco
         return
     given = [wrap(devices.put(m, devices.device("cpu"))) for _, m in again]
     exact = product(OURS.grad([g for g, _ in again], inputs, given, False), directions)
-    numeric = (product(first(moved(1), False)[0], mixing) - product(first(moved(-1), False)[0], mixing)) / (2 * step)
+    numeric = (product(first(moved(1), False)[0], mixing) - product(first(moved(-1), False)[0], mixing)) / (
+        2 * step
+    )
     np.testing.assert_allclose(exact, numeric, rtol=1e-5, atol=1e-6)
 
 
@@ -393,7 +421,9 @@ def inplace(row: Row, full: bool) -> None:
         inplace_gradients(row, method, reference, sample)
 
 
-def written_inplace(library: Library, method: Any, sample: Sample, key: str, dtype: str, through: bool) -> Any:
+def written_inplace(
+    library: Library, method: Any, sample: Sample, key: str, dtype: str, through: bool
+) -> Any:
     """(result is the target, versions, target, base) after the call on a row of a larger base; or the error."""
     args, kwargs, _ = library.arguments(sample, key, dtype)
     target = args[0]
@@ -451,7 +481,11 @@ def inplace_gradients(row: Row, method: Any, reference: Any, sample: Sample) -> 
         copied = target * library.make(memory_of(T(values=1.0), dtype, ""), dtype)
         written = copied.transpose(0, -1) if through_view and copied.dim() > 1 else copied
         if written is not copied:
-            call(written, *[a.transpose(0, -1) if i in same(args, target) else a for i, a in enumerate(args[1:])], **kwargs)
+            call(
+                written,
+                *[a.transpose(0, -1) if i in same(args, target) else a for i, a in enumerate(args[1:])],
+                **kwargs,
+            )
         else:
             call(copied, *args[1:], **kwargs)
         if not copied.requires_grad:

@@ -102,7 +102,8 @@ class Sample:
     def map(self, change: Callable[[T], Any]) -> Sample:
         """The sample with every tensor's description replaced."""
         return Sample(
-            *[replace(a, change) for a in self.args], **{k: replace(v, change) for k, v in self.kwargs.items()}
+            *[replace(a, change) for a in self.args],
+            **{k: replace(v, change) for k, v in self.kwargs.items()},
         )
 
     def __repr__(self) -> str:
@@ -132,7 +133,9 @@ def replace(value: Any, change: Callable[[T], Any]) -> Any:
 class Memory:
     """Values as they lie in memory: a flat buffer with sizes, strides (in elements) and an offset."""
 
-    def __init__(self, flat: np.ndarray, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
+    def __init__(
+        self, flat: np.ndarray, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> None:
         self.flat, self.sizes, self.strides, self.offset = flat, sizes, strides, offset
 
     @property
@@ -229,7 +232,9 @@ def binary(
         found.append(Sample(t(2, 3), number, **kwargs))
     if special:
         pairs = np.array([(a, b) for a in SPECIAL for b in (-0.0, 1.0, -1.5, math.inf, math.nan)])
-        found.append(Sample(T(values=pairs[:, 0], smooth=False), T(values=pairs[:, 1], smooth=False), **kwargs))
+        found.append(
+            Sample(T(values=pairs[:, 0], smooth=False), T(values=pairs[:, 1], smooth=False), **kwargs)
+        )
     return found
 
 

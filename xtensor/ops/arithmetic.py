@@ -12,7 +12,7 @@ from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .declare import pointwise
-from .promotion import float_operands, is_bool, is_complex, is_float, operands
+from .promotion import float_operands, is_bool, is_complex, is_float, operands, promote
 from .schema import Array, Number, Operand
 
 __all__ = ["abs", "absolute", "add", "addcdiv", "addcmul", "div", "divide", "floor_divide", "fmod", "lerp", "mul"]
@@ -37,10 +37,11 @@ def zero(grad: Array) -> Array:
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
-def scaled(value: Array, alpha: Any, dtype: Any) -> Array:
+def scaled(value: Array, alpha: Any) -> Array:
     """`alpha * value`, refusing an alpha that PyTorch would not accept for a result of this dtype."""
     if isinstance(alpha, int):
         return value
+    dtype = value.dtype
     if is_bool(alpha) and dtype != jnp.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if is_float(alpha) and not jnp.issubdtype(dtype, jnp.inexact):
@@ -66,8 +67,8 @@ def check_subtraction(input: Array, other: Operand) -> None:
 @pointwise(derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: grad * jnp.conj(alpha)))
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """`input + alpha * other`, element by element."""
-    a, b, dtype = operands(input, other)
-    return (a + scaled(b, alpha, dtype)).astype(dtype)
+    a, b = promote(input, other)
+    return a + scaled(b, alpha)
 
 
 @pointwise(
@@ -77,8 +78,8 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
     check_subtraction(input, other)
-    a, b, dtype = operands(input, other)
-    return (a - scaled(b, alpha, dtype)).astype(dtype)
+    a, b = promote(input, other)
+    return a - scaled(b, alpha)
 
 
 @pointwise(
@@ -88,8 +89,8 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     """`other - alpha * input`, element by element; RuntimeError for bool operands."""
     check_subtraction(input, other)
-    a, b, dtype = operands(input, other)
-    return (b - scaled(a, alpha, dtype)).astype(dtype)
+    a, b = promote(input, other)
+    return b - scaled(a, alpha)
 
 
 @pointwise(aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
@@ -125,9 +126,21 @@ def mul(input: Operand, other: Operand) -> Array:
     return (a * b).astype(dtype)
 
 
+def divided(a: Array, b: Array) -> Array:
+    """`a / b` of floats, correctly rounded.
+
+    XLA turns a division by a broadcast operand into a multiplication by its inverse, by which 49 / 49 is below 1;
+    the selection, which changes no value, keeps it from doing so.
+    """
+    if b.shape != jnp.broadcast_shapes(a.shape, b.shape) and is_float(a):
+        b = jnp.where(a == a, b, a)
+    return a / b
+
+
 def floor_quotient(a: Array, b: Array) -> Array:
     """The quotient rounded down: of floats as Python's `//`, exact where `a / b` itself would round up."""
-    if not jnp.issubdtype(a.dtype, jnp.floating):
+    a, b = jnp.broadcast_arrays(a, b)
+    if not is_float(a):
         quotient = lax.div(a, b)
         return jnp.where((lax.rem(a, b) != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
     rest = lax.rem(a, b)
@@ -139,9 +152,17 @@ def floor_quotient(a: Array, b: Array) -> Array:
     return jnp.where(b == 0, a / b, down)
 
 
-def check_real(name: str, dtype: Any) -> None:
-    if jnp.issubdtype(dtype, jnp.complexfloating):
-        raise NotImplementedError(f'"{name}" not implemented for \'{dtypes.FROM_NUMPY[dtype].scalar_name}\'')
+def check_numeric(name: str, dtype: Any) -> None:
+    if dtype == jnp.bool_ or jnp.issubdtype(dtype, jnp.complexfloating):
+        raise not_implemented_for(name, dtypes.FROM_NUMPY[dtype])
+
+
+def rounded_to(x: Array, dtype: Any) -> Array:
+    """A float32 value rounded to a half type's precision, which a mere cast and back may not do under XLA."""
+    if x.dtype == dtype:
+        return x
+    limits = jnp.finfo(dtype)
+    return lax.reduce_precision(x, limits.nexp, limits.nmant)
 
 
 def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None) -> Array:
@@ -165,20 +186,18 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     """
     if rounding_mode is None:
         a, b, dtype = float_operands(input, other)
-        return (a / b).astype(dtype)
+        return divided(a, b).astype(dtype)
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
     a, b, dtype = operands(input, other)
-    if dtype == jnp.bool_:
-        a, b, dtype = a.astype(jnp.uint8), b.astype(jnp.uint8), jnp.dtype(jnp.uint8)
-    check_real(f"div_{rounding_mode}_cpu" if rounding_mode == "floor" else "div_trunc_cpu", dtype)
+    check_numeric(f"div_{rounding_mode}_cpu", dtype)
     if rounding_mode == "floor":
         return floor_quotient(a, b).astype(dtype)
     if jnp.issubdtype(a.dtype, jnp.integer):
-        return lax.div(a, b)
-    return jnp.trunc(a / b).astype(dtype)
+        return lax.div(*jnp.broadcast_arrays(a, b))
+    return jnp.trunc(rounded_to(divided(a, b), dtype)).astype(dtype)
 
 
 @pointwise(
@@ -192,7 +211,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     Differs from PyTorch: an integer divided by zero is no error; its quotient is unspecified.
     """
     a, b, dtype = operands(input, other)
-    check_real("div_floor_cpu", dtype)
+    check_numeric("div_floor_cpu", dtype)
     return floor_quotient(a, b).astype(dtype)
 
 
@@ -208,8 +227,8 @@ def remainder(input: Operand, other: Operand) -> Array:
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
     """
     a, b, dtype = operands(input, other)
-    check_real("remainder_cpu", dtype)
-    rest = lax.rem(a, b)
+    check_numeric("remainder_cpu", dtype)
+    rest = lax.rem(*jnp.broadcast_arrays(a, b))
     return jnp.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest).astype(dtype)
 
 
@@ -225,8 +244,8 @@ def fmod(input: Array, other: Operand) -> Array:
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
     """
     a, b, dtype = operands(input, other)
-    check_real("fmod_cpu", dtype)
-    return lax.rem(a, b).astype(dtype)
+    check_numeric("fmod_cpu", dtype)
+    return lax.rem(*jnp.broadcast_arrays(a, b)).astype(dtype)
 
 
 # ---- magnitude and sign --------------------------------------------------------------------------------------------

@@ -42,7 +42,9 @@ class Call:
 
 def calls_in(function: Callable[..., Any], cls: type | None = None) -> Iterator[Call]:
     """The calls from a function (a method of `cls`) down to operators, in the order of the source, each once."""
-    title = f"{cls.__module__.removeprefix('xtensor.')}.{cls.__qualname__}.{function.__name__}" if cls else None
+    title = (
+        f"{cls.__module__.removeprefix('xtensor.')}.{cls.__qualname__}.{function.__name__}" if cls else None
+    )
     file, line = location_of(function)
     name = title or public_name(function)
     yield Call(0, name, file, line, "method" if cls is not None else "function")

@@ -76,7 +76,8 @@ def unquoted(signature: inspect.Signature) -> inspect.Signature:
         return Text(annotation) if isinstance(annotation, str) else annotation
 
     parameters = [
-        p.replace(annotation=text(p.annotation), default=shown(p.default)) for p in signature.parameters.values()
+        p.replace(annotation=text(p.annotation), default=shown(p.default))
+        for p in signature.parameters.values()
     ]
     return signature.replace(parameters=parameters, return_annotation=text(signature.return_annotation))
 
@@ -172,7 +173,9 @@ def public_names(family: Any) -> Iterator[tuple[str, Any]]:
 
 def about_tensors(function: Callable[..., Any]) -> bool:
     """Whether a function takes or makes tensors; settings and queries do neither."""
-    return any(re.search(r"\b(Tensor|Any)\b", str(a)) for a in inspect.unwrap(function).__annotations__.values())
+    return any(
+        re.search(r"\b(Tensor|Any)\b", str(a)) for a in inspect.unwrap(function).__annotations__.values()
+    )
 
 
 def entries_of(family_name: str, family: Any) -> list[Entry]:
@@ -232,7 +235,11 @@ def rules_of(op: Operator) -> Iterator[Rule]:
         saves = [w for w in wanted if w in rules.saved or w.endswith("_shape")]
         if "result" in wanted and not rules.schema.single:
             saves.append("results")
-        yield Rule(argument, texts.get(argument) or rule_source(rules.functions[argument]), tuple(dict.fromkeys(saves)))
+        yield Rule(
+            argument,
+            texts.get(argument) or rule_source(rules.functions[argument]),
+            tuple(dict.fromkeys(saves)),
+        )
 
 
 def rule_source(rule: Any) -> str:
@@ -315,7 +322,9 @@ def starred(parameters: list[inspect.Parameter], name: str) -> list[inspect.Para
     return made
 
 
-def parameter(name: str, annotation: str, default: Any = EMPTY, keyword_only: bool = False) -> inspect.Parameter:
+def parameter(
+    name: str, annotation: str, default: Any = EMPTY, keyword_only: bool = False
+) -> inspect.Parameter:
     kinds = inspect.Parameter
     kind = kinds.KEYWORD_ONLY if keyword_only else kinds.POSITIONAL_OR_KEYWORD
     return kinds(name, kind, default=default, annotation=annotation)

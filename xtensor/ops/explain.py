@@ -144,7 +144,9 @@ def resolve(what: Any) -> tuple[str | None, Any]:
         return getattr(function, "__name__", "function"), function
     if callable(getattr(type(what), "forward", None)):
         return None, what
-    raise TypeError(f"explain() takes an operator's name, a function, a method, or a module, not {type(what).__name__}")
+    raise TypeError(
+        f"explain() takes an operator's name, a function, a method, or a module, not {type(what).__name__}"
+    )
 
 
 def forward_of(cls: type) -> Callable[..., Any]:

@@ -18,13 +18,13 @@ from ..engine import anomaly, modes
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
-from .bounds import on_cpu
+from .index_bounds import on_cpu
 from .derivatives import raise_released
 from .inplace import check_inplace, rebase
 from .options import placed
 from .write import bump, check_writable, store
 
-__all__ = ["Placed", "attach_node", "enabled", "read", "trimmed", "values_of", "write"]
+__all__ = ["Placed", "enabled", "nonzero_columns", "read", "trimmed", "values_of", "write"]
 
 
 class Placed(NamedTuple):
@@ -77,7 +77,7 @@ def enabled(array: Any) -> bool:
     return on_cpu(array)
 
 
-def read(view: Tensor, found: Placed, order: Any) -> Tensor:
+def read(view: Tensor, found: Placed, order: Any, title: str = "IndexBackward0") -> Tensor:
     """What the indices pick, as a new tensor; `order`: sizes, strides and memory order, where not contiguous."""
     picked = values_of(view)[found.key(view.dim())]
     if order is None:
@@ -87,14 +87,11 @@ def read(view: Tensor, found: Placed, order: Any) -> Tensor:
         stored = placed(np.ascontiguousarray(picked.transpose(memory)), view.device)
         result = wrap_strided(stored._storage.array, sizes, strides)
     if not modes.state.mode & modes.NO_GRAD and (edge := plain_edge(edge_of(view))) is not None:
-        attach_node(result, IndexNode(edge, view, found, result))
+        node = IndexNode(edge, view, found, result, title)
+        result._edge = (node, 0)
+        if modes.state.mode & modes.ANOMALY:
+            anomaly.record(node)
     return result
-
-
-def attach_node(result: Tensor, node: Node) -> None:
-    result._edge = (node, 0)
-    if modes.state.mode & modes.ANOMALY:
-        anomaly.record(node)
 
 
 def trimmed(result: Tensor, count: int) -> Tensor:
@@ -160,16 +157,17 @@ class HostNode(Node):
 class IndexNode(HostNode):
     """Of a read: the gradient goes to where the elements came from."""
 
-    __slots__ = ("sizes",)
+    __slots__ = ("sizes", "title")
 
-    def __init__(self, edge: Any, view: Tensor, found: Placed, result: Tensor) -> None:
+    def __init__(self, edge: Any, view: Tensor, found: Placed, result: Tensor, title: str) -> None:
         super().__init__((edge,))
+        self.title = title
         self.sizes = tuple(sizes_of(view))
         self.found = Placed(found.dims, [np.array(values_of(a)) for a in found.arrays], found.shape, found.masked)
         self.aval = array_of(result).aval
 
     def name(self) -> str:
-        return "IndexBackward0"
+        return self.title
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         grad, found = grads[0], self.indices()

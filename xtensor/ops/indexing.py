@@ -18,9 +18,9 @@ import numpy as np
 from .. import checks, devices, dtypes, geometry
 from ..engine import modes
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, sizes_of, strides_of, wrap, wrap_strided
+from ..tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap, wrap_strided
 from . import dispatch, hostindex
-from .bounds import check_bounds, on_cpu, remember
+from .index_bounds import check_bounds, remember
 from .declare import REGISTRY, general
 from .hostindex import Placed
 from .inplace import run_inplace
@@ -34,11 +34,11 @@ from .subscript import (
     select_first,
     slice_first,
     subscript,
-    unsqueeze_first,
 )
 from .views import alias_of, geometry_of
+from .write import write_out
 
-__all__ = ["index_put", "index_put_"]
+__all__ = ["index_put", "index_put_", "masked_select"]
 
 
 # ---- programs ------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
     sizes = sizes_of(view)
     dims: list[int] = []
     arrays: list[Any] = []
-    masked = False
+    trusted: set[int] = set()
     dim = 0
     for pick in picks:
         if pick is COVERED:
@@ -122,10 +122,10 @@ def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
         if pick is None:
             dim += 1
         elif is_mask(pick):
-            masked = True
             check_byte(pick)
             check_mask(pick, sizes, dim)
             found = np.nonzero(hostindex.values_of(pick))
+            trusted.update(range(len(arrays), len(arrays) + len(found)))
             arrays += found
             dims += range(dim, dim + len(found))
             dim += len(found)
@@ -152,11 +152,11 @@ def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
             raise IndexError("index is out of bounds for dimension with size 0")
         rest = [s for d, s in enumerate(sizes) if d not in dims]
         if 0 not in rest:
-            for position, (d, a) in enumerate(zip(dims, arrays, strict=True)):
-                check_bounds(
-                    a if isinstance(a, np.ndarray) else array_of(a), sizes[d], True, index_error(position, sizes[d])
-                )
-    return Placed(tuple(dims), arrays, shape, masked)
+            for i, (d, a) in enumerate(zip(dims, arrays, strict=True)):
+                if i not in trusted:
+                    values = a if isinstance(a, np.ndarray) else array_of(a)
+                    check_bounds(values, sizes[d], True, index_error(i, sizes[d]))
+    return Placed(tuple(dims), arrays, shape, bool(trusted))
 
 
 def shape_of(array: Any) -> tuple[int, ...]:
@@ -250,13 +250,12 @@ def index_strides(array: Any) -> tuple[int, ...]:
     return tuple(strides_of(array))
 
 
-def read(view: Tensor, picks: list[Any]) -> Tensor:
-    """What picks read from a view, as a new tensor."""
-    found = resolve(view, picks)
+def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
+    """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     order = layout_of(view, found)
     array = array_of(view)
     if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
-        return hostindex.read(view, found, order)
+        return hostindex.read(view, found, order, title)
     place = view.device
     count = None
     if found.masked and len(found.shape) == 1 and found.dims[0] == 0 and order is None:
@@ -288,7 +287,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return slice_first(self, index)
     view, picks = subscript(self, index)
     if picks:
-        return read(view, picks)
+        return read(view, resolve(view, picks))
     return alias_of(ALIAS, self, geometry_of(self), ()) if view is self else view
 
 
@@ -303,21 +302,15 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         number_array(value, self.dtype, C_NAMES.get(self.dtype))
     if index is False:
         return
-    if index is True:
-        index = None
     kind = type(index)
     if kind is int:
-        view, picks = select_first(self, index), ()
-    elif kind is slice:
-        view, picks = slice_first(self, index), ()
-    else:
-        view, picks = subscript(self, index)
-        if not picks and view is self:
-            view = alias_of(ALIAS, self, geometry_of(self), ())
-    if picks:
-        write(view, picks, drop_ones(value) if isinstance(value, Tensor) else value)
-    else:
+        assign(select_first(self, index), value)
+        return
+    view, picks = subscript(self, None if index is True else index)
+    if not picks:
         assign(view, value)
+    else:
+        write(view, picks, drop_ones(value) if isinstance(value, Tensor) else value)
 
 
 def drop_ones(value: Tensor) -> Tensor:
@@ -352,7 +345,7 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     if not number:
         check_values(view, found, values)
     array = array_of(view)
-    if found.masked and not number and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
         hostindex.write(view, found, values, accumulate)
         return
     indices = [index_tensor(a, view.device) for a in found.arrays]
@@ -456,7 +449,7 @@ def index_put(
     found = resolve(input, picks)
     check_values(input, found, values)
     array = array_of(input)
-    if found.masked and type(array) is not MetaArray and on_cpu(array) and hostindex.enabled(array):
+    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
         made = input.clone()
         hostindex.write(made, found, values, bool(accumulate))
         return made
@@ -464,4 +457,39 @@ def index_put(
     return INDEX_PUT.call((input, indices, values, found.dims, bool(accumulate)))
 
 
-METHODS = dict(__getitem__=getitem, __setitem__=setitem, index_put=index_put, index_put_=index_put_)
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of `input`, broadcast with `mask`, where it holds; one dimension.
+
+    The length depends on the mask's values, which are read on the host.
+    """
+    if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
+        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
+        raise checks.argument_error("masked_select", name, position, "Tensor", got)
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = geometry.broadcast_shapes(tuple(sizes_of(input)), tuple(sizes_of(mask)))
+    columns = list(hostindex.nonzero_columns(np.broadcast_to(hostindex.values_of(mask), shape)))
+    whole = input.expand(shape) if shape != tuple(sizes_of(input)) else input
+    if not shape:
+        whole = whole.unsqueeze(0)
+    found = Placed(tuple(range(len(columns))), columns, columns[0].shape, True)
+    result = read(whole, found, "MaskedSelectBackward0")
+    if out is None:
+        return result
+    if edge_of(result) is not None:
+        raise RuntimeError(
+            "masked_select(): functions with out=... arguments don't support automatic differentiation, but one of "
+            "the arguments requires grad."
+        )
+    if isinstance(out, Tensor) and out.dtype is not input.dtype:
+        raise RuntimeError("masked_select(): self and result must have the same scalar type")
+    write_out("masked_select", out, result, [input, mask])
+    return out
+
+
+def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements where `mask` holds, one dimension."""
+    return masked_select(self, mask)
+
+
+METHODS = dict(masked_select=masked_select_method, __getitem__=getitem, __setitem__=setitem, index_put=index_put, index_put_=index_put_)

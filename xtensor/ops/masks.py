@@ -10,22 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, dtypes, geometry
-from ..engine import modes
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, edge_of, sizes_of, wrap_strided
+from ..tensor import Tensor, array_of, sizes_of, wrap_strided
 from ..x64 import call
-from . import hostindex
-from .bounds import on_cpu
-from .codegen import composite
+from .index_bounds import on_cpu
 from .declare import REGISTRY, general, pointwise
-from .hostindex import Placed, nonzero_columns, values_of
+from .hostindex import nonzero_columns, values_of
 from .inplace import run_inplace
 from .options import C_NAMES, number_array, placed
 from .promotion import promote
 from .schema import Array, Operand
 from .write import write_out
 
-__all__ = ["argwhere", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select"]
+__all__ = ["argwhere", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_"]
 __all__ += ["nonzero", "where"]
 
 
@@ -235,31 +232,48 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 # ---- what is not zero ----------------------------------------------------------------------------------------------
 
 
-def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of `input`, broadcast with `mask`, where it holds; one dimension.
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension.
 
-    The length depends on the mask's values, which are read on the host.
+    The number of rows depends on the values, which are read on the host.
     """
-    if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
-        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
-        raise checks.argument_error("masked_select", name, position, "Tensor", got)
-    if mask.dtype is not dtypes.bool:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = geometry.broadcast_shapes(tuple(sizes_of(input)), tuple(sizes_of(mask)))
-    chosen = np.broadcast_to(values_of(mask), shape)
-    whole = input.expand(shape) if shape != tuple(sizes_of(input)) else input
-    whole = whole.unsqueeze(0) if not shape else whole
-    arrays = list(nonzero_columns(chosen))
-    found = Placed(tuple(range(len(arrays))), arrays, arrays[0].shape, True)
-    result = select_placed(whole, found)
-    if isinstance(result._edge, tuple):
-        result._edge[0].title = "MaskedSelectBackward0" if hasattr(result._edge[0], "title") else None
-    if out is not None:
-        if edge_of(result) is not None and not modes.state.mode & modes.NO_GRAD:
-            raise RuntimeError(
-                "masked_select(): functions with out=... arguments don't support automatic differentiation, but one "
-                "of the arguments requires grad."
-            )
-        write_out("masked_select", out, result, [input, mask])
-        return out
-    return result
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
+    values = values_of(input)
+    columns = nonzero_columns(values)
+    place = input.device
+    if as_tuple:
+        return tuple([placed(c, place) for c in columns])
+    count = len(columns[0])
+    if values.ndim == 0:
+        columns = ()
+    stored = np.stack(columns) if columns else np.zeros((0, count), np.int64)
+    array = placed(np.ascontiguousarray(stored, dtype=np.int64), place)._storage.array
+    result = wrap_strided(array, (count, values.ndim), (1, count))
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}")
+    write_out("nonzero", out, result, [input])
+    return out
+
+
+def nonzero_method(self: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
+    return nonzero(self, as_tuple=as_tuple)
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, a row each."""
+    return nonzero(input)
+
+
+METHODS = dict(
+    argwhere=argwhere,
+    masked_fill=masked_fill,
+    masked_fill_=masked_fill_,
+    masked_scatter=masked_scatter,
+    masked_scatter_=masked_scatter_,
+    nonzero=nonzero_method,
+    where=where_method,
+)

@@ -52,6 +52,9 @@ def wrapped_dtype(dtype: Any) -> dtypes.dtype:
 def as_dtype(value: Any, dtype: dtypes.dtype) -> Any:
     """An operand as a strongly typed array of `dtype`; numbers lose nothing that the dtype can hold."""
     value = jnp.asarray(value)
+    if value.dtype == jnp.bool_ and not dtype.is_integral and value.dtype != dtype.numpy:
+        # XLA makes a product with a converted bool a selection, in which False * inf is 0 and no NaN.
+        value = value.astype(jnp.int8)
     return lax.convert_element_type(value, dtype.numpy)
 
 

@@ -17,9 +17,9 @@ from .. import dtypes
 from ..engine import modes
 from ..geometry import Geometry
 from ..tensor import Tensor, array_of, edge_of, sizes_of, wrap
-from . import shapes
 from .ingest import host_array, infer_dtype
-from .views import VIEWS, alias_of, geometry_of, view
+from .shapes import select, slice_view, unsqueeze
+from .views import alias_of, geometry_of, view
 
 __all__ = ["COVERED", "Pick", "is_mask", "select_first", "subscript", "whole"]
 
@@ -28,7 +28,7 @@ Pick = Tensor | np.ndarray[Any, Any] | None
 # Stands in a list of picks for the further dimensions of a mask of several.
 COVERED: Any = object()
 
-SELECT, SLICE, UNSQUEEZE = VIEWS["select"], VIEWS["slice"], VIEWS["unsqueeze"]
+SELECT, SLICE, UNSQUEEZE = select.operator, slice_view.operator, unsqueeze.operator
 MAX = 2**63 - 1
 
 
@@ -38,7 +38,7 @@ def whole(g: Geometry) -> Geometry:
     return Geometry(*g)
 
 
-ALIAS = VIEWS["alias"]
+ALIAS = whole.operator
 
 
 def is_mask(pick: Any) -> bool:
@@ -157,7 +157,7 @@ def select_first(self: Tensor, number: int) -> Tensor:
 def slice_first(self: Tensor, item: slice) -> Tensor:
     """`x[item]` for a slice."""
     bounds = slice_bounds(item)
-    return alias_of(SLICE, self, VIEWS["slice"].make(geometry_of(self), 0, *bounds), (0, *bounds))
+    return alias_of(SLICE, self, SLICE.make(geometry_of(self), 0, *bounds), (0, *bounds))
 
 
 def specified(items: tuple[Any, ...]) -> int:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from .. import geometry, lowering
 from ..geometry import Geometry, contiguous_strides
 from ..storage import MetaArray, fresh_storage
-from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of, strides_of
+from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of
 from ..x64 import call
 from .declare import REGISTRY, general
 from .schema import Array, Number

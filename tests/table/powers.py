@@ -1,0 +1,25 @@
+"""Rows of `xtensor/ops/powers.py`."""
+
+import numpy as np
+
+from . import Row, Sample, T, binary, unary
+
+POSITIVE = dict(low=0.2, high=2.0)
+
+ROWS = [
+    Row("float_power", binary(**POSITIVE, special=False), numpy=np.float_power, out=True),
+    Row("frexp", unary(special=False), numpy=np.frexp),
+    Row("ldexp", [Sample(T(2, 3), T(3, dtype="int64")), Sample(T(), T()), Sample(T(0), T(0))], out=True),
+    Row(
+        "pow",
+        [
+            *binary(**POSITIVE),
+            Sample(T(2, 3), 2),
+            Sample(T(2, 3, values=[-1.0, 0.0, 2.0], smooth=False), 3),
+            Sample(T(values=[0.0, 1.0], smooth=False), 0),
+            Sample(2.5, T(2, 3)),
+        ],
+        numpy=np.power,
+        out=True,
+    ),
+]

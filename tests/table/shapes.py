@@ -1,0 +1,191 @@
+"""Rows of `xtensor/ops/shapes.py`."""
+
+import numpy as np
+
+from . import Row, Sample, T
+
+VIEW = dict(others=("bool",))
+COMPLEX = dict(dtype="complex64", others=("float32",))
+PLAIN = [Sample(T(2, 3)), Sample(T()), Sample(T(0)), Sample(T(2, 1, 3))]
+
+
+def split_samples(dim):
+    shape = (4, 3, 2) if dim == 0 else (2, 4, 3) if dim == 1 else (2, 3, 4)
+    return [Sample(T(*shape), 2), Sample(T(*shape), (1, 3)), Sample(T(*shape), 3), Sample(T(), 2)]
+
+
+ROWS = [
+    Row("adjoint", [*PLAIN, Sample(T(2, 3, dtype="complex64"))], **VIEW),
+    Row(
+        "as_strided",
+        [
+            Sample(T(2, 3), (2, 2), (3, 1)),
+            Sample(T(2, 3), (3, 2), (1, 1), 1),
+            Sample(T(3), (), (), 2),
+            Sample(T(0), (0,), (1,)),
+            Sample(T(3), (4,), (1,)),
+        ],
+        **VIEW,
+    ),
+    Row(
+        "broadcast_to",
+        [Sample(T(3), (2, 3)), Sample(T(), (2,)), Sample(T(2, 1, 3), (2, 2, 3)), Sample(T(3), (2,))],
+        numpy=np.broadcast_to,
+        **VIEW,
+    ),
+    Row("chunk", [Sample(T(2, 3), 2, 1), Sample(T(3), 2), Sample(T(0), 3), Sample(T(), 2)], **VIEW),
+    Row("conj", PLAIN, numpy=np.conj, **COMPLEX),
+    Row("detach", PLAIN, numpy=lambda a: a, **VIEW),
+    Row(
+        "diagonal",
+        [
+            Sample(T(2, 3)),
+            Sample(T(2, 3), 1),
+            Sample(T(2, 3), -1),
+            Sample(T(2, 1, 3), 0, 0, 2),
+            Sample(T(2, 3), 5),
+            Sample(T(3)),
+        ],
+        **VIEW,
+    ),
+    Row("dsplit", split_samples(2), **VIEW),
+    Row("expand_as", [Sample(T(3), T(2, 3)), Sample(T(), T(2)), Sample(T(2), T(3))], **VIEW),
+    Row("flatten", [*PLAIN, Sample(T(2, 1, 3), 1), Sample(T(2, 1, 3), 0, 1), Sample(T(2, 3), 1, 0)], **VIEW),
+    Row("hsplit", [*split_samples(1), Sample(T(4), 2)], **VIEW),
+    Row("imag", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], numpy=np.imag, **COMPLEX),
+    Row("is_conj", [Sample(T(2, 3))], **COMPLEX),
+    Row("is_neg", [Sample(T(2, 3))], **COMPLEX),
+    Row(
+        "moveaxis", [Sample(T(2, 1, 3), 0, 2), Sample(T(2, 1, 3), (0, 1), (2, 0))], numpy=np.moveaxis, **VIEW
+    ),
+    Row(
+        "movedim",
+        [Sample(T(2, 1, 3), 0, 2), Sample(T(2, 1, 3), (0, 1), (2, 0)), Sample(T(2, 1, 3), (0, 0), (1, 2))],
+        numpy=np.moveaxis,
+        **VIEW,
+    ),
+    Row(
+        "narrow",
+        [
+            Sample(T(2, 3), 1, 1, 2),
+            Sample(T(2, 3), 0, -1, 1),
+            Sample(T(0), 0, 0, 0),
+            Sample(T(2, 3), 1, 2, 2),
+            Sample(T(), 0, 0, 1),
+        ],
+        **VIEW,
+    ),
+    Row(
+        "permute",
+        [Sample(T(2, 1, 3), (2, 0, 1)), Sample(T(2, 3), (-1, 0)), Sample(T(), ()), Sample(T(2, 3), (0, 0))],
+        numpy=np.transpose,
+        **VIEW,
+    ),
+    Row("ravel", PLAIN, numpy=np.ravel, **VIEW),
+    Row("real", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], numpy=np.real, **COMPLEX),
+    Row(
+        "reshape",
+        [
+            Sample(T(2, 3), (3, 2)),
+            Sample(T(2, 3), (-1,)),
+            Sample(T(), (1, 1)),
+            Sample(T(0), (0, 3)),
+            Sample(T(2, 1, 3), (6,)),
+            Sample(T(2, 3), (4, 2)),
+            Sample(T(0), (-1, 0)),
+        ],
+        numpy=np.reshape,
+        **VIEW,
+    ),
+    Row("resolve_conj", PLAIN, numpy=lambda a: a, **COMPLEX),
+    Row("resolve_neg", PLAIN, numpy=lambda a: a, **COMPLEX),
+    Row(
+        "select",
+        [Sample(T(2, 3), 0, 1), Sample(T(2, 3), -1, -2), Sample(T(2, 3), 0, 2), Sample(T(), 0, 0)],
+        **VIEW,
+    ),
+    Row(
+        "slice",
+        [
+            Sample(T(2, 3), 1, 1),
+            Sample(T(2, 3), 1, 0, 3, 2),
+            Sample(T(2, 3), 0, -1),
+            Sample(T(3), 0, 2, 1),
+            Sample(T(0), 0, 0, 5),
+        ],
+        reference=lambda x, dim=0, start=None, end=None, step=1: x[
+            (slice(None),) * dim + (slice(start, end, step),)
+        ],
+        **VIEW,
+    ),
+    Row(
+        "split",
+        [
+            Sample(T(2, 3), 2, 1),
+            Sample(T(2, 3), (1, 2), 1),
+            Sample(T(3), 5),
+            Sample(T(0), 2),
+            Sample(T(3), (1, 1)),
+        ],
+        **VIEW,
+    ),
+    Row("split_with_sizes", [Sample(T(2, 3), (1, 2), 1), Sample(T(3), (0, 3)), Sample(T(3), (1, 1))], **VIEW),
+    Row(
+        "squeeze",
+        [
+            Sample(T(2, 1, 3)),
+            Sample(T(2, 1, 3), 1),
+            Sample(T(2, 1, 3), 0),
+            Sample(T(1, 2, 1), (0, 2)),
+            Sample(T()),
+            Sample(T(), 0),
+        ],
+        numpy=lambda a, dim=None: (
+            np.squeeze(a)
+            if dim is None
+            else a.reshape([n for i, n in enumerate(a.shape) if n != 1 or i not in np.atleast_1d(dim)])
+        ),
+        **VIEW,
+    ),
+    Row("swapaxes", [Sample(T(2, 1, 3), 0, 2), Sample(T(2, 3), -1, 0)], numpy=np.swapaxes, **VIEW),
+    Row("swapdims", [Sample(T(2, 1, 3), 0, 2), Sample(T(2, 3), -1, 0)], numpy=np.swapaxes, **VIEW),
+    Row("t", [Sample(T(2, 3)), Sample(T(3)), Sample(T()), Sample(T(2, 1, 3))], **VIEW),
+    Row(
+        "tensor_split",
+        [Sample(T(2, 3), 2, 1), Sample(T(2, 3), (1, 2), 1), Sample(T(3), 5), Sample(T(), 2)],
+        **VIEW,
+    ),
+    Row(
+        "transpose",
+        [
+            Sample(T(2, 1, 3), 0, 2),
+            Sample(T(2, 3), -1, 0),
+            Sample(T(), 0, -1),
+            Sample(T(0), 0, 0),
+            Sample(T(2, 3), 0, 2),
+        ],
+        numpy=lambda a, x, y: np.swapaxes(a, x, y) if a.ndim else a,
+        covers=("view_adjoint",),
+        **VIEW,
+    ),
+    Row(
+        "unbind",
+        [Sample(T(2, 3)), Sample(T(2, 3), 1), Sample(T(0)), Sample(T())],
+        covers=("views_adjoint",),
+        **VIEW,
+    ),
+    Row(
+        "unflatten",
+        [Sample(T(2, 6), 1, (2, 3)), Sample(T(2, 6), -1, (-1, 2)), Sample(T(2, 6), 1, (4, 2))],
+        **VIEW,
+    ),
+    Row(
+        "unsqueeze",
+        [Sample(T(2, 3), 1), Sample(T(), 0), Sample(T(2, 3), -1), Sample(T(0), 0), Sample(T(2, 3), 3)],
+        numpy=np.expand_dims,
+        **VIEW,
+    ),
+    Row("view_as_complex", [Sample(T(3, 2)), Sample(T(2)), Sample(T(2, 3))], others=("int64",)),
+    Row("view_as_real", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], **COMPLEX),
+    Row("vsplit", split_samples(0), **VIEW),
+]

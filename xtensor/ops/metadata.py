@@ -1,0 +1,196 @@
+"""What a tensor itself points to: detached, its sizes changed in place, another storage; and a view's renewed history."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import geometry
+from ..engine import modes
+from ..geometry import Geometry
+from ..tensor import (
+    MULTI_OUTPUT,
+    Tensor,
+    alias,
+    counter_of,
+    edge_of,
+    make_view,
+    meta_of,
+    plain_edge,
+    sizes_of,
+)
+from .inplace import check_inplace
+from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
+from .views import ViewOperator, alias_of, geometry_of, ints
+from .write import bump, resize_tensor
+
+__all__ = ["detach"]
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory and version, cut off from the graph."""
+    g = geometry_of(input)
+    result = alias(input, g.sizes, g.strides, g.offset)
+    if modes.state.mode & modes.INFERENCE or input.is_inference():
+        meta_of(result).inference = True
+    return result
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor off from the graph, in place."""
+    view = self._view
+    if view is not None and view.base is not None:
+        if view.creation == MULTI_OUTPUT or edge_of(self) is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+                "Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+            )
+        view.base = None
+    self._edge = None
+    return self
+
+
+def regenerate(tensor: Tensor) -> Any:
+    """The edge of a view whose base was written since: an `as_strided` of the base."""
+    view = tensor._view
+    assert view is not None and view.base is not None
+    base = view.base
+    edge = plain_edge(edge_of(base))
+    if edge is None:
+        return tensor._edge
+    made = Geometry(view.sizes, view.strides, view.offset)
+    mode = modes.state.mode
+    modes.state.mode = mode & ~(modes.NO_GRAD | modes.INFERENCE)
+    try:
+        if view.dtype is base.dtype and view.conj is base.is_conj() and view.neg is base.is_neg():
+            fresh = as_strided(base, *made)
+        else:
+            fresh = alias_of(
+                reinterpreted(base, view), base, made, (), dtype=view.dtype, conj=view.conj, neg=view.neg
+            )
+    finally:
+        modes.state.mode = mode
+    tensor._edge = fresh._edge
+    view.attr_version = view.counter.version
+    return tensor._edge
+
+
+def reinterpreted(base: Tensor, view: Any) -> ViewOperator:
+    """A view operator for one view of other dtype or bits than its base's, by its geometry in the base's memory."""
+    shift = base.storage_offset() * base.dtype.itemsize // view.dtype.itemsize
+    made = Geometry(view.sizes, view.strides, view.offset - shift)
+    return ViewOperator("as_strided", lambda g: made, "AsStrided")
+
+
+Tensor._regenerate = regenerate
+
+
+def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place form of a view operator: the tensor itself takes the new sizes and strides."""
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not modes.state.mode & modes.NO_GRAD:
+            check_inplace(self, edge_of(self) is not None)
+        take_view(self, function(self, *args, **kwargs))
+        bump(self, name)
+        view = self._view
+        if view is not None:
+            view.attr_version = view.counter.version
+        return self
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"In-place version of `{name[:-1]}`: changes the sizes and strides of the tensor itself."
+    return change
+
+
+def take_view(self: Tensor, source: Tensor) -> None:
+    """Let `self` see its storage as `source`, a view of it, does."""
+    found = source._view
+    assert found is not None
+    old = self._view
+    view = make_view(
+        self._storage, counter_of(self), found.dtype, found.sizes, found.strides, found.offset, found.conj, found.neg
+    )
+    if old is not None:
+        view.base, view.creation = old.base, old.creation
+    view.attr_version = view.counter.version
+    edge = source._edge
+    self._view = view
+    if type(edge) is tuple:
+        self._edge = edge
+
+
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides."""
+    if isinstance(source, Tensor) and size is None:
+        if source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.abbr} to a tensor of type {self.dtype.abbr}"
+            )
+        storage, g = source._storage, geometry_of(source)
+        if source._view is None and storage.cover is None:
+            storage.cover = weakref.ref(source)
+    elif source is None:
+        fresh = self.new_empty((0,))
+        storage, g = fresh._storage, Geometry((0,), (1,), 0)
+    else:
+        storage = source._storage
+        if isinstance(source, Tensor) and source._view is None and storage.cover is None:
+            storage.cover = weakref.ref(source)
+        sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)
+        strides = geometry.contiguous_strides(sizes) if stride is None else ints(stride)
+        geometry.check_in_storage(
+            (sizes, strides, storage_offset), self.dtype.itemsize, storage.nbytes()
+        )
+        g = Geometry(sizes, strides, storage_offset)
+    if not modes.state.mode & modes.NO_GRAD:
+        check_inplace(self, edge_of(self) is not None)
+    dtype = self.dtype
+    self._storage = storage
+    self._view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
+    bump(self, "set_")
+    return self
+
+
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Change the sizes in place, growing the storage where it must; new elements are zero.
+
+    Differs from PyTorch: new elements are zero, not uninitialised.
+    """
+    if edge_of(self) is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    sizes = shape_arguments("resize_", size, None)
+    strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
+    if sizes != tuple(sizes_of(self)) or strides is not None:
+        resize_tensor(self, sizes, strides)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Change the sizes in place to those of another tensor."""
+    return resize_(self, tuple(sizes_of(the_template)), memory_format=memory_format)
+
+
+METHODS: dict[str, Any] = {
+    "detach": detach,
+    "detach_": detach_,
+    "set_": set_,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "as_strided_": inplace_view("as_strided_", as_strided),
+    "squeeze_": inplace_view("squeeze_", squeeze),
+    "swapaxes_": inplace_view("swapaxes_", swapaxes),
+    "swapdims_": inplace_view("swapdims_", swapdims),
+    "t_": inplace_view("t_", t),
+    "transpose_": inplace_view("transpose_", transpose),
+    "unsqueeze_": inplace_view("unsqueeze_", unsqueeze),
+}
