@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .ops.arithmetic import *
+from .ops.clamping import *
 from .ops.comparison import *
 from .ops.conversion import *
+from .ops.convolution import *
 from .ops.creation import *
 from .ops.elementwise import *
 from .ops.export import *
@@ -22,7 +24,7 @@ from .ops.reductions import *
 from .ops.reinterpret import *
 from .ops.shapes import *
 from .ops.view_scatter import *
-from . import gradients
+from . import autograd, gradients
 from .devices import device, set_default_device
 from .devices import current as get_default_device
 from .dtypes import (

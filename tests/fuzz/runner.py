@@ -129,7 +129,7 @@ def judge_all(court: Court, seeds: range, jobs: int, size: int) -> Tally:
     began = told = time.monotonic()
     while waiting:
         # A few batches per worker: JAX's caches grow with every program and are let go with the process.
-        with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=4) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=10) as pool:
             running: dict[Future[Tally], range] = {}
             try:
                 while waiting or running:

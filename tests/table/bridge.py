@@ -214,6 +214,8 @@ class Theirs(Library):
 
     def values(self, tensor: Any) -> np.ndarray:
         tensor = tensor.detach().resolve_conj().resolve_neg()
+        if tensor._is_zerotensor():
+            tensor = tensor.clone()
         return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy().copy()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from . import (
     arithmetic,
+    clamping,
     comparison,
     conversion,
+    convolution,
     creation,
     display,
     elementwise,
@@ -52,8 +54,10 @@ attach(
 )
 __all__ = [
     "arithmetic",
+    "clamping",
     "comparison",
     "conversion",
+    "convolution",
     "creation",
     "display",
     "elementwise",

@@ -218,7 +218,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 @pointwise(
     derivatives=dict(
         input=lambda grad: grad,
-        other=lambda grad, input, other: -grad * floor_quotient(*operands(input, other)[:2]),
+        other=lambda grad, input, other: -grad * lax.stop_gradient(floor_quotient(*operands(input, other)[:2])),
     ),
 )
 def remainder(input: Operand, other: Operand) -> Array:
@@ -226,7 +226,7 @@ def remainder(input: Operand, other: Operand) -> Array:
 
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
     """
-    a, b, dtype = operands(input, other)
+    a, b, dtype = operands(*promote(input, other))
     check_numeric("remainder_cpu", dtype)
     rest = lax.rem(*jnp.broadcast_arrays(a, b))
     return jnp.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest).astype(dtype)
@@ -234,7 +234,7 @@ def remainder(input: Operand, other: Operand) -> Array:
 
 def fmod_other(grad: Array, input: Array, other: Array) -> Array:
     a, b, _ = operands(input, other)
-    return -grad * jnp.trunc(a / b)
+    return -grad * lax.stop_gradient(jnp.trunc(divided(a, b)))
 
 
 @pointwise(derivatives=dict(input=lambda grad: grad, other=fmod_other))
@@ -243,7 +243,7 @@ def fmod(input: Array, other: Operand) -> Array:
 
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
     """
-    a, b, dtype = operands(input, other)
+    a, b, dtype = operands(*promote(input, other))
     check_numeric("fmod_cpu", dtype)
     return lax.rem(*jnp.broadcast_arrays(a, b)).astype(dtype)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,8 @@ NAMESPACE: dict[str, Any] = {
     "contiguous_view": contiguous_view,
     "dispatch": dispatch,
     "edge_of": edge_of,
+    "getframe": sys._getframe,
+    "sole_owner": Storage.sole_owner,
     "new": object.__new__,
     "next_nr": next_sequence_nr,
     "read": read_view,
@@ -108,7 +111,10 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
 
 def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]:
     """The function for an arithmetic dunder: NotImplemented for operands that are none."""
-    lines = ["kind = type(other)", "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):"]
+    lines = [
+        "kind = type(other)",
+        "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):",
+    ]
     lines += ["    return NotImplemented"]
     if reflected:
         lines += ["input, other = other, input"]
@@ -131,7 +137,13 @@ def compile_function(
     namespace = dict(NAMESPACE)
     namespace.update({f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters})
     namespace.update(
-        op=op, op_run=op.call, programs=op.programs, NodeClass=op.node_class, is_number=is_number, op_prepare=op.program
+        op=op,
+        op_run=op.call,
+        programs=op.programs,
+        variants=op.variants,
+        NodeClass=op.node_class,
+        is_number=is_number,
+        op_prepare=op.program,
     )
     filename = f"<xtensor operator {op.name}: {name}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
@@ -162,7 +174,9 @@ def public_signature(op: Operator, out: bool) -> inspect.Signature:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, dispatch.NUMBERS) or (hasattr(value, "dtype") and getattr(value, "shape", None) == ())
+    return isinstance(value, dispatch.NUMBERS) or (
+        hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+    )
 
 
 def source_of(made: Callable[..., Any]) -> str:
@@ -216,7 +230,13 @@ def fast_path(op: Operator, out: bool) -> list[str]:
     if plain:
         deep.append(f"if not ({' and '.join(plain)}): raise LookupError")
     deep.append(f"program = programs[{key}]")
-    deep += ["previous = swap(True)", "try:", f"    r = program({', '.join(arguments)})", "finally:", "    restore(previous)"]
+    deep += [
+        "previous = swap(True)",
+        "try:",
+        f"    r = program({', '.join(arguments)})",
+        "finally:",
+        "    restore(previous)",
+    ]
     inner += [f"    {line}" for line in deep]
     inner += ["except Exception:", "    pass", "else:"]
     tail = [
@@ -340,10 +360,70 @@ def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
 def inplace(op: Operator) -> Callable[..., Any]:
     """The in-place variant `name_`: the result replaces the values of the first argument."""
     everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
-    lines = [f"return run_inplace(op, {everything})"]
+    lines = []
+    if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
+        lines += inplace_fast_path(op)
+    lines.append(f"return run_inplace(op, {everything})")
     made = compile_function(op, op.name + "_", lines, False, None)
     made.__doc__ = f"In-place version of `{op.name}`."
     return made
+
+
+def inplace_fast_path(op: Operator) -> list[str]:
+    """A whole tensor written by plain Tensors and numbers, of which none asks for a gradient."""
+    target, *others = op.runtime
+    t = target.name
+    deep = [
+        f"s = {t}._storage",
+        f"m = {t}._meta",
+        f"if {t}._view is not None or (m is not None and m.inference): raise LookupError",
+        f"if mode == 0 and {t}._edge is not None: raise LookupError",
+        "donate = sole_owner(s)",
+    ]
+    arguments = []
+    for p in others:
+        n = p.name
+        arguments.append(f", x_{n}")
+        if p.kind == "Number":
+            deep += number_lines(p)
+            continue
+        deep += operand_lines(p)
+        plain = [
+            f"if {n}._storage is s or (mode == 0 and ({n}._edge if v_{n} is None else edge_of({n})) is not None):",
+            "    raise LookupError",
+        ]
+        if p.kind == "Operand" or p.optional:
+            deep += [f"if type({n}) not in SCALARS and {n} is not None:", *[f"    {line}" for line in plain]]
+        else:
+            deep += plain
+    key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
+    deep += [
+        f"program = variants['inplace', {key}, donate]",
+        "previous = swap(True)",
+        "try:",
+        f"    r = program(s.array{''.join(arguments)})",
+        "finally:",
+        "    restore(previous)",
+    ]
+    tail = [
+        "s.array = r",
+        "s.writes += 1",
+        "s.version += 1",
+        "s.shared = False",
+        "f = getframe(1)",
+        f"s.writer = (f.f_code, f.f_lineno, '{op.name}_')",
+        f"return {t}",
+    ]
+    return [
+        "mode = state.mode",
+        "if mode <= 1:",
+        "    try:",
+        *[f"        {line}" for line in deep],
+        "    except Exception:",
+        "        pass",
+        "    else:",
+        *[f"        {line}" for line in tail],
+    ]
 
 
 def composite(

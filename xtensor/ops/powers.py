@@ -32,7 +32,7 @@ FIXED: dict[float, Callable[[Array], Array]] = {
     -2.0: lambda x: 1 / (x * x),
     -3.0: lambda x: 1 / (x * x * x),
 }
-NUMBERS = frozenset((int, float))
+NUMBERS = frozenset((int, float, bool))
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
@@ -43,8 +43,7 @@ def integer_power(base: Array, exponent: Array) -> Array:
         product = jnp.where(left & 1 == 1, product * factor, product)
         return product, factor * factor, left >> 1
 
-    shape = jnp.broadcast_shapes(base.shape, exponent.shape)
-    start = (jnp.ones(shape, base.dtype), jnp.broadcast_to(base, shape), jnp.broadcast_to(exponent, shape))
+    start = (jnp.ones_like(base), base, exponent)
     if not jnp.issubdtype(base.dtype, jnp.signedinteger):
         return lax.while_loop(lambda s: jnp.any(s[2] > 0), step, start)[0]
     start = (start[0], start[1], jnp.maximum(start[2], 0))
@@ -55,12 +54,13 @@ def integer_power(base: Array, exponent: Array) -> Array:
 
 def raised(a: Array, b: Array) -> Array:
     """`a ** b` for arrays of one dtype."""
+    a, b = jnp.broadcast_arrays(a, b)
     if is_integral(a):
         return integer_power(a, b)
     if is_complex(a):
-        # exp(b log a) is NaN at 0 ** 0, and at 0 ** b.
         safe = jnp.where(a == 0, 1, a)
-        return jnp.where(a == 0, jnp.where(b == 0, 1, 0).astype(a.dtype), lax.pow(safe, b))
+        at_zero = jnp.where(b.real > 0, 0, jnp.where(b == 0, 1, jnp.nan)).astype(a.dtype)
+        return jnp.where(a == 0, at_zero, lax.pow(safe, b))
     return lax.pow(a, b)
 
 
@@ -87,7 +87,7 @@ def pow_exponent(grad: Array, input: Operand, exponent: Array, result: Array) ->
 def power(input: Operand, exponent: Operand, fixed: float | None = None) -> Array:
     """`input ** exponent`, element by element; `fixed` is the exponent where it has a formula of its own."""
     a, b, dtype = operands(input, exponent)
-    if dtype == jnp.bool_:
+    if dtype == jnp.bool_ and fixed is None:
         raise not_implemented_for("pow", dtypes.bool)
     return (raised(a, b) if fixed is None else FIXED[fixed](a)).astype(dtype)
 

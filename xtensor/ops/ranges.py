@@ -17,10 +17,9 @@ from jax.sharding import SingleDeviceSharding
 
 from .. import checks, devices, dtypes
 from ..storage import MetaArray
-from ..tensor import Tensor, sizes_of, wrap
+from ..tensor import Tensor, wrap
 from ..x64 import call
 from .declare import pointwise
-from .joining import cat
 from .options import (
     check_layout,
     finish,
@@ -36,8 +35,6 @@ from .write import write_out
 
 __all__ = [
     "arange",
-    "cartesian_prod",
-    "combinations",
     "complex",
     "eye",
     "linspace",
@@ -467,32 +464,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if swap:
         grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
     return tuple(grids)
-
-
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every way to take one element from each of several 1-d tensors, as rows."""
-    for tensor in tensors:
-        if tensor.dim() != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(tensor))}")
-    if len(tensors) == 1:
-        return tensors[0]
-    grids = meshgrid(*tensors, indexing="ij")
-    columns = [g.reshape(-1, 1) for g in grids]
-    return cat(columns, 1)
-
-
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every combination of `r` elements of a 1-d tensor, as rows."""
-    if input.dim() != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(input))}")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return input.new_empty((0,))
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(builtins.range(input.numel()), r)), np.int64).reshape(-1, r)
-    picked = placed(rows.reshape(-1), input.device)
-    return input.index_select(0, picked).view(rows.shape)
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

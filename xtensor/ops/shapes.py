@@ -241,6 +241,9 @@ def unflatten(g: Geometry, dim: int, sizes: Sequence[int]) -> Geometry:
     return geometry.unflatten(g, dim, ints(sizes))
 
 
+VIEW: ViewOperator = sized_view.operator
+
+
 def as_strided_geometry(g: Geometry, size: Any, stride: Any, storage_offset: int) -> Geometry:
     return Geometry(size, stride, storage_offset)
 
@@ -297,6 +300,11 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
         return ints(keyword)
     if len(shape) == 1 and not isinstance(shape[0], int) and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0):
         return ints(shape[0])
+    for s in shape:
+        if type(s) is not int:
+            break
+    else:
+        return shape
     try:
         return tuple([s if type(s) is int else as_int(s) for s in shape])
     except (TypeError, AttributeError):
@@ -310,13 +318,17 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise checks.argument_error("reshape", "input", 1, "Tensor", input)
     sizes = ints(shape)
     found = geometry.reshape(geometry_of(input), sizes)
-    if found is not None:
-        return sized_view(input, found.sizes)
-    return sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
+    if found is not None and modes.state.mode <= 1:
+        return alias_of(VIEW, input, found, (found.sizes,))
+    if found is None:
+        input, sizes = input.contiguous(), geometry.infer_size(sizes, input.numel())
+    return sized_view(input, sizes)
 
 
 def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        return reshape(self, shape[0])
     return reshape(self, shape_arguments("reshape", shape, named.get("shape")))
 
 

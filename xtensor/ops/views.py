@@ -330,7 +330,12 @@ def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
 
 def ints(values: Any) -> tuple[int, ...]:
     """Sizes or dims given as a sequence or one int, as plain ints."""
+    if type(values) is tuple:
+        for v in values:
+            if type(v) is not int:
+                break
+        else:
+            return values
     if isinstance(values, int):
         return (values,)
     return tuple([v if type(v) is int else v.__index__() for v in values])
-
