@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .ops.arithmetic import *
 from .ops.clamping import *
 from .ops.comparison import *
@@ -11,18 +13,22 @@ from .ops.creation import *
 from .ops.elementwise import *
 from .ops.export import *
 from .ops.extrema import *
+from .ops.index_rows import *
 from .ops.indexing import *
 from .ops.ingest import *
 from .ops.joining import *
 from .ops.masks import *
 from .ops.matmul import *
 from .ops.metadata import *
+from .ops.pooling import *
 from .ops.powers import *
 from .ops.precision import *
 from .ops.ranges import *
 from .ops.reductions import *
 from .ops.reinterpret import *
+from .ops.scatter import *
 from .ops.shapes import *
+from .ops.special import *
 from .ops.view_scatter import *
 from . import autograd, gradients
 from .devices import device, set_default_device
@@ -81,5 +87,8 @@ from .engine import (
 )
 from .printing import get_printoptions, set_printoptions
 from .tensor import Size, Tensor
+
+if TYPE_CHECKING:  # the signatures of what declarations make
+    from .functions import *
 
 __all__ = ["Size", "Tensor"]

@@ -15,7 +15,12 @@ from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
 from .x64 import call
 
-__all__ = ["AutogradMeta", "Size", "Tensor", "View", "array_of", "wrap"]
+if TYPE_CHECKING:  # the operators that `ops` attaches
+    from .methods import Methods
+else:
+    Methods = object
+
+__all__ = ["AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_grad", "wrap"]
 
 new = object.__new__
 
@@ -239,11 +244,25 @@ def meta_of(tensor: Tensor) -> AutogradMeta:
 
 
 def edge_of(tensor: Tensor) -> Any:
-    """The gradient edge `(node, output number)`, a LeafEdge, or None; a view whose base was written asks the base."""
+    """The gradient edge `(node, output number)`, a LeafEdge, or None; a view whose base was written asks the base.
+
+    A view without a history of its own requires grad as its base does, though no gradient flows: `UNREACHED`.
+    """
     view = tensor._view
-    if view is None or view.base is None or view.attr_version == view.counter.version:
+    if view is None or view.base is None:
         return tensor._edge
+    if view.attr_version == view.counter.version:
+        edge = tensor._edge
+        return edge if edge is not None or view.base._edge is None else engine.UNREACHED
     return Tensor._regenerate(tensor)
+
+
+def asks_grad(tensor: Tensor) -> bool:
+    """Whether the tensor requires grad; never renews a view's history, which may refuse."""
+    if tensor._edge is not None:
+        return True
+    view = tensor._view
+    return view is not None and view.base is not None and view.base._edge is not None
 
 
 def plain_edge(edge: Any) -> Any:
@@ -251,7 +270,7 @@ def plain_edge(edge: Any) -> Any:
     return edge if edge is None or type(edge) is tuple else edge.edge()
 
 
-class Tensor:
+class Tensor(Methods):
     """A multi-dimensional array of one dtype on one device, over a Storage, that autograd can follow."""
 
     __slots__ = ("__dict__", "__weakref__", "_edge", "_meta", "_storage", "_view")
@@ -424,7 +443,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        return edge_of(self) is not None
+        return asks_grad(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -544,11 +563,6 @@ class Tensor:
         return Tensor._reduce(self)
 
     _reduce: Callable[[Tensor], Any]
-
-    if TYPE_CHECKING:  # the operators that `ops` attaches
-
-        def __getattr__(self, name: str) -> Any: ...
-
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
     view = tensor._view

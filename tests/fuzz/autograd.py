@@ -21,6 +21,13 @@ from tests.fuzz.programs import Difference, Outcome, Program, Verdict, judge, mi
 
 FALLBACK = FINITE_DIFFERENCES = SimpleNamespace(__name__="finite differences")
 STEP = 1e-5
+# Names that PyTorch gives to the kernels behind one operator, which a library that has one kernel need not repeat.
+ONE_OPERATOR = {
+    **dict.fromkeys(("Mm", "Mv", "Dot", "Bmm", "UnsafeView"), "Matmul"),
+    "SplitWithSizes": "Split",
+    "Rsub": "Sub",
+    "ReshapeAlias": "View",
+}
 LEAF = re.compile(r"torch\.tensor\((?P<values>.*), dtype=torch\.float64")
 
 
@@ -40,7 +47,10 @@ def _tried(look: Callable[[], Any]) -> Any:
 def _node_name(t: Any) -> str | None:
     """The node's name without its C++ namespace and without the number of PyTorch's overload."""
     node = t.grad_fn
-    return None if node is None else node.name().rpartition("::")[2].rstrip("0123456789")
+    if node is None:
+        return None
+    name = node.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
+    return ONE_OPERATOR.get(name, name)
 
 
 def _values(t: Any) -> Any:
@@ -55,12 +65,19 @@ def observe(live: dict[str, Any]) -> dict[str, dict[str, Any]]:
             seen[name] = {"values": [_values(x) for x in t]}
         elif isinstance(t, list):
             seen[name] = {"entries": list(t)}
-        elif hasattr(t, "requires_grad"):
-            grad = _tried(lambda t=t: t.grad)
+        elif name.startswith("d"):
+            # The copy of a gradient: which node made it is the engine's own affair.
             seen[name] = {
                 "values": _values(t),
                 "size": tuple(t.shape),
-                "requires_grad": t.requires_grad,
+                "gradient requires_grad": t.requires_grad,
+            }
+        elif type(t).__name__ == "Tensor":
+            grad = _tried(lambda t=t: t.grad)
+            seen[name] = {
+                "values": _tried(lambda t=t: _values(t)),
+                "size": tuple(t.shape),
+                "requires_grad": _tried(lambda t=t: t.requires_grad),
                 "is_leaf": _tried(lambda t=t: t.is_leaf),
                 "grad_fn": _tried(lambda t=t: _node_name(t)),
                 "output_nr": _tried(lambda t=t: t.output_nr),

@@ -86,7 +86,8 @@ class AutogradDrawing:
             if kind == "in-place" and history:
                 self.ancestors[read[0]] = self.ancestors.get(read[0], set()) | history | {read[0]}
             return []
-        made = [f"t{self.count + i}" for i in range(len(shapes))]
+        letter = "d" if kind == "grad" else "t"
+        made = [f"{letter}{self.count + i}" for i in range(len(shapes))]
         self.count += len(shapes)
         target = made[0] if len(made) == 1 else f"({', '.join(made)})"
         self.steps.append(Step(kind, source.replace("OUT", target, 1), tuple(made), read))
@@ -224,7 +225,7 @@ def unary(g: AutogradDrawing) -> None:
             "({a} * {a} + 1.0).sqrt()",
         ),
         *("{a} * 0.5 + 1.0", "2.0 - {a}", "({a} * {a} + 0.5).log()", "({a} * 0.3).exp()", "{a}.clone()"),
-        "1.0 / ({a} * {a} + 1.0)",
+        "({a} * {a} + 1.0).reciprocal()",
     ]
     kinked = [
         "{a}.abs()",
@@ -431,7 +432,7 @@ def fresh_then_written(g: AutogradDrawing) -> None:
 def inplace_detached(g: AutogradDrawing) -> None:
     name = g.tensor() if not g.smooth else None
     if name:
-        g.add("in-place on detached", f"{name}.{g.pick(('detach()', 'data'))}.mul_(0.5)")
+        g.add("in-place on detached", f"{name}.detach().mul_(0.5)")
 
 
 def _loss(g: AutogradDrawing, name: str) -> str:
@@ -478,7 +479,9 @@ def grad(g: AutogradDrawing) -> None:
     if "allow_unused" in options:
         g.add("grad", f"g{g.count} = {call}")
         return
-    made = g.add("grad", f"OUT = {call}{'[0]' if len(inputs) == 1 else ''}", [g.shapes[n] for n in inputs])
+    # Copied, since whether a gradient is fresh, a view or a broadcast is the engine's own affair.
+    copied = f"{call}[0].clone()" if len(inputs) == 1 else f"[g.clone() for g in {call}]"
+    made = g.add("grad", f"OUT = {copied}", [g.shapes[n] for n in inputs])
     g.gradients += made
 
 
@@ -490,7 +493,9 @@ def double(g: AutogradDrawing) -> None:
         return
     leaf = g.pick(sorted(g.ancestors[name]) or g.leaves)
     made = g.add(
-        "grad", f"OUT = torch.autograd.grad({_loss(g, name)}, {leaf}, create_graph=True)[0]", [g.shapes[leaf]]
+        "grad",
+        f"OUT = torch.autograd.grad({_loss(g, name)}, {leaf}, create_graph=True)[0].clone()",
+        [g.shapes[leaf]],
     )
     g.gradients += made
     g.add("double backward", f"({made[0]} * {made[0]}).sum().backward()")

@@ -21,6 +21,7 @@ from .backward import (
 )
 from .executor import Executor, Fallback, Interpreter, InvalidGradient
 from .graph import (
+    UNREACHED,
     AccumulateGrad,
     Edge,
     EdgeTuple,
@@ -79,6 +80,7 @@ __all__ = [
     "PROFILING",
     "RELEASED",
     "SAVED_HOOKS",
+    "UNREACHED",
     "AccumulateGrad",
     "DecoratorContext",
     "Edge",

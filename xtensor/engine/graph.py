@@ -19,6 +19,7 @@ from .modes import NO_GRAD, state
 
 __all__ = [
     "LEAF_SEQUENCE_NR",
+    "UNREACHED",
     "AccumulateGrad",
     "Edge",
     "EdgeTuple",
@@ -29,6 +30,7 @@ __all__ = [
     "LeafVariable",
     "Node",
     "NodeMeta",
+    "Unreached",
     "next_sequence_nr",
 ]
 
@@ -299,6 +301,24 @@ class LeafEdge:
 
 def _nothing() -> None:
     """Stand in for the weak reference of a leaf whose accumulator has not been made."""
+
+
+class Unreached:
+    """Stands for the edge of what requires grad though no gradient flows to it, as a view made under `no_grad`."""
+
+    __slots__ = ()
+
+    def edge(self) -> None:
+        """No edge: nothing is sent."""
+
+    def register_tensor_hook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
+        """A handle of a hook that is never called."""
+        return add_hook(OrderedDict(), fn)
+
+    register_post_accumulate_hook = register_tensor_hook
+
+
+UNREACHED = Unreached()
 
 
 class GraphRoot(Node):

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .declare import pointwise
-from .promotion import float_operands, is_bool, is_complex, is_float, operands, promote
+from .promotion import category, float_operands, is_bool, is_complex, is_float, operands, promote
 from .schema import Array, Number, Operand
 
 __all__ = ["abs", "absolute", "add", "addcdiv", "addcmul", "div", "divide", "floor_divide", "fmod", "lerp", "mul"]
@@ -307,9 +307,14 @@ def signbit(input: Array) -> Array:
 # ---- fused products ------------------------------------------------------------------------------------------------
 
 
-def check_value(name: str, value: Any, dtype: Any) -> None:
-    if not isinstance(value, int) and not is_complex(value) and is_float(value) and not jnp.issubdtype(dtype, jnp.inexact):
-        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+def multiplied(value: Any, x: Array) -> Array:
+    """`value * x`; RuntimeError for a complex value of a real result."""
+    if isinstance(value, int):
+        return x
+    if is_complex(value) and not is_complex(x):
+        name = {"float64": "double", "float32": "float"}.get(x.dtype.name, f"{x.dtype.name}_t")
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return value.astype(x.dtype) * x
 
 
 @pointwise(
@@ -322,9 +327,9 @@ def check_value(name: str, value: Any, dtype: Any) -> None:
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """`input + value * tensor1 * tensor2`, element by element."""
     a, b, c, dtype = operands(input, tensor1, tensor2)
-    if isinstance(value, int):
-        return (a + b * c).astype(dtype)
-    return (a + value.astype(a.dtype) * b * c).astype(dtype)
+    if dtype == jnp.bool_:
+        raise not_implemented_for("addcmul_cpu_out", dtypes.bool)
+    return (a + multiplied(value, b) * c).astype(dtype)
 
 
 @pointwise(
@@ -345,9 +350,7 @@ def addcdiv(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
             "* tensor1 / tensor2), for all dtypes."
         )
     a, b, c, dtype = operands(input, tensor1, tensor2)
-    if isinstance(value, int):
-        return (a + b / c).astype(dtype)
-    return (a + value.astype(a.dtype) * b / c).astype(dtype)
+    return (a + divided(multiplied(value, b), c)).astype(dtype)
 
 
 def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
@@ -364,8 +367,14 @@ def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
 def lerp(input: Array, end: Array, weight: Operand) -> Array:
     """`input + weight * (end - input)`, exact at both ends."""
     if input.dtype != end.dtype:
-        raise RuntimeError(f"expected dtype {dtypes.FROM_NUMPY[input.dtype].name} for `end` but got dtype {dtypes.FROM_NUMPY[end.dtype].name}")
+        have, want = (dtypes.FROM_NUMPY[x.dtype].abbreviation for x in (end, input))
+        raise RuntimeError(f"expected dtype {want} for `end` but got dtype {have}")
+    if not is_float(input) and not is_complex(input):
+        kind = "scalar" if category(weight) == dtypes.WRAPPED else "tensor"
+        raise not_implemented_for(f"lerp_kernel_{kind}", dtypes.FROM_NUMPY[input.dtype])
     a, b, w, dtype = operands(input, end, weight)
+    if is_complex(w) and not is_complex(input):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     near = jnp.abs(w) < 0.5
     return jnp.where(near, a + w * (b - a), b - (b - a) * (1 - w)).astype(dtype)
 

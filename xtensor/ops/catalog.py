@@ -1,4 +1,4 @@
-"""What there is to know of every operator, read off its declaration: for `explain`, the stubs and the reference pages."""
+"""What there is to know of every operator, read off its declaration: for `explain`, stubs and reference pages."""
 
 from __future__ import annotations
 
@@ -268,7 +268,9 @@ def rule_texts(op: Operator) -> dict[str, str]:
         pairs = [(k.arg, k.value) for k in given.keywords if k.arg]
     elif isinstance(given, ast.Dict):
         pairs = [
-            (k.value, v) for k, v in zip(given.keys, given.values, strict=True) if isinstance(k, ast.Constant)
+            (str(k.value), v)
+            for k, v in zip(given.keys, given.values, strict=True)
+            if isinstance(k, ast.Constant)
         ]
     found = {}
     for argument, value in pairs:
@@ -333,8 +335,10 @@ def parameter(
 def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
     op = entry.op
     for p in op.schema.parameters:
-        parts = [TENSOR_NAMES.get(part.strip(), part.strip()) for part in p.annotation.split("|")]
-        yield parameter(p.name, " | ".join(parts), p.default, p.keyword_only)
+        names = [part.strip() for part in p.annotation.split("|")]
+        yield parameter(
+            p.name, " | ".join([str(TENSOR_NAMES.get(n, n)) for n in names]), p.default, p.keyword_only
+        )
     if op.kind == "reduction":
         for p in op.schema.parameters:
             if p.name in AXIS_NAMES:

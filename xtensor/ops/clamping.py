@@ -11,7 +11,7 @@ from .. import dtypes
 from ..checks import not_implemented_for
 from .arithmetic import not_implemented, zero
 from .declare import pointwise
-from .promotion import float_operands, is_bool, is_complex, is_float, promote
+from .promotion import category, float_operands, is_bool, is_complex, is_float, promote
 from .schema import Array, Number, Operand
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "copysign", "fmax", "fmin", "heaviside", "maximum", "minimum"]
@@ -20,16 +20,16 @@ __all__ += ["nan_to_num", "nextafter"]
 
 def refuse_complex(message: str, *values: Any) -> None:
     if any(v is not None and is_complex(v) for v in values):
-        raise RuntimeError(message)
+        raise NotImplementedError(message)
 
 
 # ---- clamp ---------------------------------------------------------------------------------------------------------
 
 
 def clamp_operands(name: str, input: Array, *bounds: Any) -> list[Any]:
-    refuse_complex(f"{name} is not supported for complex types", input, *bounds)
+    refuse_complex("clamp is not supported for complex types", input, *bounds)
     values = promote(input, *bounds)
-    if is_bool(values[0]):
+    if is_bool(values[0]) and all(b is None or category(b) == dtypes.WRAPPED for b in bounds):
         raise not_implemented_for(f"{name}_scalar_cpu", dtypes.bool)
     return values
 

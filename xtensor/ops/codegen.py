@@ -8,8 +8,6 @@ case inline (plain Tensors and Python numbers, default modes) and leaves every o
 from __future__ import annotations
 
 import functools
-import inspect
-import linecache
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -23,20 +21,28 @@ from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
 from ..x64 import call, restore, swap
 from . import dispatch
+from .deferred import deferred
 from .inplace import run_inplace
+from .saved import save
 from .schema import EMPTY, Parameter
 from .write import write_out
 
 if TYPE_CHECKING:
     from .declare import Operator
 
-__all__ = ["composite", "function", "inplace", "operator_method", "source_of"]
+__all__ = ["composite", "function", "inplace", "operator_method"]
 
 AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def contiguous_view(view: Any) -> bool:
     return is_contiguous(view.sizes, view.strides)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, dispatch.NUMBERS) or (
+        hasattr(value, "dtype") and getattr(value, "shape", None) == ()
+    )
 
 
 class ScalarArrays(dict[tuple[type, Any], Any]):
@@ -65,14 +71,17 @@ SCALAR_ARRAYS = ScalarArrays()
 NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
+    "__name__": "xtensor.ops.made",
     "contiguous_view": contiguous_view,
     "dispatch": dispatch,
     "edge_of": edge_of,
     "getframe": sys._getframe,
+    "is_number": is_number,
     "sole_owner": Storage.sole_owner,
     "new": object.__new__,
     "next_nr": next_sequence_nr,
     "read": read_view,
+    "save": save,
     "restore": restore,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
@@ -106,82 +115,43 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
 
 def function(op: Operator, out: bool = True, varargs: str | None = None) -> Callable[..., Any]:
     """The operator's public function; also its method."""
-    return compile_function(op, op.name, body(op, out, varargs), out, varargs)
+    return define(op, op.name, lambda: (header(op, out, varargs), body(op, out, varargs)))
 
 
 def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]:
     """The function for an arithmetic dunder: NotImplemented for operands that are none."""
-    lines = [
-        "kind = type(other)",
-        "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):",
-    ]
-    lines += ["    return NotImplemented"]
-    if reflected:
-        lines += ["input, other = other, input"]
-    return compile_function(op, f"__{op.name}__", lines + body(op, False, None), False, None, "input, other")
+
+    def parts() -> tuple[str, list[str]]:
+        lines = [
+            "kind = type(other)",
+            "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):",
+            "    return NotImplemented",
+        ]
+        if reflected:
+            lines.append("input, other = other, input")
+        others = [p for p in op.schema.parameters if p.name not in ("input", "other")]
+        lines += [f"{p.name} = default_{p.name}" for p in others]
+        return "input, other", lines + body(op, False, None)
+
+    return define(op, f"__{op.name}__", parts)
 
 
-def compile_function(
-    op: Operator,
-    name: str,
-    lines: list[str],
-    out: bool,
-    varargs: str | None,
-    parameters: str | None = None,
-) -> Callable[..., Any]:
-    text = f"def {name}({parameters if parameters is not None else header(op, out, varargs)}):\n"
-    if parameters is not None:
-        missing = [p for p in op.schema.parameters if p.name not in ("input", "other")]
-        lines = [f"{p.name} = default_{p.name}" for p in missing] + lines
-    text += "".join(f"    {line}\n" for line in lines)
-    namespace = dict(NAMESPACE)
-    namespace.update({f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters})
-    namespace.update(
-        op=op,
-        op_run=op.call,
-        programs=op.programs,
-        variants=op.variants,
-        NodeClass=op.node_class,
-        is_number=is_number,
-        op_prepare=op.program,
-    )
-    filename = f"<xtensor operator {op.name}: {name}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    exec(compile(text, filename, "exec"), namespace)
-    made = namespace[name]
-    made.__module__ = "xtensor"
-    made.__qualname__ = name
-    made.__doc__ = op.doc
-    made.operator = op
-    made.__signature__ = public_signature(op, out)
-    return made
+def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) -> Any:
+    """A function of that name with the parameter list and the lines that `parts()` gives, compiled when first called."""
 
-
-def public_signature(op: Operator, out: bool) -> inspect.Signature:
-    kinds = inspect.Parameter
-    parameters = [
-        kinds(
-            p.name,
-            kinds.KEYWORD_ONLY if p.keyword_only else kinds.POSITIONAL_OR_KEYWORD,
-            default=p.default,
-            annotation=p.annotation,
+    def make() -> tuple[str, dict[str, Any]]:
+        parameters, lines = parts()
+        text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+        namespace = dict(NAMESPACE)
+        namespace.update({f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters})
+        namespace.update(
+            op=op, op_run=op.call, programs=op.programs, variants=op.variants, NodeClass=op.node_class
         )
-        for p in op.schema.parameters
-    ]
-    if out:
-        parameters.append(kinds("out", kinds.KEYWORD_ONLY, default=None, annotation="Tensor | None"))
-    return inspect.Signature(parameters, return_annotation=op.schema.returns)
+        return text, namespace
 
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, dispatch.NUMBERS) or (
-        hasattr(value, "dtype") and getattr(value, "shape", None) == ()
-    )
-
-
-def source_of(made: Callable[..., Any]) -> str:
-    """The generated source of an operator's function."""
-    return "".join(linecache.cache[made.__code__.co_filename][2])
+    made = deferred(name, f"<xtensor operator {op.name}: {name}>", make, op.kernel)
+    made.operator = op
+    return made
 
 
 def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
@@ -345,6 +315,8 @@ def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
     else:
         counter = f"({name}._storage if v_{name} is None else v_{name}.counter)"
         entry = f"((c := {counter}), c.version, x_{name})"
+        inference = f"{name}._meta is not None and {name}._meta.inference"
+        entry = f"(save({name}, x_{name}) if {inference} else {entry})"
         p = kinds[name]
         if p.kind == "Operand":
             entry = f"(x_{name} if type({name}) in SCALARS{f' or {name} is None' if p.optional else ''} else {entry})"
@@ -359,12 +331,15 @@ def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
 
 def inplace(op: Operator) -> Callable[..., Any]:
     """The in-place variant `name_`: the result replaces the values of the first argument."""
-    everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
-    lines = []
-    if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
-        lines += inplace_fast_path(op)
-    lines.append(f"return run_inplace(op, {everything})")
-    made = compile_function(op, op.name + "_", lines, False, None)
+
+    def parts() -> tuple[str, list[str]]:
+        lines = []
+        if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
+            lines += inplace_fast_path(op)
+        lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")
+        return header(op, False, None), lines
+
+    made = define(op, op.name + "_", parts)
     made.__doc__ = f"In-place version of `{op.name}`."
     return made
 
@@ -447,5 +422,5 @@ def composite(
             write_out(implementation.__name__, target, source, [a for a in args if isinstance(a, Tensor)])
         return out
 
-    with_out.takes_out = True  # pyright: ignore[reportFunctionMemberAccess]
+    with_out.takes_out = True  # pyright: ignore[reportAttributeAccessIssue]
     return with_out

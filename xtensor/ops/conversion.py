@@ -313,10 +313,10 @@ clone.operator = CLONE  # type: ignore[attr-defined]
 
 def contiguous(self: Tensor, memory_format: dtypes.memory_format = dtypes.contiguous_format) -> Tensor:
     """This tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
-    if memory_format is dtypes.preserve_format:
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if self.is_contiguous(memory_format=memory_format):
         return self
+    if memory_format is dtypes.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return clone(self, memory_format=memory_format)
 
 
@@ -471,11 +471,11 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 array = call(jax.device_put, array, devices.jax_device(self.device))
             return call(program, array)
 
-        return overwrite(self, "fill_", "FillBackward1", values, source)
+        return overwrite(self, "fill_", "FillBackward3", values, source)
     if not isinstance(value, (int, float, complex, np.generic)):
         raise checks.combination_error("fill_", (value,), {}, ("Tensor value", "Number value"))
     number = number_array(python_number("fill_", "value", 1, value), self.dtype)
-    return overwrite(self, "fill_", "FillBackward0", lambda: filled_values(self, number))
+    return overwrite(self, "fill_", "FillBackward2", lambda: filled_values(self, number))
 
 
 def filled_values(tensor: Tensor, number: Any) -> Any:
@@ -511,7 +511,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 # ---- one value -----------------------------------------------------------------------------------------------------
 
 
-def item(self: Tensor) -> bool | int | float | complex:
+def item(self: Tensor) -> Any:
     """The value of a tensor of one element as a Python number."""
     array = self._storage.array if self._view is None else None
     if array is None or array.size != 1:
@@ -593,6 +593,16 @@ def backwards(self: Tensor) -> Tensor:
     return self if self.dim() == 0 else self.flip(0)
 
 
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """This tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """This tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
+    return self
+
+
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
     return truth(input)
@@ -611,6 +621,10 @@ METHODS: dict[str, Any] = {
     "item": item,
     "tolist": tolist,
     "is_nonzero": is_nonzero,
+    "pin_memory": pin_memory,
+    "is_pinned": lambda self, device=None: False,
+    "share_memory_": share_memory_,
+    "is_shared": lambda self: False,
     "__bool__": truth,
     "__int__": lambda self: int(real_number(self)),
     "__float__": lambda self: float(real_number(self)),

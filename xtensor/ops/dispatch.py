@@ -74,8 +74,6 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
         runtime.append(convert(op, i + 1, parameters[i], values[i]))
     key = tuple([static(values[i]) for i in op.static_indices])
     check_devices(op, runtime)
-    if modes.state.mode & modes.INFERENCE == 0:
-        check_inference(op, runtime)
     return runtime, key
 
 
@@ -162,19 +160,6 @@ def check_devices(op: Operator, runtime: list[Any]) -> None:
             runtime[i] = v.to(place)
         elif type(v) is list:
             runtime[i] = [t if t.device is place else t.to(place) for t in v]
-
-
-def check_inference(op: Operator, runtime: list[Any]) -> None:
-    """An inference tensor may not be saved for backward outside inference mode."""
-    if not op.rules.differentiable or modes.state.mode & modes.NO_GRAD:
-        return
-    tensors = [v for v in runtime if isinstance(v, Tensor)]
-    if any(t._meta is not None and t._meta.inference for t in tensors) and any(t.requires_grad for t in tensors):
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-            "it in autograd, or use `xtensor.no_grad()` instead of `xtensor.inference_mode()`."
-        )
 
 
 def arrays_of(value: Any) -> Any:

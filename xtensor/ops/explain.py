@@ -1,7 +1,7 @@
 """Where does an operator come from, and what runs? `print(explain("conv2d", x, w))`.
 
-The answer goes from the Python function through the declaration (kernel, derivative rules, variants) to the programs that
-example arguments run: StableHLO, and the HLO that XLA made of it for this device.
+The answer goes from the Python function through the declaration (kernel, derivative rules, variants) to the programs
+that example arguments run: StableHLO, and the HLO that XLA made of it for this device.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ..tensor import Tensor
 from .calls import Call, calls_in
 from .catalog import Entry, Rule, composite_named, declared, entry_for, location_of, unquoted
-from .codegen import source_of
+from .deferred import source_of
 from .declare import Operator
 from .programs import Program, watch_programs
 
@@ -28,8 +28,9 @@ class Explanation:
 
     name, kind, doc, aliases, file, line: of the operator, or of the function, method or class asked about.
     signatures: the ways to call it. rules: the derivatives, and what they save. variants: "function", "method",
-    "in-place" and "out=", as they are spelled. path: the calls from what was asked about to its operators. programs: what
-    the example arguments ran (empty without them), each with `stablehlo`, `operations`, `hlo` and `custom_calls`.
+    "in-place" and "out=", as they are spelled. path: the calls from what was asked about to its operators.
+    programs: what the example arguments ran (none without them), each with `stablehlo`, `operations`, `hlo` and
+    `custom_calls`.
     result: of the example call.
     """
 
@@ -55,8 +56,7 @@ class Explanation:
             yield "doc", self.doc
         if self.aliases:
             yield "aliases", ", ".join(self.aliases)
-        for kind, text in self.variants:
-            yield kind, text
+        yield from self.variants
         for rule in self.rules:
             yield f"d {rule.argument}", f"[saves {', '.join(rule.saves) or 'nothing'}]  {rule.source}"
         for call in self.path:
@@ -86,7 +86,8 @@ class Explanation:
             for label, text in self.rows()
         )
         texts = "".join(
-            f"<details><summary>{what} of {html.escape(program.title)}</summary><pre>{html.escape(text)}</pre></details>"
+            f"<details><summary>{what} of {html.escape(program.title)}</summary>"
+            f"<pre>{html.escape(text)}</pre></details>"
             for program in self.programs
             for what, text in (("StableHLO", program.stablehlo), ("optimised HLO", program.hlo))
         )
@@ -108,13 +109,13 @@ def shorten(text: str, limit: int = 120) -> str:
 def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
     """What an operator is and does: by name, or a function, a Tensor method, a module or a module's class.
 
-    With example arguments it is called, and the programs that ran are shown. A class is explained by its `forward`; where
-    it has a class method `_example()` that returns a module and a tuple of arguments, those are the example.
+    With example arguments it is called, and the programs that ran are shown. A class is explained by its `forward`;
+    where it has a class method `_example()` that returns a module and a tuple of arguments, those are the example.
 
     Raises LookupError for a name that no operator has, TypeError for an object that is none of the above.
     """
     if isinstance(what, type):
-        example = getattr(what, "_example", None)
+        example: Any = getattr(what, "_example", None)
         if not args and not kwargs and callable(example):
             module, args = example()
             return explain_function(what.__name__, forward_of(what), module, args, {})

@@ -18,8 +18,8 @@ from ..engine import anomaly, modes
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
-from .index_bounds import on_cpu
 from .derivatives import raise_released
+from .index_bounds import on_cpu
 from .inplace import check_inplace, rebase
 from .options import placed
 from .write import bump, check_writable, store

@@ -19,10 +19,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import geometry
 from ..storage import MetaArray
+from ..tensor import Tensor, sizes_of, strides_of
 from ..x64 import call
 
-__all__ = ["bounds_of", "check_bounds", "on_cpu", "remember"]
+__all__ = ["bounds_of", "check_bounds", "in_bounds", "on_cpu", "refuse_overlap", "remember"]
 
 # Below this many elements, looking again costs what remembering does.
 SMALL = 512
@@ -66,19 +68,33 @@ def bounds_of(array: Any) -> tuple[int, int]:
     return int(values.min()), int(values.max())
 
 
-def check_bounds(array: Any, size: int, wrap: bool, error: Callable[[int], Exception]) -> None:
-    """Raise `error(value)` for the first value outside `[0, size)`, or `[-size, size)` where negative ones `wrap`.
+def in_bounds(array: Any, size: int, wrap: bool) -> bool:
+    """Whether all values lie in `[0, size)`, or `[-size, size)` where negative ones `wrap`.
 
-    A meta array, and one that only exists while a program is traced, has no values to check.
+    A meta array, and one that only exists while a program is traced, has no values to look at.
     """
     if array.size == 0 or type(array) is MetaArray or isinstance(array, jax.core.Tracer):
-        return
-    least, most = (
-        (int(array.min()), int(array.max())) if isinstance(array, np.ndarray) else bounds_of(array)
-    )
-    low = -size if wrap else 0
-    if least < low or most >= size:
+        return True
+    least, most = (array.min(), array.max()) if isinstance(array, np.ndarray) else bounds_of(array)
+    return bool(least >= (-size if wrap else 0) and most < size)
+
+
+def check_bounds(array: Any, size: int, wrap: bool, error: Callable[[int], Exception]) -> None:
+    """Raise `error(value)` for the first value outside `[0, size)`, or `[-size, size)` where negative ones `wrap`."""
+    if not in_bounds(array, size, wrap):
         values = np.asarray(array).reshape(-1)
-        outside = values[(values < low) | (values >= size)]
+        outside = values[(values < (-size if wrap else 0)) | (values >= size)]
         if outside.size:
             raise error(int(outside[0]))
+
+
+def refuse_overlap(target: Tensor, *others: Any) -> None:
+    """Refuse operands that share memory with the destination of an indexed write, the same elements included."""
+    for other in others:
+        if isinstance(other, Tensor) and other._storage is target._storage:
+            geometry.assert_no_overlap(
+                (tuple(sizes_of(target)), strides_of(target), target.storage_offset()),
+                (tuple(sizes_of(other)), strides_of(other), other.storage_offset()),
+                target.dtype.itemsize,
+                other.dtype.itemsize,
+            )

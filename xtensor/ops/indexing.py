@@ -20,9 +20,9 @@ from ..engine import modes
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap, wrap_strided
 from . import dispatch, hostindex
-from .index_bounds import check_bounds, remember
 from .declare import REGISTRY, general
 from .hostindex import Placed
+from .index_bounds import check_bounds, remember
 from .inplace import run_inplace
 from .masks import masked_fill, masked_fill_
 from .options import C_NAMES, number_array, placed

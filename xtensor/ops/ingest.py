@@ -120,7 +120,8 @@ def host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
         sizes = sizes_in(data)
         flat = []
-        gather(data, sizes, 0, flat, dtype)
+        if 0 not in sizes:
+            gather(data, sizes, 0, flat, dtype)
     elif dtype is None:
         kinds = set(map(type, flat))
         if not flat or float in kinds and complex not in kinds:

@@ -15,6 +15,7 @@ from ..storage import MetaArray
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
+    INFERENCE_VIEW,
     MULTI_OUTPUT,
     NO_GRAD_VIEW,
     Tensor,
@@ -30,7 +31,7 @@ from .write import bump, check_castable, check_no_overlap, check_writable, store
 if TYPE_CHECKING:
     from .declare import Operator
 
-__all__ = ["CopySlices", "check_inplace", "rebase", "run_inplace"]
+__all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
@@ -91,38 +92,57 @@ def check_inplace(target: Tensor, requires_grad: bool) -> None:
     if not requires_grad:
         return
     view = target._view
-    edge = edge_of(target)
     if view is not None and view.base is not None:
-        check_creation(target, view.creation)
-        base_edge = edge_of(view.base)
-        if edge is not None and base_edge is not None and type(base_edge) is not tuple:
+        check_creation(target, "is being")
+        if edge_of(target) is not None and type(edge_of(view.base)) is not tuple:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
+    edge = edge_of(target)
     if edge is not None and type(edge) is not tuple:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def check_creation(target: Tensor, creation: int) -> None:
+_ORIGINS = {
+    NO_GRAD_VIEW: ("no_grad", "with grad mode enabled"),
+    INFERENCE_VIEW: ("inference", "in normal mode"),
+}
+_FORBIDDEN = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+_REASONS = {
+    MULTI_OUTPUT: " This view is the output of a function that returns multiple views. Such functions do not allow "
+    "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    NO_GRAD_VIEW: _FORBIDDEN.format("no_grad"),
+    INFERENCE_VIEW: _FORBIDDEN.format("inference_mode"),
+    CUSTOM_FUNCTION: " This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function.",
+}
+
+
+def check_creation(view: Tensor, what: str) -> None:
+    """Refuse a write to a view (`what` "is being" written, or its base "has been") that forbids it by its origin."""
+    meta = view._view
+    creation = DEFAULT if meta is None else meta.creation
     if creation == DEFAULT:
         return
-    edge = target._edge
-    if type(edge) is tuple:
-        what = f"Output {edge[1]} of {edge[0].name()} is a view and is being modified inplace."
+    edge = view._edge
+    made = type(edge) is tuple
+    if creation in _ORIGINS or not made:
+        mode, how = _ORIGINS.get(creation, _ORIGINS[NO_GRAD_VIEW])
+        origin = (
+            f"Output {edge[1]} of {edge[0].name()} is a view of a view which was created in"
+            if made
+            else "A view was created in"
+        )
+        message = f"{origin} {mode} mode and {what} modified inplace {how}."
     else:
-        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled."
-    why = {
-        MULTI_OUTPUT: " This view is the output of a function that returns multiple views. Such functions do not allow "
-        "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
-        NO_GRAD_VIEW: " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-        "code by moving both the view and the inplace either both inside the no_grad block (if you don't want the "
-        "inplace to be tracked) or both outside (if you want the inplace to be tracked).",
-        CUSTOM_FUNCTION: " This view was created inside a custom Function (or because an input was returned as-is) and "
-        "the autograd logic to handle view+inplace would override the custom backward associated with the custom "
-        "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output "
-        "of the custom Function.",
-    }
-    raise RuntimeError(what + why.get(creation, ""))
+        message = f"Output {edge[1]} of {edge[0].name()} is a view and {what} modified inplace."
+    raise RuntimeError(message + _REASONS[creation])
 
 
 def rebase(target: Tensor, node: Any) -> None:

@@ -13,9 +13,9 @@ from .. import checks, dtypes, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, sizes_of, wrap_strided
 from ..x64 import call
-from .index_bounds import on_cpu
 from .declare import REGISTRY, general, pointwise
 from .hostindex import nonzero_columns, values_of
+from .index_bounds import on_cpu
 from .inplace import run_inplace
 from .options import C_NAMES, number_array, placed
 from .promotion import promote

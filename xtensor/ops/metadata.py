@@ -20,7 +20,7 @@ from ..tensor import (
     plain_edge,
     sizes_of,
 )
-from .inplace import check_inplace
+from .inplace import check_creation, check_inplace
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 from .views import ViewOperator, alias_of, geometry_of, ints
 from .write import bump, resize_tensor
@@ -58,9 +58,9 @@ def regenerate(tensor: Tensor) -> Any:
     view = tensor._view
     assert view is not None and view.base is not None
     base = view.base
-    edge = plain_edge(edge_of(base))
-    if edge is None:
-        return tensor._edge
+    if base._edge is None and tensor._edge is None:
+        return None
+    check_creation(tensor, "its base or another view of its base has been")
     made = Geometry(view.sizes, view.strides, view.offset)
     mode = modes.state.mode
     modes.state.mode = mode & ~(modes.NO_GRAD | modes.INFERENCE)
@@ -172,6 +172,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:
         resize_tensor(self, sizes, strides)
+        bump(self, "resize_")
     return self
 
 

@@ -159,8 +159,8 @@ def check_steps(function: str, low: Any, high: Any, by: Any, dtype: dtypes.dtype
         raise checks.not_implemented_for(f"{function}_cpu", dtype)
     exact = dtype is dtypes.int64
     a, b, s = (int(v) if exact and math.isfinite(v) else v for v in (low, high, by))
-    if (int(s) if dtype.is_integral else s) == 0:
-        raise ValueError("step must be nonzero") if exact else RuntimeError("step must be nonzero")
+    if by == 0 or (dtype.is_integral and int(by) == 0):
+        raise ValueError("step must be nonzero") if exact and by != 0 else RuntimeError("step must be nonzero")
     if not (math.isfinite(a) and math.isfinite(b)):
         raise RuntimeError(f"unsupported range: {shown(low)} -> {shown(high)}")
     if (s > 0 and b < a) or (s < 0 and b > a):
@@ -462,7 +462,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         sizes[i] = shape[i]
         grids.append(tensor.view(sizes).expand(shape))
     if swap:
-        grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+        grids[:2] = [grids[1], grids[0]]
     return tuple(grids)
 
 

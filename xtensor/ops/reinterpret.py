@@ -7,7 +7,7 @@ from typing import Any
 from .. import checks, dtypes, geometry
 from ..dtypes import dtype as DType
 from ..geometry import Geometry
-from ..tensor import Tensor
+from ..tensor import Tensor, alias
 from .shapes import matrix_transpose, select, shape_arguments, sized_view
 from .views import ViewOperator, alias_of, geometry_of
 
@@ -36,15 +36,10 @@ def _same(g: Geometry) -> Geometry:
     return g
 
 
-def _dtype_geometry(g: Geometry, itemsize: int, new_itemsize: int, name: str, new_name: str) -> Geometry:
-    return geometry.view_dtype(g, itemsize, new_itemsize, name, new_name)
-
-
 VIEW_AS_REAL = ViewOperator("view_as_real", geometry.view_as_real, "ViewAsReal")
 VIEW_AS_COMPLEX = ViewOperator("view_as_complex", geometry.view_as_complex, "ViewAsComplex")
 CONJ = ViewOperator("_conj", _same, "Conj")
 NEG_VIEW = ViewOperator("_neg_view", _same, "NegView")
-VIEW_DTYPE = ViewOperator("view", _dtype_geometry, "View")
 
 
 def view_as_real(input: Tensor) -> Tensor:
@@ -75,16 +70,12 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 
 def view_dtype(input: Tensor, dtype: DType) -> Tensor:
-    """The bytes of `input` read as another dtype."""
+    """The bytes of `input` read as another dtype; autograd does not follow."""
     old = input.dtype
-    if dtype is old:
-        return alias_of(VIEW_DTYPE, input, geometry_of(input), (old.itemsize, old.itemsize, "", ""))
-    args = (old.itemsize, dtype.itemsize, old.scalar_name, dtype.scalar_name)
-    made = geometry.view_dtype(geometry_of(input), *args)
-    result = alias_of(VIEW_DTYPE, input, made, args, dtype=dtype)
-    if not (dtype.is_floating_point or dtype.is_complex):
-        result._edge = None
-    return result
+    made = geometry.view_dtype(
+        geometry_of(input), old.itemsize, dtype.itemsize, old.scalar_name, dtype.scalar_name
+    )
+    return alias(input, *made, dtype=dtype)
 
 
 def conj(input: Tensor) -> Tensor:

@@ -40,6 +40,12 @@ def save(tensor: Tensor, array: Any) -> Any:
     """The entry for a tensor whose values are `array`; runs the pack hook where one is set."""
     if modes.state.mode & modes.SAVED_HOOKS and modes.state.saved_hooks:
         return Hooked(tensor)
+    if tensor._meta is not None and tensor._meta.inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd, or use `xtensor.no_grad()` instead of `xtensor.inference_mode()`."
+        )
     counter = counter_of(tensor)
     return (counter, counter.version, array)
 

@@ -320,9 +320,13 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     found = geometry.reshape(geometry_of(input), sizes)
     if found is not None and modes.state.mode <= 1:
         return alias_of(VIEW, input, found, (found.sizes,))
-    if found is None:
-        input, sizes = input.contiguous(), geometry.infer_size(sizes, input.numel())
-    return sized_view(input, sizes)
+    if found is not None:
+        return sized_view(input, sizes)
+    result = sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
+    # Nobody else sees the copy, so the result is no view.
+    assert result._view is not None
+    result._view.base = None
+    return result
 
 
 def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:

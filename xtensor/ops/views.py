@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +24,7 @@ from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides
 from ..tensor import (
+    CUSTOM_FUNCTION,
     DEFAULT,
     INFERENCE_VIEW,
     MULTI_OUTPUT,
@@ -35,6 +35,7 @@ from ..tensor import (
     meta_of,
 )
 from .declare import general
+from .deferred import deferred
 from .schema import Array, Arrays, Number
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
@@ -191,12 +192,8 @@ def alias_of(
     result._meta = None
     mode = modes.state.mode
     if mode & modes.NO_GRAD:
-        if not mode & modes.INFERENCE:
-            view.creation = creation or NO_GRAD_VIEW
-        else:
-            view.creation = INFERENCE_VIEW
-            view.base = None
-            meta_of(result).inference = True
+        made_in = INFERENCE_VIEW if mode & modes.INFERENCE else NO_GRAD_VIEW
+        view.creation = creation if creation == CUSTOM_FUNCTION else made_in
     elif edge is not None:
         node = new(op.node_class)
         node.edges = (edge if type(edge) is tuple else edge.edge(),)
@@ -214,6 +211,9 @@ def alias_of(
         result._edge = (node, 0)
         if mode & modes.ANOMALY:
             anomaly.record(node)
+    meta = input._meta
+    if meta is not None and meta.inference:
+        meta_of(result).inference = True
     return result
 
 
@@ -263,38 +263,37 @@ def view(
 
 def view_function(op: ViewOperator, varargs: str | None) -> Callable[..., Any]:
     """The public function, with the geometry function's own signature."""
+    made = deferred(op.name, f"<xtensor view {op.name}>", lambda: view_source(op, varargs), op.make)
+    made.operator = op
+    return made
+
+
+def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, Any]]:
+    """The text of a view operator's function, and its globals."""
     parameters = list(inspect.signature(op.make).parameters.values())[1:]
-    names = [p.name for p in parameters]
-    parts = ["input"]
+    empty = inspect.Parameter.empty
+    header = ["input"]
+    lines = []
     for p in parameters:
         if p.name == varargs:
-            parts.append(f"*{p.name}_")
-        default = p.default is not inspect.Parameter.empty or p.name == varargs
-        parts.append(f"{p.name}=default_{p.name}" if default else p.name)
-    finish = "aliases_of" if op.multiple else "alias_of"
-    arguments = "".join(f", {n}" for n in names)
-    lines = []
-    if varargs:
-        lines += [
-            f"if {varargs}_:",
-            f"    {varargs} = {varargs}_[0] if len({varargs}_) == 1 and not isinstance({varargs}_[0], int) else {varargs}_",
-        ]
-    text = f"""
-def {op.name}({", ".join(parts)}):
-    {chr(10).join("    " + x for x in lines).strip() if lines else "pass"}
-    if state.mode > 1 or not isinstance(input, Tensor):
-        return slow(op, input, ({"".join(f"{n}, " for n in names)}))
-    _v = input._view
-    if _v is None:
-        _sizes = input._storage.array.shape
-        _g = (_sizes, contiguous_strides(_sizes), 0)
-    else:
-        _g = (_v.sizes, _v.strides, _v.offset)
-    return {finish}(op, input, make(_g{arguments}), ({"".join(f"{n}, " for n in names)}))
-"""
-    namespace = {
-        f"default_{p.name}": None if p.default is inspect.Parameter.empty else p.default for p in parameters
-    }
+            header.append(f"*{p.name}_")
+            lines += [f"if {p.name}_:", f"    {p.name} = {p.name}_[0] if len({p.name}_) == 1 else {p.name}_"]
+        optional = p.default is not empty or p.name == varargs
+        header.append(f"{p.name}=default_{p.name}" if optional else p.name)
+    names = "".join(f"{p.name}, " for p in parameters)
+    lines += [
+        "if state.mode > 1 or not isinstance(input, Tensor):",
+        f"    return slow(op, input, ({names}))",
+        "_v = input._view",
+        "if _v is None:",
+        "    _sizes = input._storage.array.shape",
+        "    _g = (_sizes, contiguous_strides(_sizes), 0)",
+        "else:",
+        "    _g = (_v.sizes, _v.strides, _v.offset)",
+        f"return {'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))",
+    ]
+    text = f"def {op.name}({', '.join(header)}):\n" + "".join(f"    {line}\n" for line in lines)
+    namespace = {f"default_{p.name}": None if p.default is empty else p.default for p in parameters}
     namespace.update(
         Tensor=Tensor,
         alias_of=alias_of,
@@ -305,14 +304,7 @@ def {op.name}({", ".join(parts)}):
         slow=slow_view,
         state=modes.state,
     )
-    filename = f"<xtensor view {op.name}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    exec(compile(text, filename, "exec"), namespace)
-    made = namespace[op.name]
-    made.__module__ = "xtensor"
-    made.__doc__ = op.doc
-    made.operator = op
-    return made
+    return text, namespace
 
 
 def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, dtypes, geometry, lowering
@@ -153,8 +154,30 @@ def _cast_program(dtype: Any) -> Any:
 
 
 def convert(array: Any, dtype: Any) -> Any:
-    """Element conversion as PyTorch's: complex to real drops the imaginary part."""
-    if np.issubdtype(array.dtype, np.complexfloating) and not np.issubdtype(dtype, np.complexfloating):
-        array = jax.numpy.real(array) if dtype != np.dtype(bool) else array != 0
-    return array.astype(dtype)
+    """Element conversion as PyTorch's: complex to real drops the imaginary part, integers wrap round."""
+    source, target = array.dtype, np.dtype(dtype)
+    if source == target:
+        return array
+    if np.issubdtype(source, np.complexfloating) and target.kind != "c":
+        if target.kind == "b":
+            return array != 0
+        array = jnp.real(array)
+        source = array.dtype
+    if target.kind in "iu" and jnp.issubdtype(source, np.floating):
+        return truncate(array, target)
+    if source == np.float64 and target.itemsize < 4 and target.kind not in "biu":
+        # PyTorch rounds doubles to float on their way to shorter types.
+        array = array.astype(np.float32)
+    return array.astype(target)
 
+
+def truncate(array: Any, target: Any) -> Any:
+    """Floats to integers as x86 converts them: what does not fit (NaN too) is the least integer, then cut to size."""
+    if target.itemsize < 4:
+        return truncate(array, np.dtype(np.int32)).astype(target)
+    if target.kind == "u":
+        wide = truncate(array, np.dtype(np.int64)).astype(target)
+        return jnp.where(array >= 2.0**63, array.astype(target), wide) if target.itemsize == 8 else wide
+    limit = 2.0 ** (8 * target.itemsize - 1)
+    fits = (array >= -limit) & (array < limit)
+    return jnp.where(fits, array.astype(target), np.iinfo(target).min)

@@ -1,0 +1,753 @@
+"""Module: the base of all layers and models. It registers what is assigned to it, and calls `forward` with hooks.
+
+Saving and loading are in `state`, the hooks of all modules and the backward hooks in `..hooks`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from ... import checks, devices, dtypes
+from ...engine import no_grad
+from ...engine.handles import HookDict, RemovableHandle
+from ...ops.conversion import parse_to
+from ...ops.creation import empty_like
+from ...tensor import Tensor
+from ..hooks import BackwardHook, WrappedHook, add, everywhere
+from ..parameter import Buffer, Parameter, adopt
+from .state import StateDict
+
+__all__ = ["Module"]
+
+Self = TypeVar("Self", bound="Module")
+set_plain = object.__setattr__
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as errors print it: `xtensor.FloatTensor`, `int`, `package.Class`."""
+    if isinstance(value, Tensor):
+        return checks.tensor_type(value)
+    kind = value if isinstance(value, type) else type(value)
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
+
+
+def indented(text: str, spaces: int) -> str:
+    """`text` with every line but the first moved to the right."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *[" " * spaces + line if line.strip() else "" for line in rest]])
+
+
+def unimplemented(self: Module, *args: Any) -> None:
+    """What a call of the module computes; every subclass defines it."""
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+
+class Module(StateDict):
+    """The base class of layers and models.
+
+    Parameters, buffers and submodules that are assigned as attributes are registered under their names; a subclass
+    defines `forward`. Calling a module runs its hooks around it.
+    """
+
+    dump_patches = False
+    _version = 1
+    call_super_init = False
+    _compiled_call_impl: Callable[..., Any] | None = None
+
+    training: bool
+    _backward_pre_hooks: HookDict
+    _backward_hooks: HookDict
+    _is_full_backward_hook: bool | None
+    _forward_hooks: HookDict
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: HookDict
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init:
+            if kwargs:
+                raise checks.unexpected_error(f"{type(self).__name__}.__init__", next(iter(kwargs)))
+            if args:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
+        set_plain(self, "training", True)
+        set_plain(self, "_parameters", {})
+        set_plain(self, "_buffers", {})
+        set_plain(self, "_non_persistent_buffers_set", set())
+        set_plain(self, "_is_full_backward_hook", None)
+        for name in _HOOK_DICTS:
+            set_plain(self, name, OrderedDict())
+        set_plain(self, "_modules", {})
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    forward: Callable[..., Any] = unimplemented
+
+    # -- registration
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that is no parameter; one that is not `persistent` stays out of `state_dict`."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (xtensor Tensor or None required)"
+            )
+        for hook in everywhere.buffer_registration.values():
+            output = hook(self, name, tensor)
+            tensor = tensor if output is None else output
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter, or keep its name with None."""
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{type_name(param)}' object to parameter '{name}' (xtensor.nn.Parameter or None "
+                    "required)"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                    f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                )
+            for hook in everywhere.parameter_registration.values():
+                output = hook(self, name, param)
+                param = param if output is None else output
+        self._parameters[name] = param
+
+    def _check_name(self, what: str, name: Any, among: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+        if "." in name:
+            raise KeyError(f'{what} name can\'t contain "."')
+        if name == "":
+            raise KeyError(f'{what} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in among:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule, or keep its name with None."""
+        if not isinstance(module, Module) and module is not None:
+            raise TypeError(f"{type_name(module)} is not a Module subclass")
+        if not isinstance(name, str):
+            raise TypeError(f"module name should be a string. Got {type_name(name)}")
+        if hasattr(self, name) and name not in self._modules:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
+        if name == "":
+            raise KeyError('module name can\'t be empty string ""')
+        self._modules[name] = self._announced(name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule: another name of `add_module`."""
+        self.add_module(name, module)
+
+    def _announced(self, name: str, module: Any) -> Any:
+        for hook in everywhere.module_registration.values():
+            output = hook(self, name, module)
+            module = module if output is None else output
+        return module
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kind in ("_parameters", "_buffers", "_modules"):
+            members = own.get(kind)
+            if members is not None and name in members:
+                return members[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        params = own.get("_parameters")
+        if isinstance(value, Parameter):
+            if params is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, own, self._buffers, self._modules)
+            self.register_parameter(name, value)
+        elif params is not None and name in params:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' (xtensor.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            if "_modules" not in own:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name, own, self._parameters, self._buffers)
+            self._modules[name] = self._announced(name, value)
+        elif "_modules" in own and name in self._modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_name(value)}' as child module '{name}' (xtensor.nn.Module or None expected)"
+                )
+            self._modules[name] = self._announced(name, value)
+        elif isinstance(value, Buffer) or ("_buffers" in own and name in self._buffers):
+            self._set_buffer(name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, *members: dict[str, Any]) -> None:
+        for kind in members:
+            kind.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def _set_buffer(self, name: str, value: Any) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_name(value)}' as buffer '{name}' (xtensor.nn.Buffer, xtensor.Tensor or None "
+                "expected)"
+            )
+        if isinstance(value, Buffer):
+            persistent = value.persistent
+        else:
+            persistent = name not in self._non_persistent_buffers_set
+        if type(self).register_buffer is Module.register_buffer:
+            self.register_buffer(name, value, persistent)
+        elif "persistent" in inspect.signature(self.register_buffer).parameters:
+            self.register_buffer(name, value, persistent)
+        elif not persistent:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
+                "persistent argument is not allowed."
+            )
+        else:
+            self.register_buffer(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._parameters:
+            del self._parameters[name]
+        elif name in self._buffers:
+            del self._buffers[name]
+            self._non_persistent_buffers_set.discard(name)
+        elif name in self._modules:
+            del self._modules[name]
+        else:
+            super().__delattr__(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _HOOK_DICTS:
+            self.__dict__.setdefault(name, OrderedDict())
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_is_full_backward_hook", None)
+
+    # -- what it is made of
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule at a dotted path; AttributeError where there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted path; with `strict` there must be one already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def _member(self, target: str) -> tuple[Module, str, Any]:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        return module, name, getattr(module, name)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a dotted path; AttributeError where there is none."""
+        _, name, found = self._member(target)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path; AttributeError where there is none."""
+        module, name, found = self._member(target)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return found
+
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Module], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """Names and members of this module and, if asked, of all below it; each member once unless told otherwise."""
+        seen: set[Any] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, member in get_members_fn(module):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield (f"{path}.{name}" if path else name), member
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and, unless told otherwise, of those below it."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Parameters with their full names."""
+        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and, unless told otherwise, of those below it."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Buffers with their full names."""
+        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below this one, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly below this one with their names, each once."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and all below it with their full names; `memo` holds those already seen."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every module below this one, then on this one."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # -- conversion
+
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the values of parameters, their gradients and buffers by what `fn` makes of them.
+
+        Parameters stay the same objects, so that optimizers keep theirs, except between meta and real devices.
+        """
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for name, param in self._parameters.items():
+            if param is not None:
+                self._convert_parameter(name, param, fn)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def _convert_parameter(self, name: str, param: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
+        with no_grad():
+            made = fn(param)
+        grad = param.grad
+        if made.is_meta == param.is_meta:
+            if made is not param:
+                adopt(param, made)
+            target = param
+        else:
+            target = self._parameters[name] = Parameter(made, param.requires_grad)
+        if grad is None:
+            return
+        with no_grad():
+            made = fn(grad)
+        if made.is_meta == grad.is_meta:
+            if made is not grad:
+                adopt(grad, made)
+            made = grad
+        else:
+            made.requires_grad_(grad.requires_grad)
+        if target.grad is not made:
+            target.grad = made
+
+    def to(self: Self, *args: Any, **kwargs: Any) -> Self:
+        """Move parameters and buffers to a device, and convert the floating and complex ones to a dtype.
+
+        Takes what `Tensor.to` takes, and changes this module in place. `memory_format` orders 4-d and 5-d parameters.
+        """
+        dtype, place, _, memory_format = parse_to(args, kwargs)
+        if dtype is not None:
+            if not (dtype.is_floating_point or dtype.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+                )
+            if dtype.is_complex:
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers. Please file "
+                    "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex "
+                    "module does not work as expected.",
+                    stacklevel=2,
+                )
+
+        def convert(tensor: Tensor) -> Tensor:
+            wanted = dtype if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) else None
+            options = {"device": place, "dtype": wanted}
+            if memory_format is not None and tensor.dim() in (4, 5):
+                options["memory_format"] = memory_format
+            try:
+                return tensor.to(**options)
+            except NotImplementedError as error:
+                if str(error) != "Cannot copy out of meta tensor; no data!":
+                    raise
+                raise NotImplementedError(
+                    f"{error} Please use xtensor.nn.Module.to_empty() instead of xtensor.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                ) from None
+
+        return self._apply(convert)
+
+    def to_empty(self: Self, *, device: devices.DeviceLike, recurse: bool = True) -> Self:
+        """Move to a device without the values: they are whatever is there."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
+
+    def cpu(self: Self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self: Self, device: Any = None) -> Self:
+        """Move to a CUDA device."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def tpu(self: Self, device: Any = None) -> Self:
+        """Move to a TPU."""
+        return self._apply(lambda t: t.tpu(device))
+
+    def type(self: Self, dst_type: dtypes.dtype | str) -> Self:
+        """Convert all parameters and buffers to a dtype."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self: Self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self: Self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self: Self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self: Self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    # -- modes
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Set the training mode (dropout, batch statistics) of this module and all below it."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Set the evaluation mode: `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Ask autograd to follow all parameters, or not to."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for param in self.parameters():
+            grad = param.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            else:
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+    # -- hooks
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it returns replaces them."""
+        return add(self._backward_pre_hooks, hook, None, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` at the last node only (deprecated: use the full hook)."""
+        if self._is_full_backward_hook is True:
+            raise RuntimeError(_MIXED)
+        self._is_full_backward_hook = False
+        return add(self._backward_hooks, hook)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may replace them."""
+        if self._is_full_backward_hook is False:
+            raise RuntimeError(_MIXED)
+        self._is_full_backward_hook = True
+        return add(self._backward_hooks, hook, None, prepend)
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` (or `(module, args, kwargs)`) before `forward`; it may replace the arguments."""
+        handle = add(self._forward_pre_hooks, hook, self._forward_pre_hooks_with_kwargs, prepend)
+        if with_kwargs:
+            self._forward_pre_hooks_with_kwargs[handle.id] = True
+        return handle
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` (or with kwargs before the output) after `forward`; it may replace the output.
+
+        With `always_call` it runs even when `forward` raised.
+        """
+        extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
+        handle = add(self._forward_hooks, hook, extra, prepend)
+        if with_kwargs:
+            self._forward_hooks_with_kwargs[handle.id] = True
+        if always_call:
+            self._forward_hooks_always_called[handle.id] = True
+        return handle
+
+    # -- calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or everywhere.forward
+            or everywhere.forward_pre
+            or everywhere.backward
+            or everywhere.backward_pre
+        ):
+            return self._call_impl(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """`forward` with every hook around it."""
+        done: set[int] = set()
+        state = [args, kwargs, None]
+        try:
+            return self._call_with_hooks(state, done)
+        except Exception:
+            self._call_always(state, done)
+            raise
+
+    def _call_with_hooks(self, state: list[Any], done: set[int]) -> Any:
+        for number, hook in (*everywhere.forward_pre.items(), *self._forward_pre_hooks.items()):
+            if number in self._forward_pre_hooks_with_kwargs:
+                found = hook(self, state[0], state[1])
+                if found is None:
+                    continue
+                if not (isinstance(found, tuple) and len(found) == 2):
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}."
+                    )
+                state[0], state[1] = found
+            else:
+                found = hook(self, state[0])
+                if found is not None:
+                    state[0] = found if isinstance(found, tuple) else (found,)
+        full, partial = self._get_backward_hooks()
+        pre = [*everywhere.backward_pre.values(), *self._backward_pre_hooks.values()]
+        around = BackwardHook(self, full, pre) if full or pre else None
+        if around is not None:
+            state[0] = around.setup_input_hook(state[0])
+        state[2] = result = self.forward(*state[0], **state[1])
+        for number, hook in (*everywhere.forward.items(), *self._forward_hooks.items()):
+            if number in self._forward_hooks_always_called or number in everywhere.forward_always:
+                done.add(number)
+            found = self._run_forward_hook(number, hook, state)
+            if found is not None:
+                state[2] = result = found
+        if around is not None:
+            if not isinstance(result, (Tensor, tuple)):
+                warnings.warn(
+                    "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
+                    f"received {type(result)}",
+                    stacklevel=4,
+                )
+            result = around.setup_output_hook(result)
+        if partial:
+            self._hook_last_node(partial, result)
+        return result
+
+    def _run_forward_hook(self, number: int, hook: Callable[..., Any], state: list[Any]) -> Any:
+        if number in self._forward_hooks_with_kwargs or number in everywhere.forward_with_kwargs:
+            return hook(self, state[0], state[1], state[2])
+        return hook(self, state[0], state[2])
+
+    def _call_always(self, state: list[Any], done: set[int]) -> None:
+        """After an error: the hooks that asked to be called whatever happens, and were not."""
+        for where, hooks, always in (
+            ("global module", everywhere.forward, everywhere.forward_always),
+            ("module", self._forward_hooks, self._forward_hooks_always_called),
+        ):
+            for number, hook in hooks.items():
+                if number not in always or number in done:
+                    continue
+                try:
+                    found = self._run_forward_hook(number, hook, state)
+                    state[2] = state[2] if found is None else found
+                except Exception as error:
+                    warnings.warn(
+                        f"{where} forward hook with ``always_call=True`` raised an exception that was silenced as "
+                        f"another error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+    def _get_backward_hooks(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
+        """The full backward hooks, and those of the older kind."""
+        full: list[Callable[..., Any]] = []
+        partial: list[Callable[..., Any]] = []
+        for hooks, kind in (
+            (everywhere.backward, everywhere.full),
+            (self._backward_hooks, self._is_full_backward_hook),
+        ):
+            if hooks:
+                (full if kind else partial).extend(hooks.values())
+        return full, partial
+
+    def _hook_last_node(self, hooks: list[Callable[..., Any]], result: Any) -> None:
+        """Backward hooks of the older kind: they see the gradients of whatever node made the result."""
+        found = result
+        while not isinstance(found, Tensor):
+            if isinstance(found, dict):
+                found = next(v for v in found.values() if isinstance(v, Tensor))
+            else:
+                found = found[0]
+        node = found.grad_fn
+        if node is None:
+            return
+        for hook in hooks:
+            node.register_hook(WrappedHook(hook, self))
+        values = result if isinstance(result, tuple) else (result,)
+        nodes = {v.grad_fn for v in values if isinstance(v, Tensor) and v.grad_fn is not None}
+        if len(nodes) > 1 or not all(isinstance(v, Tensor) for v in values):
+            warnings.warn(
+                "Using a non-full backward hook when outputs are generated by different autograd Nodes is deprecated "
+                "and will be removed in future versions. This hook will be missing some grad_output. Please use "
+                "register_full_backward_hook to get the documented behavior.",
+                FutureWarning,
+                stacklevel=5,
+            )
+
+    # -- text
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What `repr` says of the module itself; subclasses define it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        own = extra.split("\n") if extra else []
+        below = [f"({name}): {indented(repr(module), 2)}" for name, module in self._modules.items()]
+        if not own and not below:
+            return f"{self._get_name()}()"
+        if len(own) == 1 and not below:
+            return f"{self._get_name()}({own[0]})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(own + below) + "\n)"
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(name for name in names if not name[0].isdigit())
+
+
+_HOOK_DICTS = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+_MIXED = (
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+)

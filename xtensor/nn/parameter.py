@@ -1,0 +1,217 @@
+"""Parameter and Buffer: the tensors that a Module registers when they are assigned to it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .. import devices, dtypes
+from ..ops.creation import empty
+from ..ops.export import deepcopy as deepcopy_tensor
+from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of
+
+__all__ = ["Buffer", "Parameter", "adopt", "share"]
+
+new = object.__new__
+
+
+def share(cls: type[Any], data: Tensor) -> Any:
+    """A leaf of class `cls` over the same memory and version as `data`, unknown to autograd so far."""
+    made = new(cls)
+    storage, view = data._storage, data._view
+    made._storage, made._view, made._edge, made._meta = storage, view, None, None
+    if view is None:
+        # The new one takes its sizes from the array, which is the fast way; the old one keeps them itself.
+        data._pin_geometry()
+        storage.cover = weakref.ref(made)
+    else:
+        made._view = make_view(
+            storage,
+            view.counter,
+            view.dtype,
+            tuple(sizes_of(data)),
+            tuple(strides_of(data)),
+            view.offset,
+            view.conj,
+            view.neg,
+        )
+    if data.is_inference():
+        meta_of(made).inference = True
+    return made
+
+
+def adopt(tensor: Tensor, source: Tensor) -> None:
+    """`tensor.data = source`; a fresh `source` gives its memory away, so that `tensor` covers it."""
+    fresh = source._view is None and source._edge is None and source._storage.cover is None
+    if not fresh or type(source) is not Tensor or source._storage is tensor._storage:
+        tensor.data = source
+        return
+    storage = source._storage
+    source._pin_geometry()
+    tensor._storage, tensor._view = storage, None
+    storage.cover = weakref.ref(tensor)
+
+
+def require(tensor: Tensor, requires_grad: bool) -> None:
+    if requires_grad:
+        if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        tensor.requires_grad_()
+
+
+class _ParameterMeta(type):
+    """Tensors of other classes count as Parameters once they are marked `_is_param`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and instance.__dict__.get("_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A leaf tensor that a Module lists among its parameters when it is assigned as an attribute.
+
+    It shares memory and version with `data`, and requires grad unless told otherwise.
+    """
+
+    __slots__ = ()
+    _prints_as = "tensor"
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = empty(0)
+        if not isinstance(data, Tensor):
+            raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
+        kind = type(data)
+        made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
+        require(made, requires_grad)
+        if not isinstance(made, cls):
+            made._is_param = True
+        return made
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        """Everything is done in `__new__`."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        found = memo.get(id(self))
+        if found is None:
+            found = deepcopy_tensor(self, memo)
+            if found._meta is not None:
+                found.grad = None
+        return found
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    __str__ = __repr__
+
+
+_PLAIN = (Parameter,)
+
+
+class _BufferMeta(type):
+    """Buffers are plain tensors that are marked `_is_buffer`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Buffer and isinstance(instance, Tensor) and instance.__dict__.get("_is_buffer", False)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that a Module lists among its buffers when it is assigned as an attribute.
+
+    `persistent` says whether it goes into the module's `state_dict`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = empty(0)
+        made = share(Tensor if type(data) is Tensor or isinstance(data, _PLAIN) else type(data), data)
+        require(made, data.requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no sizes yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedTensorMixin:
+    """A parameter or buffer whose sizes are not known yet."""
+
+    __slots__ = ()
+    cls_to_become: type[Tensor]
+
+    def materialize(
+        self: Any, shape: Any, device: devices.DeviceLike = None, dtype: dtypes.dtype | None = None
+    ) -> None:
+        """Give it memory of these sizes, and the class it stands for; device and dtype stay unless given."""
+        data = self.data
+        made = empty(shape, device=data.device if device is None else device, dtype=dtype or data.dtype)
+        self.data = made
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
+            "initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return found
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        return (type(self), (self.requires_grad, self.data.device, self.data.dtype))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """A Parameter that gets its sizes from the first input of its (lazy) module."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        made = share(cls, empty(0, device=device, dtype=dtype))
+        require(made, requires_grad)
+        return made
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        """Everything is done in `__new__`."""
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """A buffer that gets its sizes from the first input of its (lazy) module."""
+
+    __slots__ = ()
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        made = share(cls, empty(0, device=device, dtype=dtype))
+        require(made, requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Everything is done in `__new__`."""

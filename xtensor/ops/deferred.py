@@ -1,0 +1,58 @@
+"""Functions whose source is generated and compiled when first called, so that importing costs next to nothing.
+
+Compiling takes about a millisecond each, and there are hundreds. Until then a function runs shared stand-in code, which
+puts the compiled code in its own place: the object that users hold, in modules, classes and tables, stays the same.
+"""
+
+from __future__ import annotations
+
+import linecache
+import types
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["deferred", "materialized", "source_of"]
+
+Make = Callable[[], tuple[str, dict[str, Any]]]
+
+
+def _stand_in(*args: Any, **kwargs: Any) -> Any:
+    return _materialize()(*args, **kwargs)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> Any:
+    """A function `name` whose source and globals `make()` gives; until it is called its signature is that of `like`."""
+    namespace: dict[str, Any] = {}
+    function = types.FunctionType(_stand_in.__code__, namespace, name)
+    function.__module__ = "xtensor"
+    function.__qualname__ = name
+    function.__doc__ = like.__doc__
+    function.__wrapped__ = like  # pyright: ignore[reportFunctionMemberAccess]
+
+    def materialize() -> Callable[..., Any]:
+        text, names = make()
+        namespace.update(names)
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        made: dict[str, Any] = {}
+        exec(compile(text, filename, "exec"), namespace, made)
+        function.__dict__.pop("__wrapped__", None)
+        function.__defaults__ = made[name].__defaults__
+        function.__kwdefaults__ = made[name].__kwdefaults__
+        function.__code__ = made[name].__code__
+        return function
+
+    namespace["_materialize"] = materialize
+    return function
+
+
+def materialized(function: Any) -> Any:
+    """The function with its own code in place."""
+    if function.__code__ is _stand_in.__code__:
+        function.__globals__["_materialize"]()
+    return function
+
+
+def source_of(function: Any) -> str:
+    """The generated source of a function that `deferred` made."""
+    code = materialized(function).__code__
+    return "".join(linecache.cache[code.co_filename][2])  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType]
