@@ -55,6 +55,7 @@ def raised(error: BaseException) -> tuple[str, str, str]:
     """An error as its class and its wording, less the library's name and what follows a first sentence of PyTorch's."""
     text = str(error).replace("torch.", "LIB.").replace("xtensor.", "LIB.")
     text = re.sub(r"0x[0-9a-f]+|<class '[^']*'>", "…", text)
+    text = re.sub(r" It was saved for .*? \(in \w+\)\.", "", text)
     return ("raises", type(error).__name__, " ".join(text.split()))
 
 

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .ops.activation_functions import *
+from .ops.activations import *
 from .ops.arithmetic import *
 from .ops.clamping import *
+from .ops.class_losses import *
 from .ops.comparison import *
 from .ops.conversion import *
 from .ops.convolution import *
 from .ops.creation import *
 from .ops.elementwise import *
+from .ops.embedding import *
 from .ops.export import *
 from .ops.extrema import *
+from .ops.generator import *
 from .ops.index_rows import *
 from .ops.indexing import *
 from .ops.ingest import *
 from .ops.joining import *
+from .ops.losses import *
 from .ops.masks import *
 from .ops.matmul import *
 from .ops.metadata import *
+from .ops.normalization import *
 from .ops.pooling import *
 from .ops.powers import *
 from .ops.precision import *
+from .ops.queries import *
+from .ops.random import *
 from .ops.ranges import *
 from .ops.reductions import *
 from .ops.reinterpret import *
@@ -30,7 +39,7 @@ from .ops.scatter import *
 from .ops.shapes import *
 from .ops.special import *
 from .ops.view_scatter import *
-from . import autograd, gradients
+from . import autograd, gradients, interop, random, utils
 from .devices import device, set_default_device
 from .devices import current as get_default_device
 from .dtypes import (

@@ -15,6 +15,7 @@ from .storage import MetaArray
 from .tensor import (
     Tensor,
     array_of,
+    asks_grad,
     edge_of,
     meta_of,
     plain_edge,
@@ -223,10 +224,10 @@ def backward(
 
 
 def input_edge(tensor: Tensor) -> Any:
-    edge = gradient_edge(tensor)
-    if edge is None:
+    """Where the gradient of one of `inputs` arrives; None where it requires grad but no graph can reach it."""
+    if not asks_grad(tensor):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return edge
+    return gradient_edge(tensor)
 
 
 def grad(
@@ -268,7 +269,7 @@ def grad(
 
 
 def materialized(found: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    return tuple([t.new_zeros(tuple(sizes_of(t))).requires_grad_() if g is None else g for g, t in zip(found, inputs, strict=True)])
+    return tuple([t.new_zeros(tuple(sizes_of(t))) if g is None else g for g, t in zip(found, inputs, strict=True)])
 
 
 def batched_grad(

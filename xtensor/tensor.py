@@ -288,7 +288,7 @@ class Tensor(Methods):
     is_mkldnn = False
     is_nested = False
 
-    def __new__(cls, data: Any = None, *, device: Any = None) -> Tensor:
+    def __new__(cls, *data: Any, device: Any = None) -> Tensor:
         source = Tensor._from_legacy(data, device)
         made = object.__new__(cls)
         made._storage, made._view, made._edge, made._meta = source._storage, source._view, None, None
@@ -495,7 +495,10 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """The same memory, unknown to autograd and with a version of its own."""
+        """The same memory, unknown to autograd and with a version of its own.
+
+        Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
+        """
         result = alias(self, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._view is not None
         result._view.counter = Counter()
@@ -505,6 +508,8 @@ class Tensor(Methods):
     def data(self, source: Tensor) -> None:
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        if asks_grad(self) and not (source.dtype.is_floating_point or source.dtype.is_complex):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         counter = counter_of(self)
         self._storage, edge = source._storage, self._edge
         view = make_view(

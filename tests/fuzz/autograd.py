@@ -23,10 +23,10 @@ FALLBACK = FINITE_DIFFERENCES = SimpleNamespace(__name__="finite differences")
 STEP = 1e-5
 # Names that PyTorch gives to the kernels behind one operator, which a library that has one kernel need not repeat.
 ONE_OPERATOR = {
-    **dict.fromkeys(("Mm", "Mv", "Dot", "Bmm", "UnsafeView"), "Matmul"),
+    **dict.fromkeys(("Mm", "Mv", "Dot", "Bmm"), "Matmul"),
     "SplitWithSizes": "Split",
     "Rsub": "Sub",
-    "ReshapeAlias": "View",
+    **dict.fromkeys(("ReshapeAlias", "UnsafeView"), "View"),
 }
 LEAF = re.compile(r"torch\.tensor\((?P<values>.*), dtype=torch\.float64")
 
@@ -80,7 +80,7 @@ def observe(live: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 "requires_grad": _tried(lambda t=t: t.requires_grad),
                 "is_leaf": _tried(lambda t=t: t.is_leaf),
                 "grad_fn": _tried(lambda t=t: _node_name(t)),
-                "output_nr": _tried(lambda t=t: t.output_nr),
+                "output_nr": _tried(lambda t=t: (t.grad_fn, t.output_nr)[1]),
                 "_version": t._version,
                 "is a view": t._base is not None,
                 "retains_grad": _tried(lambda t=t: t.retains_grad),

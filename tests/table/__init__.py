@@ -7,9 +7,9 @@ An ordinary operator is one line in its family's file of this package:
         Row("add", binary() + [Sample(T(2, 3), T(3), alpha=2)], numpy=np.add),
     ]
 
-`unary()`, `binary()`, `reducing()` are the usual samples (see `samples.py`); a `Sample` is the arguments of a call, in which
-`T(2, 3)` stands for a tensor of random values, `Dtype("int64")` for a dtype. The tests are in `tests/test_table.py`; what
-each facet means is in `facets.py`:
+`unary()`, `binary()`, `reducing()` are the usual samples (see `samples.py`); a `Sample` is the arguments of a call, in
+which `T(2, 3)` stands for a tensor of random values, `Dtype("int64")` for a dtype. The tests are in
+`tests/test_table.py`; what each facet means is in `facets.py`:
 
     value         value, dtype, shape, strides; errors, where PyTorch raises; the other dtypes
     layouts       transposed, sliced and expanded inputs
@@ -19,12 +19,12 @@ each facet means is in `facets.py`:
     variants      the methods, in-place forms and `out=` that PyTorch has and we have not
     meta          shape, dtype and strides on the meta device
 
-Expected results are PyTorch's (`reference`: a dotted name under `torch`, or a function that is given torch tensors; the
-operator's own name by default), and without PyTorch those of `numpy` and of finite differences. An operator or composite
-without a row fails the suite; so does a row without an operator.
+Expected results are PyTorch's (`reference`: a dotted name under `torch`, or a function that is given torch tensors;
+the operator's own name by default), and without PyTorch those of `numpy` and of finite differences. An operator or
+composite without a row fails the suite; so does a row without an operator.
 
-A run is sampled (main dtype: all samples; the rest: the first samples that say something); `--full` runs every sample in
-every dtype. `python -m pytest tests/test_table.py -k "tanh"` runs a row.
+A run is sampled (main dtype: all samples; the rest: the first samples that say something); `--full` runs every sample
+in every dtype. `python -m pytest tests/test_table.py -k "tanh"` runs a row.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ class Row:
     empty: values are unset memory, compared in shape, dtype and strides only.
     grad: whether gradients are tested. tolerance: a factor on the usual one, with the reason beside the row.
     meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
-    out: whether it takes `out=` (declared operators know themselves).
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
-    covers: internal operators that this row's gradient runs.
+    covers: internal operators, which no user calls by name, that this row runs.
     """
 
     name: str
@@ -85,7 +84,6 @@ class Row:
     tolerance: float = 1.0
     meta: bool = True
     layouts: bool = True
-    out: bool | None = None
     without: Sequence[str] = ()
     covers: Sequence[str] = field(default=())
 

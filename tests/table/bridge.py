@@ -49,15 +49,18 @@ def composites() -> dict[str, Callable[..., Any]]:
 
 
 def operator_named(name: str) -> Callable[..., Any]:
-    """Our function for a row's name."""
-    op = declared(name)
-    if op is not None:
-        return op.function
+    """Our function for a row's name: exported by a family, or a method alone."""
     family, _, last = name.rpartition(".")
     for module_name, module in families().items():
         if family in ("", module_name) and last in module.__all__:
             return getattr(module, last)
-    raise LookupError(f"no operator is called {name!r}")
+    op = declared(last)
+    if op is not None:
+        return op.function
+    method = vars(Tensor).get(last)
+    if method is None:
+        raise LookupError(f"no operator is called {name!r}")
+    return method.fget if isinstance(method, property) else method
 
 
 TORCH_PLACES = ("", "nn.functional.", "special.", "linalg.", "fft.", "Tensor.")

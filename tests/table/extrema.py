@@ -70,11 +70,13 @@ ROWS = [
         [*ALONG, *WHOLE, *binary(number=None, special=False)],
         numpy=with_indices(np.max, np.argmax),
         others=REAL,
+        covers=("max_all", "max_dim"),
     ),
     Row(
         "min",
         [*ALONG, *WHOLE, *binary(number=None, special=False)],
         numpy=with_indices(np.min, np.argmin),
         others=REAL,
+        covers=("min_all", "min_dim"),
     ),
 ]

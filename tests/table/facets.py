@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xtensor.tensor import Tensor, wrap
 from xtensor import devices
+from xtensor.tensor import Tensor, wrap
 
 from . import ALL, Row
 from .bridge import (
@@ -26,7 +27,7 @@ from .bridge import (
     reference_of,
     torch,
 )
-from .samples import BFLOAT16, Sample, T, memory_of
+from .samples import Sample, T, memory_of
 
 EPS = {
     "float16": 1e-3,
@@ -526,8 +527,7 @@ def inplace_gradients(row: Row, method: Any, reference: Any, sample: Sample) -> 
 def out(row: Row, full: bool) -> None:
     """`out=`: an empty tensor, one of the right size (strided too), of the wrong size (warns), of other dtypes."""
     function = operator_named(row.name)
-    takes = row.out if row.out is not None else getattr(declared(row.name), "takes_out", False)
-    if not takes:
+    if not takes_out(function):
         return
     for sample in row.samples if full else row.samples[:1]:
         with showing(row, sample, row.dtype, "out="):
@@ -539,6 +539,10 @@ def out(row: Row, full: bool) -> None:
             for kind in ("empty", "right", "strided", "wrong", "float64", "int32", "complex128"):
                 with noting(f"out of kind '{kind}'"):
                     one_out(row, function, sample, results, kind)
+
+
+def takes_out(function: Any) -> bool:
+    return "out" in inspect.signature(function).parameters or getattr(function, "takes_out", False)
 
 
 def outs_for(library: Library, results: list[Any], kind: str) -> list[Any]:
@@ -615,9 +619,8 @@ def variants(row: Row, full: bool) -> None:
                 assert hasattr(Tensor, method), f"PyTorch has Tensor.{method}"
         public = getattr(torch, name, None)
         has_out = public is not None and "out=" in (public.__doc__ or "").split("\n\n")[0].split("->")[0]
-        takes = row.out if row.out is not None else getattr(op, "takes_out", False)
         if has_out and "out" not in row.without:
-            assert takes, f"PyTorch's {name} takes out="
+            assert takes_out(function), f"PyTorch's {name} takes out="
     sample = row.samples[0]
     if hasattr(Tensor, name) and sample.args and isinstance(sample.args[0], T):
         with showing(row, sample, row.dtype, "method"):

@@ -51,18 +51,17 @@ ROWS = [
             Sample([T(), T()], 0),
             Sample([T(2, 3), T(2, 2)], 0),
         ],
-        out=True,
     ),
-    Row("column_stack", [*LISTS, *VECTORS], numpy=np.column_stack, out=True),
+    Row("column_stack", [*LISTS, *VECTORS], numpy=np.column_stack),
     Row("combinations", [Sample(T(3)), Sample(T(3), 3, True), Sample(T(2, 3)), Sample(T(0))]),
-    Row("dstack", [*LISTS, *VECTORS], numpy=np.dstack, out=True),
-    Row("hstack", [*LISTS, *VECTORS], numpy=np.hstack, out=True),
+    Row("dstack", [*LISTS, *VECTORS], numpy=np.dstack),
+    Row("hstack", [*LISTS, *VECTORS], numpy=np.hstack),
     Row(
         "kron",
         [Sample(T(2, 3), T(3)), Sample(T(2, 3), T(2, 1, 3)), Sample(T(), T(2, 3)), Sample(T(0), T(3))],
         numpy=np.kron,
     ),
-    Row("vstack", [*LISTS, *VECTORS], numpy=np.vstack, out=True),
+    Row("vstack", [*LISTS, *VECTORS], numpy=np.vstack),
     Row(
         "stack",
         [

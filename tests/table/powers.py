@@ -7,9 +7,9 @@ from . import Row, Sample, T, binary, unary
 POSITIVE = dict(low=0.2, high=2.0)
 
 ROWS = [
-    Row("float_power", binary(**POSITIVE, special=False), numpy=np.float_power, out=True),
+    Row("float_power", binary(**POSITIVE, special=False), numpy=np.float_power),
     Row("frexp", unary(special=False), numpy=np.frexp),
-    Row("ldexp", [Sample(T(2, 3), T(3, dtype="int64")), Sample(T(), T()), Sample(T(0), T(0))], out=True),
+    Row("ldexp", [Sample(T(2, 3), T(3, dtype="int64")), Sample(T(), T()), Sample(T(0), T(0))]),
     Row(
         "pow",
         [
@@ -20,6 +20,5 @@ ROWS = [
             Sample(2.5, T(2, 3)),
         ],
         numpy=np.power,
-        out=True,
     ),
 ]

@@ -72,9 +72,9 @@ ROWS = [
         [*reducing(many=False), ZEROS, Sample(T(2, 3), 1, dtype=Dtype("float64"))],
         numpy=over(np.prod),
     ),
-    Row("std", SPREAD, numpy=spread(np.std), out=True),
-    Row("std_mean", SPREAD[:-2], numpy=both(np.std)),
+    Row("std", SPREAD, numpy=spread(np.std), covers=("std_dims",)),
+    Row("std_mean", SPREAD[:-2], numpy=both(np.std), covers=("std_mean_dims",)),
     Row("sum", [*reducing(), Sample(T(2, 3), 1, dtype=Dtype("float64")), NANS], numpy=over(np.sum)),
-    Row("var", SPREAD, numpy=spread(np.var), out=True),
-    Row("var_mean", SPREAD[:-2], numpy=both(np.var)),
+    Row("var", SPREAD, numpy=spread(np.var), covers=("var_dims",)),
+    Row("var_mean", SPREAD[:-2], numpy=both(np.var), covers=("var_mean_dims",)),
 ]

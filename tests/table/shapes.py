@@ -5,7 +5,6 @@ import numpy as np
 from . import Row, Sample, T
 
 VIEW = dict(others=("bool",))
-COMPLEX = dict(dtype="complex64", others=("float32",))
 PLAIN = [Sample(T(2, 3)), Sample(T()), Sample(T(0)), Sample(T(2, 1, 3))]
 
 
@@ -15,7 +14,28 @@ def split_samples(dim):
 
 
 ROWS = [
-    Row("adjoint", [*PLAIN, Sample(T(2, 3, dtype="complex64"))], **VIEW),
+    Row(
+        "unfold",
+        [Sample(T(5), 0, 3, 1), Sample(T(2, 6), 1, 2, 3), Sample(T(), 0, 1, 1), Sample(T(5), 0, 6, 1)],
+        reference="Tensor.unfold",
+        **VIEW,
+    ),
+    Row(
+        "view",
+        [
+            Sample(T(2, 3), (3, 2)),
+            Sample(T(2, 3), (-1,)),
+            Sample(T(), (1, 1)),
+            Sample(T(0), (0, 3)),
+            Sample(T(2, 3), (4,)),
+        ],
+        **VIEW,
+    ),
+    Row(
+        "expand",
+        [Sample(T(3), (2, 3)), Sample(T(2, 1), (-1, 3)), Sample(T(), (2,)), Sample(T(3), (2,))],
+        **VIEW,
+    ),
     Row(
         "as_strided",
         [
@@ -34,8 +54,6 @@ ROWS = [
         **VIEW,
     ),
     Row("chunk", [Sample(T(2, 3), 2, 1), Sample(T(3), 2), Sample(T(0), 3), Sample(T(), 2)], **VIEW),
-    Row("conj", PLAIN, numpy=np.conj, **COMPLEX),
-    Row("detach", PLAIN, numpy=lambda a: a, **VIEW),
     Row(
         "diagonal",
         [
@@ -52,9 +70,6 @@ ROWS = [
     Row("expand_as", [Sample(T(3), T(2, 3)), Sample(T(), T(2)), Sample(T(2), T(3))], **VIEW),
     Row("flatten", [*PLAIN, Sample(T(2, 1, 3), 1), Sample(T(2, 1, 3), 0, 1), Sample(T(2, 3), 1, 0)], **VIEW),
     Row("hsplit", [*split_samples(1), Sample(T(4), 2)], **VIEW),
-    Row("imag", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], numpy=np.imag, **COMPLEX),
-    Row("is_conj", [Sample(T(2, 3))], **COMPLEX),
-    Row("is_neg", [Sample(T(2, 3))], **COMPLEX),
     Row(
         "moveaxis", [Sample(T(2, 1, 3), 0, 2), Sample(T(2, 1, 3), (0, 1), (2, 0))], numpy=np.moveaxis, **VIEW
     ),
@@ -82,7 +97,6 @@ ROWS = [
         **VIEW,
     ),
     Row("ravel", PLAIN, numpy=np.ravel, **VIEW),
-    Row("real", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], numpy=np.real, **COMPLEX),
     Row(
         "reshape",
         [
@@ -97,8 +111,6 @@ ROWS = [
         numpy=np.reshape,
         **VIEW,
     ),
-    Row("resolve_conj", PLAIN, numpy=lambda a: a, **COMPLEX),
-    Row("resolve_neg", PLAIN, numpy=lambda a: a, **COMPLEX),
     Row(
         "select",
         [Sample(T(2, 3), 0, 1), Sample(T(2, 3), -1, -2), Sample(T(2, 3), 0, 2), Sample(T(), 0, 0)],
@@ -185,7 +197,5 @@ ROWS = [
         numpy=np.expand_dims,
         **VIEW,
     ),
-    Row("view_as_complex", [Sample(T(3, 2)), Sample(T(2)), Sample(T(2, 3))], others=("int64",)),
-    Row("view_as_real", [Sample(T(2, 3)), Sample(T()), Sample(T(0))], **COMPLEX),
     Row("vsplit", split_samples(0), **VIEW),
 ]

@@ -367,7 +367,8 @@ def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
 def lerp(input: Array, end: Array, weight: Operand) -> Array:
     """`input + weight * (end - input)`, exact at both ends."""
     if input.dtype != end.dtype:
-        have, want = (dtypes.FROM_NUMPY[x.dtype].abbreviation for x in (end, input))
+        names = {"float32": "float", "float64": "double"}
+        want, have = (names.get(x.dtype.name, x.dtype.name) for x in (input, end))
         raise RuntimeError(f"expected dtype {want} for `end` but got dtype {have}")
     if not is_float(input) and not is_complex(input):
         kind = "scalar" if category(weight) == dtypes.WRAPPED else "tensor"

@@ -29,8 +29,11 @@ def refuse_complex(message: str, *values: Any) -> None:
 def clamp_operands(name: str, input: Array, *bounds: Any) -> list[Any]:
     refuse_complex("clamp is not supported for complex types", input, *bounds)
     values = promote(input, *bounds)
-    if is_bool(values[0]) and all(b is None or category(b) == dtypes.WRAPPED for b in bounds):
-        raise not_implemented_for(f"{name}_scalar_cpu", dtypes.bool)
+    numbers = [category(b) == dtypes.WRAPPED for b in bounds if b is not None]
+    if any(numbers) and not all(numbers):
+        raise TypeError(f"{name}() received an invalid combination of arguments: one bound is a Tensor, one a Number")
+    if is_bool(values[0]) and (all(numbers) or len(numbers) == 2):
+        raise not_implemented_for(f"{name}_scalar_cpu" if all(numbers) else f"{name}_cpu", dtypes.bool)
     return values
 
 
@@ -197,11 +200,13 @@ def copysign(input: Array, other: Operand) -> Array:
     return jnp.copysign(a, b).astype(dtype)
 
 
-@pointwise(derivatives=dict(input=not_implemented("nextafter"), other=not_implemented("nextafter")))
+@pointwise(
+    derivatives=dict(input=lambda grad, input, other: jnp.where(input == other, 0, grad), other=zero),
+)
 def nextafter(input: Array, other: Array) -> Array:
     """The next float after `input` towards `other`."""
     a, b = promote(input, other)
-    if not is_float(a) or a.dtype == jnp.float16:
+    if not is_float(a):
         raise not_implemented_for("nextafter_cpu", dtypes.FROM_NUMPY[a.dtype])
     return lax.nextafter(*jnp.broadcast_arrays(a, b))
 

@@ -80,16 +80,12 @@ def ge(input: Array, other: Operand) -> Array:
 @general(name="_equal", derivatives=None, method=False, out=False)
 def all_equal(input: Array, other: Array) -> Array:
     """Whether two arrays of one shape hold equal elements, as a 0-d bool."""
-    return jnp.all(input == other)
+    a, b = promote(input, other)
+    return jnp.all(a == b)
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and equal elements (NaN equals nothing)."""
-    if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"Expected object of data type {input.dtype!r} but got data type {other.dtype!r} for argument 'other' in "
-            "call to equal"
-        )
     return tuple(input.shape) == tuple(other.shape) and bool(all_equal(input, other))
 
 
@@ -109,14 +105,12 @@ def isclose(
         close = close | (jnp.isnan(input) & jnp.isnan(other))
     if rtol == 0 and atol == 0:
         return close
+    if is_bool(input):
+        return close
     if not is_float(input) and not is_complex(input):
         kind = dtypes.get_default_dtype().numpy
-        a, b = input.astype(kind), other.astype(kind)
-        allowed = atol + jnp.abs(rtol * b)
-        if is_bool(input):
-            return close
-        distance = jnp.abs(input - other).astype(kind)
-        return close | (distance <= allowed)
+        distance = jnp.where(input > other, input - other, other - input).astype(kind)
+        return close | (distance <= atol + jnp.abs(rtol * other.astype(kind)))
     allowed = atol + jnp.abs(rtol * other)
     distance = jnp.abs(input - other)
     return close | (jnp.isfinite(distance) & (distance <= allowed))

@@ -20,6 +20,7 @@ from ..tensor import (
     Tensor,
     alias,
     array_of,
+    asks_grad,
     edge_of,
     plain_edge,
     sizes_of,
@@ -227,6 +228,8 @@ def type_method(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> 
         return checks.tensor_type(self)
     if isinstance(dtype, str):
         return self.to(*typed_name(dtype))
+    if isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
+        return self.to("cpu", dtype.dtype)  # type: ignore[attr-defined]
     return self.to(dtype=pick_dtype("type", dtype))
 
 
@@ -360,9 +363,9 @@ def overwrite(target: Tensor, name: str, title: str, values: Callable[[], Any], 
     tracked = not modes.state.mode & modes.NO_GRAD
     own = edge = None
     if tracked:
+        check_inplace(target, asks_grad(target) or (source is not None and asks_grad(source)))
         own = edge_of(target)
         edge = None if source is None else edge_of(source)
-        check_inplace(target, own is not None or edge is not None)
     elif target._meta is not None:
         check_inplace(target, False)
     node = None
@@ -402,7 +405,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             raise checks.argument_error("copy_", "other", 1, "Tensor", src)
         number = python_number("copy_", "other", 1, src)
         src = wrap(constant((), self.dtype, self.device, number_array(number, self.dtype))[0])
-    if src is self:
+    if src is self and (modes.state.mode & modes.NO_GRAD or not asks_grad(self)):
         bump(self, "copy_")
         return self
     check_writable(self)
@@ -418,7 +421,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if src.dtype.is_complex and not (dtype.is_complex or dtype is dtypes.bool):
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
     if src._storage is self._storage and src.is_set_to(self) and src.is_conj() == self.is_conj():
-        if src.is_neg() == self.is_neg() and edge_of(src) is None:
+        if src.is_neg() == self.is_neg() and (modes.state.mode & modes.NO_GRAD or not asks_grad(src)):
             bump(self, "copy_")
             return self
     if src.is_meta and not self.is_meta:

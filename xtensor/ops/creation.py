@@ -9,6 +9,7 @@ from .. import checks, devices, dtypes, geometry
 from ..tensor import Size, Tensor
 from .options import (
     check_layout,
+    check_sizes,
     filled,
     finish,
     format_name,
@@ -338,7 +339,8 @@ def empty_strided(
         raise RuntimeError(
             f"dimensionality of sizes ({len(sizes)}) must match dimensionality of strides ({len(strides)})"
         )
-    if any(n < 0 for n in sizes) or any(n < 0 for n in strides):
+    check_sizes("empty_strided", sizes)
+    if any(n < 0 for n in strides):
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}"
         )

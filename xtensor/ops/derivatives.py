@@ -4,6 +4,7 @@ A rule is a pure function of arrays; the names of its parameters say what it nee
 
     grad, grads       the gradient of the one result, of all results (None where undefined)
     result, results   the forward's result(s)
+    result0, ...      one of several results
     <argument>        an argument of the kernel
     <argument>_shape  only its shape (a list of shapes for a sequence)
 
@@ -23,7 +24,7 @@ from jax.core import ShapedArray
 
 from ..engine import modes
 from ..engine.graph import Node
-from .saved import unpack_array, unpack_tensor
+from .saved import result_index, unpack_array, unpack_tensor
 from ..tensor import Tensor, array_of, wrap
 from ..x64 import call
 from .schema import ARRAYS, Schema
@@ -84,7 +85,7 @@ class Rules:
                 continue
             wanted = tuple(runtime) if rule is FROM_KERNEL else tuple(inspect.signature(rule).parameters)
             for wish in wanted:
-                known = wish in ("grad", "grads", "result", "results") or wish in names
+                known = wish in ("grad", "grads", "results") or wish in names or result_index(wish) is not None
                 if not known and not (wish.endswith("_shape") and wish[:-6] in runtime):
                     raise TypeError(f"{schema.name}(): the derivative for '{name}' asks for '{wish}', which is unknown")
             self.functions[name] = rule
@@ -93,9 +94,10 @@ class Rules:
         saved: dict[str, list[str]] = {}
         for name in self.differentiable:
             for wish in self.parameters[name]:
-                if wish in runtime or wish in ("result", "results"):
+                if wish in runtime or wish == "results" or result_index(wish) is not None:
                     saved.setdefault("results" if wish == "result" and not schema.single else wish, []).append(name)
         self.saved = tuple(saved)
+        self.results = tuple([(i, n) for i, n in enumerate(saved) if n == "results" or result_index(n) is not None])
         self.needed = {k: tuple(v) for k, v in saved.items()}
         self.sequence = next((n for n in self.differentiable if runtime[n].kind == ARRAYS), None)
         shapes = {w[:-6] for ws in self.parameters.values() for w in ws if w.endswith("_shape") and w not in names}
@@ -250,6 +252,20 @@ class OpNode(Node):
     def release(self) -> None:
         self.saved = None
 
+    def origin_of(self, entry: Any) -> Any:
+        """The edge of the tensor that a saved entry came from, where it had one."""
+        for name, kept in zip(self.op.rules.saved, self.saved, strict=True):
+            several = kept if isinstance(kept, list) else [kept]
+            for at, found in enumerate(several):
+                if found is entry:
+                    if name == "results" or result_index(name) is not None:
+                        return (self, at if name == "results" else result_index(name))
+                    if name not in self.op.rules.functions:
+                        return None
+                    place = edge_position(self, name)
+                    return self.edges[place][at] if isinstance(kept, list) else self.edges[place]
+        return None
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
             wish = name[7:]
@@ -356,10 +372,11 @@ def unpack_saved(node: OpNode, index: int) -> Any:
     entry = node.saved[index]
     rules = node.op.rules
     name = rules.saved[index]
-    if name in ("result", "results"):
-        if isinstance(entry, list):
-            return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
-        return unpack_tensor(entry, node, (node, 0))
+    if name == "results" and isinstance(entry, list):
+        return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
+    at = result_index(name)
+    if at is not None:
+        return unpack_tensor(entry, node, (node, at))
     if name not in rules.functions:
         return unpack_sequence(entry, node, None)
     at = edge_position(node, name)

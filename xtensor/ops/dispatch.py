@@ -28,7 +28,7 @@ from ..tensor import (
     wrap_strided,
 )
 from ..x64 import call
-from .saved import save
+from .saved import result_index, save
 from .write import write_out
 
 if TYPE_CHECKING:
@@ -258,13 +258,13 @@ def node_for(
     for name in rules.differentiable:
         value, _ = named[name]
         if name == rules.sequence:
-            found = [plain_edge(edge_of(t)) for t in value]
+            found = [edge_of(t) for t in value]
             wanted[name] = any(e is not None for e in found)
-            edges.extend(found)
+            edges.extend([plain_edge(e) for e in found])
         else:
-            edge = plain_edge(edge_of(value)) if isinstance(value, Tensor) else None
+            edge = edge_of(value) if isinstance(value, Tensor) else None
             wanted[name] = edge is not None
-            edges.append(edge)
+            edges.append(plain_edge(edge))
     if not any(wanted.values()):
         return None
     node = new(op.node_class)
@@ -275,7 +275,7 @@ def node_for(
     node.shapes = tuple([shape_of(named[n][0]) for n in rules.shapes])
     saved: list[Any] = []
     for name in rules.saved:
-        if name in ("result", "results") or not any(wanted[n] for n in rules.needed[name]):
+        if name not in named or not any(wanted[n] for n in rules.needed[name]):
             saved.append(None)
             continue
         value, array = named[name]
@@ -300,14 +300,13 @@ def shape_of(value: Any) -> Any:
 
 def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
     rules = op.rules
-    if "result" in rules.saved or "results" in rules.saved:
+    if rules.results:
         saved = list(node.saved)
-        for name in ("result", "results"):
-            if name in rules.saved and any(
-                e is not None for n in rules.needed[name] for e in edges_of(op, node, n)
-            ):
-                entries = [save(t, array_of(t)) for t in results]
-                saved[rules.saved.index(name)] = entries[0] if name == "result" else entries
+        for at, name in rules.results:
+            if any(e is not None for n in rules.needed[name] for e in edges_of(op, node, n)):
+                which = results if name == "results" else [results[result_index(name) or 0]]
+                entries = [save(t, array_of(t)) for t in which]
+                saved[at] = entries if name == "results" else entries[0]
         node.saved = tuple(saved)
     node.aval = array_of(results[0]).aval if op.single else tuple([array_of(t).aval for t in results])
 

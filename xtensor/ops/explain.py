@@ -15,8 +15,8 @@ from typing import Any
 from ..tensor import Tensor
 from .calls import Call, calls_in
 from .catalog import Entry, Rule, composite_named, declared, entry_for, location_of, unquoted
-from .deferred import source_of
 from .declare import Operator
+from .deferred import source_of
 from .programs import Program, watch_programs
 
 __all__ = ["Explanation", "explain", "source"]

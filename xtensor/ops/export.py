@@ -187,6 +187,8 @@ def jax_array(self: Tensor) -> jax.Array:
     """JAX's protocol: the values as an immutable array, without a copy; later writes to the tensor do not show."""
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if edge_of(self) is not None:
+        raise RuntimeError("Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead.")
     self._storage.shared = True
     return array_of(self)
 

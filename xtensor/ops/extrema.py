@@ -174,8 +174,8 @@ def at_index(grad: Any, indices: Any, shape: Sequence[int], axis: int, keepdim: 
     return jnp.where(here, grad, jnp.zeros((), grad.dtype))
 
 
-def _selected_grad(grads: Any, results: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
-    return at_index(grads[0], results[1], input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
+def _selected_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+    return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
 
 
 def _along(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> tuple[Any, Any]:

@@ -28,12 +28,12 @@ __all__ = ["Placed", "enabled", "nonzero_columns", "read", "trimmed", "values_of
 
 
 class Placed(NamedTuple):
-    """Integer index arrays, one for each of `dims`, checked and broadcasting to `shape`; `masked`: some from a mask."""
+    """Integer index arrays, one for each of `dims`, broadcasting to `shape`; `masks`: which came from masks."""
 
     dims: tuple[int, ...]
     arrays: list[Any]
     shape: tuple[int, ...]
-    masked: bool
+    masks: frozenset[int]
 
     def result_sizes(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes of what they pick out of a tensor of `sizes`."""
@@ -59,7 +59,7 @@ class Placed(NamedTuple):
             if values.shape == (count,):
                 values = np.concatenate([values, np.zeros(room - count, values.dtype)])
             arrays.append(values)
-        return Placed(self.dims, arrays, (room,), self.masked)
+        return Placed(self.dims, arrays, (room,), self.masks)
 
 
 def values_of(array: Any) -> np.ndarray[Any, Any]:
@@ -68,7 +68,9 @@ def values_of(array: Any) -> np.ndarray[Any, Any]:
         return array
     found = array_of(array)
     if type(found) is MetaArray:
-        raise NotImplementedError("the result's size depends on values, which tensors on the meta device do not have")
+        raise NotImplementedError(
+            "the result's size depends on values, which tensors on the meta device do not have"
+        )
     return np.asarray(found)
 
 
@@ -163,7 +165,9 @@ class IndexNode(HostNode):
         super().__init__((edge,))
         self.title = title
         self.sizes = tuple(sizes_of(view))
-        self.found = Placed(found.dims, [np.array(values_of(a)) for a in found.arrays], found.shape, found.masked)
+        self.found = Placed(
+            found.dims, [np.array(values_of(a)) for a in found.arrays], found.shape, found.masks
+        )
         self.aval = array_of(result).aval
 
     def name(self) -> str:
@@ -183,10 +187,14 @@ class IndexPutNode(HostNode):
 
     __slots__ = ("accumulate", "sizes")
 
-    def __init__(self, own: Any, edge: Any, view: Tensor, found: Placed, values: Any, accumulate: bool) -> None:
+    def __init__(
+        self, own: Any, edge: Any, view: Tensor, found: Placed, values: Any, accumulate: bool
+    ) -> None:
         super().__init__((own, edge))
         self.sizes = tuple(sizes_of(values)) if isinstance(values, Tensor) else ()
-        self.found = Placed(found.dims, [np.array(values_of(a)) for a in found.arrays], found.shape, found.masked)
+        self.found = Placed(
+            found.dims, [np.array(values_of(a)) for a in found.arrays], found.shape, found.masks
+        )
         self.aval = array_of(view).aval
         self.accumulate = accumulate
 

@@ -6,6 +6,7 @@ the program starts (`index_bounds.py`).
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -18,10 +19,19 @@ from .index_bounds import check_bounds, refuse_overlap
 from .inplace import run_inplace
 from .masks import check_number
 from .options import C_NAMES, number_array
+from .ordered import run_like
 from .scatter import SAFE, check_arguments, check_reducible, fold_at, fold_gradients, places
 from .schema import Array, Number, Operand
 
-__all__ = ["index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_reduce"]
+__all__ = [
+    "index_add",
+    "index_add_",
+    "index_copy",
+    "index_copy_",
+    "index_fill",
+    "index_fill_",
+    "index_reduce",
+]
 __all__ += ["index_reduce_", "index_select", "put", "put_", "take"]
 
 
@@ -70,7 +80,9 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 
 @general(
     derivatives=dict(
-        input=lambda grad, dim, index, input_shape: add_rows(jnp.zeros(input_shape, grad.dtype), dim, index, grad)
+        input=lambda grad, dim, index, input_shape: add_rows(
+            jnp.zeros(input_shape, grad.dtype), dim, index, grad
+        )
     ),
     name="index_select",
     method=False,
@@ -93,7 +105,8 @@ def scaled(source: Array, alpha: Any) -> Array:
     derivatives=dict(
         input=lambda grad: grad,
         source=lambda grad, dim, index, alpha, source_shape: scaled(
-            read_rows(grad, dim, index, source_shape), jnp.conj(jnp.asarray(alpha)) if not isinstance(alpha, int) else 1
+            read_rows(grad, dim, index, source_shape),
+            jnp.conj(jnp.asarray(alpha)) if not isinstance(alpha, int) else 1,
         ),
     ),
     name="index_add",
@@ -134,7 +147,9 @@ def fill_value(grad: Array, dim: int, index: Array) -> Array:
 def index_fill_kernel(input: Array, dim: int, index: Array, value: Operand) -> Array:
     """`input` with `value` in the slices along `dim` that `index` names."""
     value = jnp.asarray(value)
-    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(input.dtype, jnp.complexfloating):
+    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(
+        input.dtype, jnp.complexfloating
+    ):
         value = jnp.real(value)
     return set_rows(input, dim, index, value, True)
 
@@ -147,7 +162,14 @@ def spread_index(input: Array, dim: int, index: Array) -> tuple[Array, tuple[int
 
 
 def reduce_gradients(
-    grad: Array, input: Array, dim: int, index: Array, source: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    source: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> tuple[Array, Array]:
     where, shape = spread_index(input, dim, index)
     flat = [grad.reshape(-1), input.reshape(-1), where, source.reshape(shape), result.reshape(-1)]
@@ -156,19 +178,36 @@ def reduce_gradients(
 
 
 def reduce_input(
-    grad: Array, input: Array, dim: int, index: Array, source: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    source: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> Array:
     return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[0]
 
 
 def reduce_source(
-    grad: Array, input: Array, dim: int, index: Array, source: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    source: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> Array:
     return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[1]
 
 
 @general(
-    derivatives=dict(input=reduce_input, source=reduce_source), name="index_reduce", inplace=True, method=False
+    derivatives=dict(input=reduce_input, source=reduce_source),
+    name="index_reduce",
+    inplace=True,
+    method=False,
 )
 def index_reduce_kernel(
     input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
@@ -188,7 +227,9 @@ def number_places(array: Array, index: Array) -> Array:
 
 @general(
     derivatives=dict(
-        input=lambda grad, index, input_shape: put_elements(jnp.zeros(input_shape, grad.dtype), index, grad, True)
+        input=lambda grad, index, input_shape: put_elements(
+            jnp.zeros(input_shape, grad.dtype), index, grad, True
+        )
     ),
     name="take",
     method=False,
@@ -258,7 +299,9 @@ def check_source(name: str, input: Any, dim: Any, index: Any, source: Any) -> in
     if not isinstance(source, Tensor):
         raise checks.argument_error(name.rstrip("_"), "source", 4, "Tensor", source)
     if not is_integer(index):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}"
+        )
     if source.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the same "
@@ -370,12 +413,18 @@ def check_fill(input: Any, dim: Any, index: Any, value: Any) -> int:
     return dim
 
 
+@functools.cache
+def beta() -> None:
+    """Say once what PyTorch says."""
+    warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4)
+
+
 def check_index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: Any) -> int:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=3)
+    beta()
     dim = check_source("index_reduce_", input, dim, index, source)
     check_bounds(array_of(index), extent(input, dim), False, out_of_range)
     return dim
@@ -479,7 +528,7 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names."""
     dim = check_fill(input, dim, index, value)
-    return FILL.function(input, dim, index, value)
+    return run_like(FILL, (input, dim, index, value))
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -543,7 +592,7 @@ def take_method(self: Tensor, index: Tensor) -> Tensor:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with the elements of `source` at the element numbers `index`."""
     check_put(input, index, source)
-    return PUT.function(input, index, source, bool(accumulate))
+    return run_like(PUT, (input, index, source, bool(accumulate)))
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -567,3 +616,5 @@ METHODS = dict(
     put_=put_,
     take=take_method,
 )
+for _name, _method in METHODS.items():
+    _method.__name__ = _method.__qualname__ = _name

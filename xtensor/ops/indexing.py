@@ -17,15 +17,19 @@ import numpy as np
 
 from .. import checks, devices, dtypes, geometry
 from ..engine import modes
+from ..engine.graph import next_sequence_nr
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, edge_of, sizes_of, strides_of, wrap, wrap_strided
+from ..tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
+from ..x64 import call
 from . import dispatch, hostindex
 from .declare import REGISTRY, general
 from .hostindex import Placed
-from .index_bounds import check_bounds, remember
+from .index_bounds import check_bounds, refuse_overlap, remember
 from .inplace import run_inplace
-from .masks import masked_fill, masked_fill_
-from .options import C_NAMES, number_array, placed
+from .masks import check_number, masked_fill, masked_fill_
+from .options import placed
+from .ordered import run_like, run_ordered
+from .saved import save
 from .schema import Array, Arrays, Operand
 from .subscript import (
     ALIAS,
@@ -36,7 +40,7 @@ from .subscript import (
     subscript,
 )
 from .views import alias_of, geometry_of
-from .write import write_out
+from .write import check_writable, write_out
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -64,9 +68,9 @@ SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=Fals
 
 @general(
     derivatives=dict(
-        input=lambda grad, indices, input_shape, dims: (
-            at(jnp.zeros(input_shape, grad.dtype), indices, dims).add(grad, **SAFE)
-        )
+        input=lambda grad, indices, input_shape, dims: at(
+            jnp.zeros(input_shape, grad.dtype), indices, dims
+        ).add(grad, **SAFE)
     ),
     method=False,
     out=False,
@@ -99,6 +103,7 @@ def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...]
     return place.add(values, **SAFE)
 
 
+new = object.__new__
 INDEX, INDEX_PUT = REGISTRY["index"], REGISTRY["index_put"]
 
 
@@ -110,7 +115,10 @@ def index_error(dim: int, size: int) -> Any:
 
 
 def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
-    """Picks as integer index arrays over dimensions of `view`, checked: masks become the places where they hold."""
+    """Picks as integer index arrays over dimensions of `view`: masks become the places where they hold.
+
+    Everything is checked but the values (`check_places`), which PyTorch looks at last.
+    """
     sizes = sizes_of(view)
     dims: list[int] = []
     arrays: list[Any] = []
@@ -150,13 +158,18 @@ def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
     if 0 not in shape:
         if any(sizes[d] == 0 for d in dims):
             raise IndexError("index is out of bounds for dimension with size 0")
-        rest = [s for d, s in enumerate(sizes) if d not in dims]
-        if 0 not in rest:
-            for i, (d, a) in enumerate(zip(dims, arrays, strict=True)):
-                if i not in trusted:
-                    values = a if isinstance(a, np.ndarray) else array_of(a)
-                    check_bounds(values, sizes[d], True, index_error(i, sizes[d]))
-    return Placed(tuple(dims), arrays, shape, bool(trusted))
+    return Placed(tuple(dims), arrays, shape, frozenset(trusted))
+
+
+def check_places(view: Tensor, found: Placed) -> None:
+    """IndexError for an index outside its dimension; nothing is checked where nothing would be touched."""
+    sizes = sizes_of(view)
+    if 0 in found.shape or any(s == 0 for d, s in enumerate(sizes) if d not in found.dims):
+        return
+    for i, (d, a) in enumerate(zip(found.dims, found.arrays, strict=True)):
+        if i not in found.masks:
+            values = a if isinstance(a, np.ndarray) else array_of(a)
+            check_bounds(values, sizes[d], True, index_error(i, sizes[d]))
 
 
 def shape_of(array: Any) -> tuple[int, ...]:
@@ -225,9 +238,7 @@ def layout(
     lead = dims[0] if together else 0
     before, after = rest[:lead], rest[lead:]
     result = (*[sizes[d] for d in before], *shape, *[sizes[d] for d in after])
-    operands = [
-        (result, (*[strides[d] for d in before], *[0] * len(shape), *[strides[d] for d in after]))
-    ]
+    operands = [(result, (*[strides[d] for d in before], *[0] * len(shape), *[strides[d] for d in after]))]
     for own, steps in indices:
         whole = (*[1] * lead, *shape, *[1] * len(after))
         expanded = geometry.expand((own, steps, 0), shape).strides
@@ -252,28 +263,40 @@ def index_strides(array: Any) -> tuple[int, ...]:
 
 def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
+    check_places(view, found)
     order = layout_of(view, found)
     array = array_of(view)
-    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
         return hostindex.read(view, found, order, title)
     place = view.device
     count = None
-    if found.masked and len(found.shape) == 1 and found.dims[0] == 0 and order is None:
+    if found.masks and len(found.shape) == 1 and found.dims[0] == 0 and order is None:
         count, found = found.shape[0], found.padded()
     indices = [index_tensor(a, place) for a in found.arrays]
     if order is None:
-        result = INDEX.call((view, indices, found.dims))
+        result = gathered(view, indices, found.dims)
         return result if count is None or count == found.shape[0] else hostindex.trimmed(result, count)
-    runtime, key = dispatch.prepare(INDEX, (view, indices, found.dims))
-    arrays = [dispatch.arrays_of(v) for v in runtime]
-    sizes, strides, memory = order
-    if dispatch.has_meta(arrays):
-        values: Any = MetaArray(tuple([sizes[d] for d in memory]), view.dtype.numpy)
-    else:
-        values = dispatch.invoke(INDEX, INDEX.permuted_program(key, memory), arrays)
-    result = wrap_strided(values, sizes, strides)
-    if not modes.state.mode & modes.NO_GRAD:
-        dispatch.record(INDEX, key, runtime, arrays, [result])
+    return run_ordered(INDEX, (view, indices, found.dims), *order)
+
+
+def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tensor:
+    """Run `index`; in the default modes without the complete call path, which costs more than the program."""
+    array = array_of(view)
+    mode = modes.state.mode
+    if mode > 1 or type(array) is MetaArray:
+        return INDEX.call((view, indices, dims))
+    arrays = tuple([array_of(i) for i in indices])
+    result = wrap(call(INDEX.program((dims,)), array, arrays))
+    if mode == 0 and (edge := plain_edge(edge_of(view))) is not None:
+        node = new(INDEX.node_class)
+        node.edges = (edge,)
+        node.sequence_nr = next_sequence_nr()
+        node.meta = None
+        node.key = (dims,)
+        node.shapes = (array.shape,)
+        node.aval = result._storage.array.aval
+        node.saved = ([save(i, a) for i, a in zip(indices, arrays, strict=True)],)
+        result._edge = (node, 0)
     return result
 
 
@@ -285,6 +308,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return select_first(self, index)
         if kind is slice:
             return slice_first(self, index)
+        if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
+            shape = sizes_of(index)
+            if shape and (sizes := sizes_of(self)) and sizes[0] and 0 not in shape:
+                return read(self, Placed((0,), [index], tuple(shape), frozenset()))
     view, picks = subscript(self, index)
     if picks:
         return read(view, resolve(view, picks))
@@ -295,17 +322,24 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """`x[index] = value`, broadcast and cast; the write goes through to the storage of `x`."""
+    """`x[index] = value`, broadcast and cast; the write goes through to the storage of `x`.
+
+    Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
+    """
     if not isinstance(value, Tensor):
         if type(value) not in dispatch.SCALARS:
             raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
-        number_array(value, self.dtype, C_NAMES.get(self.dtype))
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        check_number(value, self.dtype)
     if index is False:
         return
     kind = type(index)
     if kind is int:
         assign(select_first(self, index), value)
         return
+    if kind is slice and not sizes_of(self):
+        slice_first(self, index)
     view, picks = subscript(self, None if index is True else index)
     if not picks:
         assign(view, value)
@@ -322,6 +356,7 @@ def drop_ones(value: Tensor) -> Tensor:
 
 def assign(view: Tensor, value: Any) -> None:
     """Write a number or a tensor that broadcasts to a view."""
+    check_writable(view)
     if not isinstance(value, Tensor):
         view.fill_(value)
         return
@@ -331,12 +366,16 @@ def assign(view: Tensor, value: Any) -> None:
     elif not sizes_of(value):
         view.fill_(value)
     else:
-        view.copy_(drop_ones(value).expand(sizes))
+        value = drop_ones(value)
+        if len(sizes_of(value)) > len(sizes):
+            g = (tuple(sizes_of(value)), tuple(strides_of(value)), 0)
+            geometry.expand(g, sizes, checks.tensor_type(value).replace("xtensor.", "torch."))
+        view.copy_(value.expand(sizes))
 
 
 def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = False) -> None:
     """Write values, a number or a tensor, where the picks say."""
-    warn_expanded(view, "index_put_")
+    check_writable(view)
     number = not isinstance(values, Tensor)
     if not accumulate and (number or values.numel() == 1) and (mask := single_mask(view, picks)) is not None:
         masked_fill_(view, mask, values if number else values.reshape(()))
@@ -344,31 +383,19 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     found = resolve(view, picks)
     if not number:
         check_values(view, found, values)
+        refuse_overlap(view, values)
+    refuse_overlap(view, *picks)
+    check_places(view, found)
     array = array_of(view)
-    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
         hostindex.write(view, found, values, accumulate)
         return
     indices = [index_tensor(a, view.device) for a in found.arrays]
     run_inplace(INDEX_PUT, (view, indices, values, found.dims, accumulate))
 
 
-def warn_expanded(view: Tensor, name: str) -> None:
-    if view._view is not None and geometry.has_internal_overlap(view._view.sizes, view._view.strides) == "YES":
-        warnings.warn(
-            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
-            "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
-            UserWarning,
-            stacklevel=5,
-        )
-
-
 def check_values(view: Tensor, found: Placed, values: Tensor) -> None:
     """Refuse values of another dtype, or that do not broadcast to what is indexed."""
-    if values.dtype is not view.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{view.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
-        )
     shape = found.result_sizes(tuple(sizes_of(view)))
     own = tuple(sizes_of(values))
     if len(own) > len(shape) or any(
@@ -377,6 +404,11 @@ def check_values(view: Tensor, found: Placed, values: Tensor) -> None:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(own)} cannot be broadcast to indexing result of shape "
             f"{list(shape)}"
+        )
+    if values.dtype is not view.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{view.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the source."
         )
 
 
@@ -401,9 +433,7 @@ def single_mask(view: Tensor, picks: Sequence[Any]) -> Tensor | None:
         return None
     check_byte(mask)
     if not isinstance(mask, Tensor):
-        mask = placed(np.array(mask, np.bool_), view.device)
-    elif mask.dtype is not dtypes.bool:
-        mask = mask != 0
+        mask = placed(np.array(mask), view.device)
     trailing = len(sizes) - after
     return mask.reshape((*sizes_of(mask), *[1] * trailing)) if trailing else mask
 
@@ -414,31 +444,26 @@ def index_picks(name: str, input: Tensor, indices: Any) -> list[Any]:
         raise checks.argument_error(name, "indices", 1, "tuple of Tensors", indices)
     picks: list[Any] = []
     for i, item in enumerate(indices):
-        if item is not None and not isinstance(item, Tensor):
+        if not isinstance(item, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {checks.type_name(item)}")
         picks.append(item)
-        if item is not None and is_mask(item):
+        if is_mask(item):
             picks += [COVERED] * (item.dim() - 1)
     if len(indices) > input.dim():
         raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})")
     return picks
 
 
-def index_put_(
-    self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put_(self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included."""
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put_", "values", 2, "Tensor", values)
     picks = index_picks("index_put_", self, indices)
-    if any(p is not None for p in picks):
-        write(self, picks, values, bool(accumulate))
+    write(self, picks, values, bool(accumulate))
     return self
 
 
-def index_put(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there."""
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put", "values", 2, "Tensor", values)
@@ -448,13 +473,14 @@ def index_put(
         return masked_fill(input, mask, values.reshape(()))
     found = resolve(input, picks)
     check_values(input, found, values)
+    check_places(input, found)
     array = array_of(input)
-    if found.masked and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
         made = input.clone()
         hostindex.write(made, found, values, bool(accumulate))
         return made
     indices = [index_tensor(a, input.device) for a in found.arrays]
-    return INDEX_PUT.call((input, indices, values, found.dims, bool(accumulate)))
+    return run_like(INDEX_PUT, (input, indices, values, found.dims, bool(accumulate)))
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -467,12 +493,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         raise checks.argument_error("masked_select", name, position, "Tensor", got)
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = geometry.broadcast_shapes(tuple(sizes_of(input)), tuple(sizes_of(mask)))
+    shape = geometry.broadcast_shapes(tuple(sizes_of(mask)), tuple(sizes_of(input)))
     columns = list(hostindex.nonzero_columns(np.broadcast_to(hostindex.values_of(mask), shape)))
     whole = input.expand(shape) if shape != tuple(sizes_of(input)) else input
     if not shape:
         whole = whole.unsqueeze(0)
-    found = Placed(tuple(range(len(columns))), columns, columns[0].shape, True)
+    found = Placed(tuple(range(len(columns))), columns, columns[0].shape, frozenset(range(len(columns))))
     result = read(whole, found, "MaskedSelectBackward0")
     if out is None:
         return result
@@ -492,4 +518,12 @@ def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
     return masked_select(self, mask)
 
 
-METHODS = dict(masked_select=masked_select_method, __getitem__=getitem, __setitem__=setitem, index_put=index_put, index_put_=index_put_)
+METHODS = dict(
+    __getitem__=getitem,
+    __setitem__=setitem,
+    index_put=index_put,
+    index_put_=index_put_,
+    masked_select=masked_select_method,
+)
+for _name, _method in METHODS.items():
+    _method.__name__ = _method.__qualname__ = _name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+import weakref
 from itertools import chain
 from typing import Any
 
@@ -16,9 +17,9 @@ import numpy as np
 from .. import checks, devices, dtypes, geometry
 from ..engine import modes
 from ..storage import MetaArray
-from ..tensor import Tensor, wrap, wrap_strided
+from ..tensor import Size, Tensor, array_of, wrap, wrap_strided
 from ..x64 import call
-from .options import filled, finish, number_array, pick_device, pick_dtype, placed
+from .options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
 from .write import cast
 
 __all__ = ["as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor", "tensor"]
@@ -306,12 +307,29 @@ def from_array(array: Any, dtype: dtypes.dtype | None, place: devices.device | N
     """A tensor over a JAX array, without a copy where dtype and device are right; the array stays the user's."""
     if array.weak_type:
         array = call(jax.lax.convert_element_type, array, array.dtype)
-    if not array.committed:
-        array = call(jax.device_put, array, next(iter(array.devices())))
-    made = wrap(array, shared=True)
+    made = wrap(committed(array), shared=True)
     if dtype is not None and dtype.numpy != array.dtype:
-        made = wrap(cast(array, dtype))
+        made = wrap(cast(array_of(made), dtype))
     return made if place is None or place == made.device else made.to(place)
+
+
+_committed: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+
+def committed(array: Any) -> Any:
+    """A user's array as one bound to its device, over the same buffer.
+
+    The second array is held as long as the first lives: whoever counts its references sees that it is not alone.
+    """
+    if array.committed:
+        return array
+    key = id(array)
+    found = _committed.get(key)
+    if found is not None and found[0]() is array:
+        return found[1]
+    bound = call(jax.device_put, array, next(iter(array.devices())))
+    _committed[key] = (weakref.ref(array, lambda _: _committed.pop(key, None)), bound)
+    return bound
 
 
 def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None) -> Tensor:
@@ -348,9 +366,7 @@ def asarray(
             if place != obj.device:
                 raise ValueError(f"can't alias tensor from device '{obj.device}' to '{place}'.")
         made = obj.clone() if copy and wanted is obj.dtype and place == obj.device else obj.to(place, wanted)
-        if not requires_grad:
-            return made.detach() if made.requires_grad else made
-        return made if made.requires_grad else finish("asarray", made, True)
+        return made if made.requires_grad or not requires_grad else finish("asarray", made, True)
     if copy is False and not isinstance(obj, jax.Array):
         kind = "sequence" if not isinstance(obj, (np.ndarray, bytes, bytearray, memoryview)) else "buffer"
         raise ValueError(f"can't alias arbitrary {kind} into a tensor.")
@@ -368,7 +384,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     Differs from PyTorch: it is a copy, so writes to the one never show in the other.
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {checks.type_name(ndarray)})")
     return from_host(ndarray, None, devices.device("cpu"))
 
 
@@ -450,18 +466,27 @@ def new_tensor(
     return finish("new_tensor", ingest("new_tensor", data, chosen, place, copy=True), requires_grad)
 
 
-def from_legacy(data: Any, device: Any) -> Tensor:
-    """`Tensor(...)`: sizes, a sequence of values or another tensor, in the default dtype."""
+def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None = None) -> Tensor:
+    """`Tensor(...)`: a tensor of the default dtype from sizes, from a sequence of values, or another tensor."""
     place = devices.current() if device is None else pick_device("Tensor", device)
-    if data is None:
-        return filled((0,), dtypes.get_default_dtype(), place, 0)
-    if isinstance(data, Tensor):
+    data = args[0] if args else (0,)
+    if isinstance(data, Tensor) and len(args) == 1:
+        if dtype is not None and data.dtype is not dtype:
+            raise TypeError(f"expected {type_name(dtype)} (got {type_name(data.dtype)})")
         return data.detach()
-    if isinstance(data, int):
-        return filled((data,), dtypes.get_default_dtype(), place, 0)
-    if isinstance(data, tuple) and type(data) is not tuple:  # a Size
-        return filled(tuple(data), dtypes.get_default_dtype(), place, 0)
-    return ingest("Tensor", data, dtypes.get_default_dtype(), place, copy=True)
+    dtype = dtype or dtypes.get_default_dtype()
+    if not args or isinstance(data, Size) or (isinstance(data, (int, np.integer)) and type(data) is not bool):
+        return filled(pick_sizes("Tensor", args or (data,)), dtype, place, 0)
+    if len(args) > 1:
+        signatures = ("*, xtensor.device device = None", "Tensor other", "tuple of ints size", "object data")
+        raise checks.combination_error("new", args, {}, signatures)
+    if not is_sequence(data) and not isinstance(data, (np.ndarray, jax.Array)):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return ingest("Tensor", data, dtype, place, copy=True)
+
+
+def type_name(dtype: dtypes.dtype) -> str:
+    return f"xtensor.{dtype.scalar_name}Tensor"
 
 
 METHODS = {"new_tensor": new_tensor}

@@ -20,12 +20,14 @@ from ..tensor import (
     NO_GRAD_VIEW,
     Tensor,
     array_of,
+    asks_grad,
     edge_of,
     plain_edge,
     sizes_of,
     strides_of,
 )
 from . import dispatch
+from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     runtime[0] = target
     tracked = not modes.state.mode & modes.NO_GRAD
     if tracked:
-        check_inplace(target, any(isinstance(v, Tensor) and edge_of(v) is not None for v in runtime))
+        check_inplace(target, any(isinstance(v, Tensor) and asks_grad(v) for v in runtime))
     check_writable(target)
     for other in runtime[1:]:
         if isinstance(other, Tensor):
@@ -87,14 +89,14 @@ def check_inplace(target: Tensor, requires_grad: bool) -> None:
     if target._meta is not None and target._meta.inference and not modes.is_inference_mode_enabled():
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update."
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not requires_grad:
         return
     view = target._view
     if view is not None and view.base is not None:
         check_creation(target, "is being")
-        if edge_of(target) is not None and type(edge_of(view.base)) is not tuple:
+        if asks_grad(target) and type(view.base._edge) is not tuple:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
@@ -135,13 +137,13 @@ def check_creation(view: Tensor, what: str) -> None:
     if creation in _ORIGINS or not made:
         mode, how = _ORIGINS.get(creation, _ORIGINS[NO_GRAD_VIEW])
         origin = (
-            f"Output {edge[1]} of {edge[0].name()} is a view of a view which was created in"
+            f"Output {edge[1]} of {forward_name(edge[0])} is a view of a view which was created in"
             if made
             else "A view was created in"
         )
         message = f"{origin} {mode} mode and {what} modified inplace {how}."
     else:
-        message = f"Output {edge[1]} of {edge[0].name()} is a view and {what} modified inplace."
+        message = f"Output {edge[1]} of {forward_name(edge[0])} is a view and {what} modified inplace."
     raise RuntimeError(message + _REASONS[creation])
 
 

@@ -42,8 +42,12 @@ def choose(condition: Array, input: Operand, other: Operand) -> Array:
     """`input` where the condition holds and `other` elsewhere, broadcast, in their common dtype."""
     if condition.dtype != jnp.bool_ and condition.dtype != jnp.uint8:
         name = dtypes.FROM_NUMPY[np.dtype(condition.dtype)].scalar_name
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {name}")
-    shape = geometry.broadcast_shapes(condition.shape, geometry.broadcast_shapes(jnp.shape(input), jnp.shape(other)))
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {name}"
+        )
+    shape = geometry.broadcast_shapes(
+        condition.shape, geometry.broadcast_shapes(jnp.shape(input), jnp.shape(other))
+    )
     a, b = promote(input, other)
     return jnp.broadcast_to(jnp.where(condition != 0, a, b), shape)
 
@@ -102,9 +106,11 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 )
 def fill(input: Array, mask: Array, value: Operand) -> Array:
     """`input` with `value` where the mask holds."""
-    shape = geometry.broadcast_shapes(input.shape, mask.shape)
+    shape = geometry.broadcast_shapes(mask.shape, input.shape)
     value = jnp.asarray(value)
-    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(input.dtype, jnp.complexfloating):
+    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(
+        input.dtype, jnp.complexfloating
+    ):
         value = jnp.real(value)
     return jnp.broadcast_to(jnp.where(mask, value.astype(input.dtype), input), shape)
 
@@ -132,7 +138,7 @@ def scatter_source(grad: Array, mask: Array, source_shape: tuple[int, ...]) -> A
 )
 def scatter_under(input: Array, mask: Array, source: Array) -> Array:
     """`input` with the elements of `source`, in order, where the mask holds."""
-    shape = geometry.broadcast_shapes(input.shape, mask.shape)
+    shape = geometry.broadcast_shapes(mask.shape, input.shape)
     mask = jnp.broadcast_to(mask, shape)
     if source.size == 0:
         return jnp.broadcast_to(input, shape)
@@ -142,12 +148,17 @@ def scatter_under(input: Array, mask: Array, source: Array) -> Array:
 
 MASKED_FILL, MASKED_SCATTER = REGISTRY["masked_fill"], REGISTRY["masked_scatter"]
 LARGE = 6e4
+PLAIN_NAMES = {"uint8_t": "unsigned char", "int8_t": "signed char", "int16_t": "short", "int64_t": "long"}
 
 
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """RuntimeError for a number that the dtype cannot hold."""
     kind = type(value)
-    if dtype.is_floating_point and (kind is float or kind is int) and (dtype.itemsize == 8 or -LARGE < value < LARGE):
+    if (
+        dtype.is_floating_point
+        and (kind is float or kind is int)
+        and (dtype.itemsize == 8 or -LARGE < value < LARGE)
+    ):
         return
     number_array(value, dtype, C_NAMES.get(dtype))
 
@@ -159,7 +170,7 @@ def check_fill(input: Any, mask: Any, value: Any) -> Any:
         raise checks.argument_error("masked_fill", name, position, "Tensor", got)
     if mask.dtype is not dtypes.bool:
         kind = C_NAMES.get(mask.dtype, mask.dtype.name)
-        kind = {"uint8_t": "unsigned char", "int8_t": "signed char", "int16_t": "short", "int64_t": "long"}.get(kind, kind)
+        kind = PLAIN_NAMES.get(kind, kind)
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if isinstance(value, Tensor):
         if value.dim() != 0:
@@ -253,7 +264,9 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     if out is None:
         return result
     if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
-        raise RuntimeError(f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}")
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"
+        )
     write_out("nonzero", out, result, [input])
     return out
 
@@ -277,3 +290,5 @@ METHODS = dict(
     nonzero=nonzero_method,
     where=where_method,
 )
+for _name, _method in METHODS.items():
+    _method.__name__ = _method.__qualname__ = _name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ from ..tensor import (
     plain_edge,
     sizes_of,
 )
-from .inplace import check_creation, check_inplace
+from .inplace import check_creation, check_inplace, move_retained
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 from .views import ViewOperator, alias_of, geometry_of, ints
 from .write import bump, resize_tensor
@@ -32,7 +33,7 @@ def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
     g = geometry_of(input)
     result = alias(input, g.sizes, g.strides, g.offset)
-    if modes.state.mode & modes.INFERENCE or input.is_inference():
+    if input.is_inference():
         meta_of(result).inference = True
     return result
 
@@ -41,14 +42,12 @@ def detach_(self: Tensor) -> Tensor:
     """Cut this tensor off from the graph, in place."""
     view = self._view
     if view is not None and view.base is not None:
-        if view.creation == MULTI_OUTPUT or edge_of(self) is not None:
-            raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
-                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
-                "detach_() cannot be called on these gradients. To fix this error, please refer to the "
-                "Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
-            )
-        view.base = None
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+        )
     self._edge = None
     return self
 
@@ -120,7 +119,15 @@ def take_view(self: Tensor, source: Tensor) -> None:
     edge = source._edge
     self._view = view
     if type(edge) is tuple:
+        edge[0].__class__ = inplace_node(type(edge[0]))
+        move_retained(self, edge[0])
         self._edge = edge
+
+
+@functools.lru_cache(maxsize=64)
+def inplace_node(cls: type[Any]) -> type[Any]:
+    """A view's node class under the name that PyTorch gives that of the in-place form."""
+    return type(cls.__name__[:-1] + "1", (cls,), {"__slots__": ()})
 
 
 def set_(

@@ -21,6 +21,7 @@ from ..x64 import call
 
 __all__ = [
     "C_NAMES",
+    "check_sizes",
     "filled",
     "finish",
     "format_name",
@@ -81,12 +82,20 @@ def pick_sizes(function: str, args: Sequence[Any], size: Any = None, position: i
             if not _is_index(value):
                 raise checks.unpack_error(function, "size", "tuple of ints", i, value)
             value = operator.index(value)
-        if value < 0:
-            raise RuntimeError(f"{function}: Dimension size must be non-negative.")
         sizes.append(value)
-    if math.prod(sizes) > 2**62:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+    check_sizes(function, sizes)
     return tuple(sizes)
+
+
+def check_sizes(function: str, sizes: Sequence[int]) -> None:
+    """Refuse negative sizes, and those whose product leaves 64 bits."""
+    for value in sizes:
+        if value < 0:
+            if function == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {value}: {list(sizes)}")
+    if math.prod(sizes) > 2**62:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
 
 
 def _is_index(value: Any) -> bool:

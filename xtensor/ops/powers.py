@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,8 @@ from jax import lax
 from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
-from .arithmetic import mul
 from .declare import general, pointwise
-from .promotion import as_dtype, common_dtype, is_complex, is_float, is_integral, operands
+from .promotion import as_dtype, common_dtype, float_operands, is_complex, is_float, is_integral, operands
 from .schema import Array, Operand
 
 __all__ = ["float_power", "frexp", "ldexp", "pow"]
@@ -167,14 +167,26 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     return pow_(input, exponent)
 
 
-def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def two_to(input: Any, other: Any) -> tuple[Any, Any, Any]:
+    """The input as a float, `2 ** other` in its type, and the dtype of the result."""
+    a, b, dtype = float_operands(input, other)
+    return a, raised(jnp.asarray(2, b.dtype), b), dtype
+
+
+def ldexp_input(grad: Array, input: Array, other: Array) -> Array:
+    return grad * jnp.conj(two_to(input, other)[1])
+
+
+@pointwise(
+    derivatives=dict(
+        input=ldexp_input,
+        other=lambda grad, result: grad * jnp.conj(result * math.log(2)),
+    )
+)
+def ldexp(input: Array, other: Array) -> Array:
     """`input * 2 ** other`, element by element."""
-    return mul(input, pow(2.0, other), out=out)
-
-
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `ldexp`."""
-    return input.mul_(pow(2.0, other))
+    a, factor, dtype = two_to(input, other)
+    return (a * factor).astype(dtype)
 
 
 @general(
@@ -196,8 +208,6 @@ METHODS = {
     "__rpow__": power_by,
     "__ipow__": pow_,
     "float_power_": float_power_,
-    "ldexp": ldexp,
-    "ldexp_": ldexp_,
     "pow": pow,
     "pow_": pow_,
 }

@@ -6,16 +6,25 @@ sequences, Python numbers for themselves, and `Hooked` for what `saved_tensors_h
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..engine import modes
+from ..engine import AccumulateGrad, modes
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
 
-__all__ = ["Hooked", "save", "unpack_array", "unpack_tensor"]
+__all__ = ["Hooked", "forward_name", "result_index", "save", "unpack_array", "unpack_tensor"]
+
+
+def result_index(name: str) -> int | None:
+    """Which single result a name in a rule asks for: `result` is the first, `result1` the second."""
+    if name == "result":
+        return 0
+    number = name[6:]
+    return int(number) if name.startswith("result") and number.isdigit() else None
 
 
 class Hooked:
@@ -69,22 +78,37 @@ class Mutation:
     allowed = False
 
 
-def check_version(entry: tuple[Any, int, Any], node: Any) -> None:
+def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> None:
+    """Refuse a saved value that was written since; `edge` is what made it, if an operator did."""
     counter, version, array = entry
     if counter is None or counter.version == version or Mutation.allowed:
         return
     kind = _TYPE_NAMES.get(np.dtype(array.dtype).name, "Tensor")
+    if edge is None:
+        edge = node.origin_of(entry)
+    made = "" if edge is None or isinstance(edge[0], AccumulateGrad) else f", which is output {edge[1]} of {forward_name(edge[0])},"
+    where = f" It was saved for {forward_name(node)}"
     writer = getattr(counter, "writer", None)
-    where = ""
-    if isinstance(counter, Storage) and writer is not None:
+    if writer is not None:
         code, line, name = writer
-        where = f" It was written by {name} at {code.co_filename}:{line} (in {code.co_name})."
+        where += f" and written by {name} at {code.co_filename}:{line} (in {code.co_name})"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[xtensor.{kind} {list(array.shape)}], saved for {node.name()}, is at version {counter.version}; "
-        f"expected version {version} instead.{where} Hint: enable anomaly detection to find the operation that failed "
-        "to compute its gradient, with xtensor.autograd.set_detect_anomaly(True)."
+        f"[xtensor.{kind} {list(array.shape)}]{made} is at version {counter.version}; expected version {version} "
+        f"instead.{where}. Hint: "
+        + (
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!"
+            if modes.state.mode & modes.ANOMALY
+            else "enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "xtensor.autograd.set_detect_anomaly(True, check_nan=False)."
+        )
     )
+
+
+def forward_name(node: Any) -> str:
+    """The operator's name in messages: a node's, less what makes it a backward one."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def unpack_array(entry: Any, node: Any) -> Any:
@@ -106,7 +130,7 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
     """The saved values as a Tensor with the gradient edge that the argument had."""
     kind = type(entry)
     if kind is tuple:
-        check_version(entry, node)
+        check_version(entry, node, edge)
         tensor = wrap(entry[2])
     elif kind is Hooked:
         found = entry.tensor()

@@ -6,6 +6,7 @@ XLA gathers and scatters over one dimension. Indices are checked beforehand (`in
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,15 @@ from .inplace import run_inplace
 from .masks import check_number
 from .schema import Array, Operand
 
-__all__ = ["gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_"]
+__all__ = [
+    "gather",
+    "scatter",
+    "scatter_",
+    "scatter_add",
+    "scatter_add_",
+    "scatter_reduce",
+    "scatter_reduce_",
+]
 __all__ += ["take_along_dim"]
 
 SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=False)
@@ -99,7 +108,9 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
 
 @general(
     derivatives=dict(
-        input=lambda grad, dim, index, input_shape: add_along(jnp.zeros(input_shape, grad.dtype), dim, index, grad)
+        input=lambda grad, dim, index, input_shape: add_along(
+            jnp.zeros(input_shape, grad.dtype), dim, index, grad
+        )
     ),
     name="gather",
     method=False,
@@ -125,7 +136,8 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
 
 @general(
     derivatives=dict(
-        input=lambda grad: grad, src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape)
+        input=lambda grad: grad,
+        src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
     ),
     name="scatter_add",
     inplace=True,
@@ -249,19 +261,40 @@ def check_reducible(name: str, reduce: str, dtype: Any) -> None:
 
 
 def reduce_input(
-    grad: Array, input: Array, dim: int, index: Array, src: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    src: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> Array:
     return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[0]
 
 
 def reduce_src(
-    grad: Array, input: Array, dim: int, index: Array, src: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    src: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> Array:
     return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[1]
 
 
 def reduce_gradients(
-    grad: Array, input: Array, dim: int, index: Array, src: Array, result: Array, reduce: str, include_self: bool
+    grad: Array,
+    input: Array,
+    dim: int,
+    index: Array,
+    src: Array,
+    result: Array,
+    reduce: str,
+    include_self: bool,
 ) -> tuple[Array, Array]:
     if index.size == 0:
         return grad, jnp.zeros(src.shape, grad.dtype)
@@ -357,7 +390,20 @@ SCATTER_SIGNATURES = (
 )
 
 
-def scatter_values(input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any) -> tuple[Any, Any, Any]:
+@functools.cache
+def deprecated() -> None:
+    """Say once what PyTorch says."""
+    warnings.warn(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+        "release. Use torch.scatter_reduce instead for more reduction options.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def scatter_values(
+    input: Any, dim: Any, index: Any, src: Any, value: Any, reduce: Any
+) -> tuple[Any, Any, Any]:
     """Dimension, source and reduction of `scatter`, checked."""
     if src is None:
         src = value
@@ -366,12 +412,7 @@ def scatter_values(input: Any, dim: Any, index: Any, src: Any, value: Any, reduc
         raise checks.combination_error("scatter", (dim, index, src), {}, SCATTER_SIGNATURES)
     if reduce is not None:
         if isinstance(src, Tensor):
-            warnings.warn(
-                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
-                "PyTorch release. Use torch.scatter_reduce instead for more reduction options.",
-                UserWarning,
-                stacklevel=3,
-            )
+            deprecated()
         if reduce not in REDUCE_NAMES:
             raise RuntimeError("reduce argument must be either add or multiply.")
         reduce = REDUCE_NAMES[reduce]
@@ -518,17 +559,19 @@ def take_along_dim(
 ) -> Tensor:
     """The elements of `input` at `indices` along `dim`, both broadcast apart from it; without `dim`, of both flat.
 
-    An index outside the dimension is taken modulo its size.
+    With `dim`, an index outside the dimension is taken modulo its size.
     """
     if not isinstance(input, Tensor) or not isinstance(indices, Tensor):
-        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("indices", 2, indices)
+        name, position, got = (
+            ("input", 1, input) if not isinstance(input, Tensor) else ("indices", 2, indices)
+        )
         raise checks.argument_error("take_along_dim", name, position, "Tensor", got)
     if indices.dtype is not dtypes.int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
         )
     if dim is None:
-        return gather(input.reshape(-1), 0, wrapped(indices.reshape(-1), input.numel()), out=out)
+        return gather(input.reshape(-1), 0, indices.reshape(-1), out=out)
     if input.dim() != indices.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
@@ -560,3 +603,5 @@ METHODS = dict(
     scatter_reduce_=scatter_reduce_,
     take_along_dim=take_along_dim,
 )
+for _name, _method in METHODS.items():
+    _method.__name__ = _method.__qualname__ = _name

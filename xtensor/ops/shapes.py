@@ -157,18 +157,25 @@ def unbind(g: Geometry, dim: int = 0) -> list[Geometry]:
     return geometry.unbind(g, dim)
 
 
-@view(multiple=True, node="Split")
-def split(g: Geometry, split_size_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
-    """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
-    if isinstance(split_size_or_sections, int):
-        return geometry.split(g, split_size_or_sections, dim)
-    return geometry.split_with_sizes(g, ints(split_size_or_sections), dim)
+@view(multiple=True, name="equal_split", node="Split", method=False)
+def equal_split(g: Geometry, split_size: int, dim: int = 0) -> list[Geometry]:
+    """Pieces of `split_size` indices along a dimension; the last may be smaller."""
+    return geometry.split(g, split_size, dim)
 
 
 @view(multiple=True, node="SplitWithSizes")
 def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
     """Pieces of these lengths along a dimension."""
     return geometry.split_with_sizes(g, ints(split_sizes), dim)
+
+
+def split(
+    input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
+    if isinstance(split_size_or_sections, int):
+        return equal_split(input, split_size_or_sections, dim)
+    return split_with_sizes(input, split_size_or_sections, dim)
 
 
 @view(multiple=True, node="Split")
@@ -184,25 +191,25 @@ def pieces(where: Any) -> Any:
     return where if isinstance(where, int) else ints(where)
 
 
-@view(multiple=True, node="Slice")
+@view(multiple=True, separate=True, node="Slice")
 def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
     """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
     return geometry.tensor_split(g, pieces(indices_or_sections), dim)
 
 
-@view(multiple=True, node="Slice", varargs="indices_or_sections")
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by columns."""
     return geometry.hsplit(g, pieces(indices_or_sections))
 
 
-@view(multiple=True, node="Slice", varargs="indices_or_sections")
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by rows."""
     return geometry.vsplit(g, pieces(indices_or_sections))
 
 
-@view(multiple=True, node="Slice", varargs="indices_or_sections")
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by depth."""
     return geometry.dsplit(g, pieces(indices_or_sections))
@@ -378,5 +385,5 @@ METHODS: dict[str, Any] = {
     "sum_to_size": sum_to_size,
     "T": property(T),
     "mT": property(mT),
-    **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel)},
+    **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel, split)},
 }

@@ -12,6 +12,7 @@ from jax import lax
 
 from .. import dtypes
 from ..checks import not_implemented_for
+from ..tensor import Tensor
 from .declare import pointwise
 from .elementwise import unary
 from .promotion import float_operands, is_complex, is_float, promote
@@ -84,7 +85,7 @@ def erfinv(input: Array) -> Array:
 
 def logit_input(grad: Array, input: Array, eps: Any) -> Array:
     low, high = (0, 1) if eps is None else (eps, 1 - eps)
-    outside = (input < low) | (input > high)
+    outside = ~((input >= low) & (input <= high))
     safe = jnp.where(outside, 0.5, input)
     return jnp.where(outside, jnp.nan if eps is None else 0, grad / (safe * (1 - safe)))
 
@@ -118,10 +119,12 @@ def polygamma_of(n: int, x: Array) -> Array:
     if n == 1:
         # Reflection: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x)) ** 2.
         low = x < 0.5
-        found = jax.scipy.special.polygamma(1, jnp.where(low, 1 - x, x))
+        found = jax.scipy.special.polygamma(1, jnp.where(low, 1 - x, jnp.where(x == jnp.inf, 1, x)))
+        found = jnp.where(x == jnp.inf, 0, found)
         return jnp.where(low, jnp.square(jnp.pi / jnp.sin(jnp.pi * jnp.where(low, x, 0.5))) - found, found)
-    sign = 1 if n % 2 else -1
-    return sign * math.factorial(n) * jax.scipy.special.zeta(jnp.asarray(n + 1, x.dtype), x)
+    pole = (x <= 0) & (x == jnp.floor(x))
+    zeta = jax.scipy.special.zeta(jnp.asarray(n + 1, x.dtype), jnp.where(pole, 1, x))
+    return (1 if n % 2 else -1) * math.factorial(n) * jnp.where(pole, jnp.inf, zeta)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * unary(digamma_of, input)))
@@ -246,6 +249,10 @@ def hypot(input: Array, other: Array) -> Array:
 def logaddexp(input: Array, other: Array) -> Array:
     """`log(exp(input) + exp(other))` without overflow."""
     a, b, dtype = float_pair("logaddexp_cpu", input, other, complex=True)
+    if is_complex(a):
+        first = jnp.real(a) >= jnp.real(b)
+        high, low = jnp.where(first, a, b), jnp.where(first, b, a)
+        return high + jnp.log1p(jnp.exp(low - high))
     return jnp.logaddexp(a, b).astype(dtype)
 
 
@@ -278,4 +285,16 @@ def xlogy(input: Operand, other: Operand) -> Array:
     return product.astype(dtype)
 
 
+def polygamma_of_order(input: Tensor, n: int) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    return polygamma(n, input)
+
+
+def polygamma_(input: Tensor, n: int) -> Tensor:
+    """In-place `polygamma`."""
+    return input.copy_(polygamma(n, input))
+
+
 arctan2 = atan2
+
+METHODS = {"polygamma": polygamma_of_order, "polygamma_": polygamma_}

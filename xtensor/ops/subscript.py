@@ -30,6 +30,7 @@ COVERED: Any = object()
 
 SELECT, SLICE, UNSQUEEZE = select.operator, slice_view.operator, unsqueeze.operator
 MAX = 2**63 - 1
+INT = {int}
 
 
 @view(name="alias", method=False)
@@ -52,7 +53,11 @@ def wants_tuple(index: Any) -> bool:
     if not isinstance(index, (list, range, str)) or len(index) >= 32:
         return False
     for item in index:
-        if isinstance(item, (Tensor, list, tuple, range, str, bytes, np.ndarray, slice)) or item is None or item is ...:
+        if (
+            isinstance(item, (Tensor, list, tuple, range, str, bytes, np.ndarray, slice))
+            or item is None
+            or item is ...
+        ):
             return True
     return False
 
@@ -83,8 +88,21 @@ def from_sequence(data: Any) -> np.ndarray[Any, Any]:
             )
         if data.dtype == np.bool_ or data.dtype == np.uint8:
             return np.array(data)
+        if data.dtype.kind == "c":
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
+            )
         return np.array(data.real, np.int64)
-    found = infer_dtype(data)
+    if type(data) is list and set(map(type, data)) == INT:
+        try:
+            return np.array(data, np.int64)
+        except OverflowError:
+            raise ValueError("Overflow when unpacking long long") from None
+    try:
+        found = infer_dtype(data)
+    except ValueError:
+        # Text below the first level, which `tensor` would report as a dimension.
+        raise TypeError("new(): invalid data type 'str'") from None
     if found is dtypes.bool or found is dtypes.uint8:
         return host_array(data, found)
     return host_array(data, dtypes.int64)
@@ -100,9 +118,11 @@ def as_array(item: Any) -> Any:
         hasattr(item, "__getitem__") and hasattr(item, "__len__") and not isinstance(item, (dict, np.generic))
     ):
         return from_sequence(item)
+    kind = type(item)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-        f"{type(item).__name__ if type(item).__module__ == 'builtins' else type(item).__module__ + '.' + type(item).__name__})"
+        f"{name})"
     )
 
 

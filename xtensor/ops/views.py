@@ -48,11 +48,21 @@ VIEWS: dict[str, ViewOperator] = {}
 class ViewOperator:
     """A declared view: its geometry function, its node class and its public function."""
 
-    def __init__(self, name: str, make: Callable[..., Any], node: str | None = None, multiple: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[..., Any],
+        node: str | None = None,
+        multiple: bool = False,
+        separate: bool = False,
+    ) -> None:
         self.kind = "view"
         self.name = name
         self.make = make
         self.multiple = multiple
+        self.pieces: ViewOperator | None = None
+        if separate:
+            self.pieces = ViewOperator(name, lambda g, i, *args: make(g, *args)[i], node)
         self.doc = inspect.cleandoc(make.__doc__ or "")
         title = node or "".join(part.capitalize() for part in name.split("_"))
         self.node_class: type[ViewNode] = type(f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self})
@@ -228,7 +238,12 @@ class ViewAval:
 
 
 def aliases_of(op: ViewOperator, input: Tensor, made: list[Geometry], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The results of a view operator with several; autograd sees one node, and refuses in-place writes to them."""
+    """The results of a view operator with several; autograd sees one node, and refuses in-place writes to them.
+
+    Where the operator is a series of views (`pieces`), each result has a node of its own and may be written.
+    """
+    if op.pieces is not None:
+        return tuple([alias_of(op.pieces, input, g, (i, *args)) for i, g in enumerate(made)])
     results = [alias_of(op, input, g, args, MULTI_OUTPUT) for g in made]
     if results and type(results[0]._edge) is tuple:
         node: Any = results[0]._edge[0]
@@ -246,14 +261,25 @@ def view(
     node: str | None = None,
     varargs: str | None = None,
     multiple: bool = False,
+    separate: bool = False,
     method: bool = True,
 ) -> Any:
-    """Declare a view operator from its geometry function `(g, *arguments) -> Geometry` (or a list of them)."""
+    """Declare a view operator from its geometry function `(g, *arguments) -> Geometry`.
+
+    multiple: it gives a list of them; separate: and stands for as many single views.
+    """
     if make is None:
         return functools.partial(
-            view, name=name, aliases=aliases, node=node, varargs=varargs, multiple=multiple, method=method
+            view,
+            name=name,
+            aliases=aliases,
+            node=node,
+            varargs=varargs,
+            multiple=multiple,
+            separate=separate,
+            method=method,
         )
-    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple)
+    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
     op.aliases = aliases
     op.is_method = method
     op.function = view_function(op, varargs)
@@ -295,6 +321,7 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     text = f"def {op.name}({', '.join(header)}):\n" + "".join(f"    {line}\n" for line in lines)
     namespace = {f"default_{p.name}": None if p.default is empty else p.default for p in parameters}
     namespace.update(
+        __name__="xtensor.ops.made",
         Tensor=Tensor,
         alias_of=alias_of,
         aliases_of=aliases_of,

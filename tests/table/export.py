@@ -1,0 +1,23 @@
+"""Rows of `xtensor/ops/export.py`."""
+
+from . import Row, Sample, T
+
+ROWS = [
+    Row(
+        "from_dlpack",
+        [Sample(T(2, 3)), Sample(T()), Sample(T(0))],
+        others=("int64", "bool", "complex64"),
+        grad=False,
+        meta=False,
+    ),
+    Row(
+        "to_dlpack",
+        [Sample(T(2, 3))],
+        reference="utils.dlpack.to_dlpack",
+        others=(),
+        layouts=False,
+        grad=False,
+        meta=False,
+        empty=True,
+    ),
+]

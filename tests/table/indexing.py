@@ -1,0 +1,36 @@
+"""Rows of `xtensor/ops/indexing.py`."""
+
+from . import Row, Sample, T
+
+
+def at(*values):
+    return T(values=list(values), dtype="int64")
+
+
+ROWS = [
+    Row(
+        "index_put",
+        [
+            Sample(T(2, 3), (at(0, 1), at(2, 0)), T(2)),
+            Sample(T(2, 3), (at(1, 1),), T(2, 3), True),
+            Sample(T(2, 3), (None, at(0, 2)), T()),
+            Sample(T(2, 3), (T(2, 3, dtype="bool"),), T()),
+            Sample(T(3), (at(3),), T()),
+        ],
+        covers=("index",),
+        meta=False,
+    ),
+    Row(
+        "masked_select",
+        [
+            Sample(T(2, 3), T(2, 3, dtype="bool")),
+            Sample(T(2, 3), T(3, dtype="bool")),
+            Sample(T(), T(dtype="bool")),
+            Sample(T(0), T(0, dtype="bool")),
+        ],
+        numpy=lambda a, m: (
+            a[m] if m.shape == a.shape else (a[..., m] if m.ndim else a.reshape(1)[m.reshape(1)]).reshape(-1)
+        ),
+        meta=False,
+    ),
+]

@@ -1,0 +1,44 @@
+"""Rows of `xtensor/ops/special.py`."""
+
+import numpy as np
+from scipy import special
+
+from . import Row, Sample, T, binary, unary
+
+REAL = ("int64", "bool", "bfloat16")
+GAMMA = dict(low=0.5, high=4.0)
+
+ROWS = [
+    Row("angle", unary(), numpy=np.angle),
+    Row("atan2", binary(number=None), numpy=np.arctan2, others=REAL),
+    Row("conj_physical", unary(), numpy=np.conj),
+    Row("digamma", unary(**GAMMA, special=False), numpy=special.digamma, others=REAL),
+    Row("erf", unary(), numpy=special.erf, others=REAL),
+    Row("erfc", unary(), numpy=special.erfc, others=REAL),
+    Row("erfinv", unary(low=-0.9, high=0.9), numpy=special.erfinv, others=REAL),
+    Row("hypot", binary(number=None), numpy=np.hypot, others=REAL),
+    Row("i0", unary(), numpy=special.i0, others=REAL),
+    Row("lgamma", unary(**GAMMA), numpy=special.gammaln, others=REAL),
+    Row("logaddexp", binary(number=None), numpy=np.logaddexp, others=REAL),
+    Row("logaddexp2", binary(number=None), numpy=np.logaddexp2, others=REAL),
+    Row(
+        "logit",
+        [*unary(low=0.1, high=0.9, special=False), Sample(T(values=[0.0, 0.2, 0.9, 1.0], smooth=False), 0.2)],
+        numpy=lambda a, eps=None: special.logit(a if eps is None else np.clip(a, eps, 1 - eps)),
+        others=REAL,
+    ),
+    Row(
+        "mvlgamma",
+        [Sample(t.args[0], 2) for t in unary(low=1.0, high=4.0, special=False)],
+        numpy=special.multigammaln,
+        others=REAL,
+    ),
+    Row(
+        "polygamma",
+        [Sample(n, t.args[0]) for t in unary(**GAMMA, special=False) for n in (1, 2)],
+        numpy=special.polygamma,
+        others=REAL,
+    ),
+    Row("sinc", unary(), numpy=np.sinc),
+    Row("xlogy", binary(low=0.2), numpy=special.xlogy, others=REAL),
+]

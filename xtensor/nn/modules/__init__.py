@@ -1,0 +1,61 @@
+"""The modules, one file per family, under the names that PyTorch gives the files."""
+
+from __future__ import annotations
+
+from . import (
+    activation,
+    batchnorm,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    linear,
+    loss,
+    module,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    sparse,
+    upsampling,
+)
+from .activation import *
+from .batchnorm import *
+from .container import *
+from .conv import *
+from .distance import *
+from .dropout import *
+from .flatten import *
+from .fold import *
+from .instancenorm import *
+from .linear import Bilinear, Identity, Linear
+from .loss import *
+from .module import *
+from .normalization import *
+from .padding import *
+from .pixelshuffle import *
+from .pooling import *
+from .sparse import *
+from .upsampling import *
+
+__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ += activation.__all__
+__all__ += batchnorm.__all__
+__all__ += container.__all__
+__all__ += conv.__all__
+__all__ += distance.__all__
+__all__ += dropout.__all__
+__all__ += flatten.__all__
+__all__ += fold.__all__
+__all__ += instancenorm.__all__
+__all__ += loss.__all__
+__all__ += module.__all__
+__all__ += normalization.__all__
+__all__ += padding.__all__
+__all__ += pixelshuffle.__all__
+__all__ += pooling.__all__
+__all__ += sparse.__all__
+__all__ += upsampling.__all__

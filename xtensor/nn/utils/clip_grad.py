@@ -1,0 +1,186 @@
+"""Clipping of gradients, by norm and by value: one compiled call over all of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...engine import no_grad
+from ...storage import MetaArray
+from ...tensor import Tensor, array_of, wrap
+from ...ops.creation import zeros
+from ...ops.write import bump, store
+from ...x64 import call
+
+__all__ = [
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+
+@lru_cache(maxsize=64)
+def norm_program(norm_type: float) -> Any:
+    """The norm of the norms of several arrays."""
+
+    def norm(array: Any) -> Any:
+        if array.dtype.kind not in "fcV":
+            raise RuntimeError(
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                f"{array.dtype.name}"
+            )
+        size = jnp.abs(array)
+        wide = size if size.dtype.itemsize >= 4 else size.astype(jnp.float32)
+        if norm_type == math.inf:
+            return jnp.max(wide, initial=0).astype(size.dtype)
+        if norm_type == -math.inf:
+            return jnp.min(wide).astype(size.dtype)
+        if norm_type == 0:
+            return jnp.sum(wide != 0).astype(size.dtype)
+        if norm_type == 1:
+            return jnp.sum(wide).astype(size.dtype)
+        if norm_type == 2:
+            return jnp.sqrt(jnp.sum(wide * wide)).astype(size.dtype)
+        return jnp.power(jnp.sum(jnp.power(wide, norm_type)), 1 / norm_type).astype(size.dtype)
+
+    def total(arrays: list[Any]) -> Any:
+        return norm(jnp.stack([norm(array).astype(common(arrays)) for array in arrays]))
+
+    return jax.jit(total)
+
+
+def common(arrays: list[Any]) -> Any:
+    """The real dtype that all the norms promote to."""
+    kinds = [jnp.zeros((), a.dtype).real.dtype for a in arrays]
+    result = kinds[0]
+    for kind in kinds[1:]:
+        result = jnp.promote_types(result, kind)
+    return result
+
+
+@jax.jit
+def scale_program(arrays: list[Any], total: Any, max_norm: Any) -> list[Any]:
+    """The arrays times `max_norm / (total + 1e-6)`, at most 1."""
+    coefficient = jnp.minimum(max_norm / (total + 1e-6), 1.0).astype(total.dtype)
+    return [a * coefficient.astype(a.real.dtype if a.dtype.kind == "c" else a.dtype) for a in arrays]
+
+
+@jax.jit
+def clamp_program(arrays: list[Any], bound: Any) -> list[Any]:
+    return [jnp.clip(a, (-bound).astype(a.dtype), bound.astype(a.dtype)) for a in arrays]
+
+
+def grads_of(parameters: Any) -> list[Tensor]:
+    """The gradients there are, of one tensor or several."""
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def by_device(tensors: Iterable[Tensor]) -> dict[Any, list[Tensor]]:
+    groups: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.device, []).append(tensor)
+    return groups
+
+
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors as one vector."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return zeros(())
+    program = norm_program(norm_type)
+    groups = list(by_device(tensors).values())
+    if any(t.is_meta for t in tensors):
+        return wrap(MetaArray((), tensors[0].dtype.to_real().numpy))
+    parts = [wrap(call(program, [array_of(t) for t in group])) for group in groups]
+    total = parts[0]
+    if len(parts) > 1:
+        first = parts[0].device
+        total = wrap(call(program, [array_of(p.to(first)) for p in parts]))
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def overwrite(tensors: list[Tensor], arrays: list[Any], name: str) -> None:
+    for tensor, array in zip(tensors, arrays, strict=True):
+        store(tensor, array)
+        bump(tensor, name, 4)
+
+
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients in place by `max_norm / total_norm`, where that is below 1."""
+    with no_grad():
+        for place, group in by_device(grads_of(parameters)).items():
+            if place.type == "meta":
+                continue
+            total = array_of(total_norm.to(place))
+            arrays = call(scale_program, [array_of(g) for g in group], total, float(max_norm))
+            overwrite(group, arrays, "clip_grad_norm_")
+
+
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients in place so that their norm as one vector is at most `max_norm`; returns what it was."""
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    else:
+        single = not isinstance(parameters, (list, tuple, set))
+        parameters = list(parameters)
+        if single and len(parameters) == 0:
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
+            )
+    with no_grad():
+        total = get_total_norm(grads_of(parameters), norm_type, error_if_nonfinite, foreach)
+        clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """`clip_grad_norm_` (its deprecated name)."""
+    warnings.warn(
+        "`xtensor.nn.utils.clip_grad_norm` is now deprecated in favor of `xtensor.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Clamp all gradients in place to [-clip_value, clip_value]."""
+    with no_grad():
+        for place, group in by_device(grads_of(parameters)).items():
+            if place.type == "meta":
+                continue
+            arrays = call(clamp_program, [array_of(g) for g in group], jnp.float64(clip_value))
+            overwrite(group, arrays, "clip_grad_value_")

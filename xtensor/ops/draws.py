@@ -1,0 +1,177 @@
+"""Random numbers inside a kernel: pure functions of a seed, the number of the draw, and a shape.
+
+Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11): every element is a
+function of its own index, so that no state is passed on and nothing depends on how the work is divided. Seed and draw
+are runtime operands (64-bit integers, negative ones wrapped round), and a kernel that is given them again draws the
+same numbers again. The stream is not PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+__all__ = [
+    "below",
+    "bits32",
+    "bits64",
+    "bits_below",
+    "exponential",
+    "keep_mask",
+    "normal",
+    "permutation",
+    "poisson",
+    "threefry",
+    "uniform",
+]
+
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY = 0x1BD11BDA
+
+
+def threefry(key: tuple[Any, Any], counter: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The block cipher: two 32-bit words from a key of two words and a counter of two words (or arrays of them)."""
+    keys = (*key, key[0] ^ key[1] ^ np.uint32(PARITY))
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
+    for block in range(5):
+        for turn in ROTATIONS[block % 2]:
+            x = x + y
+            y = (y << np.uint32(turn)) | (y >> np.uint32(32 - turn))
+            y = x ^ y
+        x = x + keys[(block + 1) % 3]
+        y = y + keys[(block + 2) % 3] + np.uint32(block + 1)
+    return x, y
+
+
+def halves(value: Any) -> tuple[Any, Any]:
+    """The high and the low word of a 64-bit integer."""
+    wide = lax.convert_element_type(value, np.uint64)
+    return (
+        lax.convert_element_type(wide >> np.uint64(32), np.uint32),
+        lax.convert_element_type(wide, np.uint32),
+    )
+
+
+def draw_key(seed: Any, draw: Any) -> tuple[Any, Any]:
+    """The key of one draw."""
+    return threefry(halves(seed), halves(draw))
+
+
+def counters(index: Any, stream: int) -> tuple[Any, Any]:
+    """Counters for indices (of at most 2**48 elements), apart for each of the streams that one draw takes."""
+    if index.dtype == np.uint32:
+        return jnp.full(index.shape, stream << 16, np.uint32), index
+    high, low = halves(index)
+    return high + np.uint32(stream << 16), low
+
+
+def indices(count: int) -> Any:
+    return lax.iota(np.uint32 if count < 2**32 else np.uint64, count)
+
+
+def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
+    """32 random bits per element, two elements from each block."""
+    index = indices(math.prod(shape))
+    one = index.dtype.type(1)
+    x, y = threefry(draw_key(seed, draw), counters(index >> one, stream))
+    return jnp.where((index & one).astype(bool), y, x).reshape(shape)
+
+
+def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
+    """64 random bits per element."""
+    x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), stream))
+    wide = (lax.convert_element_type(x, np.uint64) << np.uint64(32)) | lax.convert_element_type(y, np.uint64)
+    return wide.reshape(shape)
+
+
+# How many bits of a uniform number each dtype takes: all that its mantissa holds.
+MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def uniform(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: int = 0) -> Any:
+    """Uniform numbers in [0, 1), multiples of the dtype's last place; a complex number has two parts of its own."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        return lax.complex(
+            uniform(seed, draw, shape, part, 2 * stream), uniform(seed, draw, shape, part, 2 * stream + 1)
+        )
+    keep = MANTISSA[dtype.name]
+    if dtype.itemsize == 8:
+        words = bits64(seed, draw, shape, stream) >> np.uint64(64 - keep)
+        return lax.convert_element_type(words, np.float64) * 2.0**-keep
+    words = bits32(seed, draw, shape, stream) >> np.uint32(32 - keep)
+    return lax.convert_element_type(lax.convert_element_type(words, np.float32) * np.float32(2.0**-keep), dtype)
+
+
+def inner(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: int = 0) -> Any:
+    """Uniform numbers strictly between 0 and 1, symmetric about the middle: float64, else float32."""
+    if np.dtype(dtype) == np.float64:
+        words = lax.convert_element_type(bits64(seed, draw, shape, stream) >> np.uint64(12), np.float64)
+        return (words + 0.5) * 2.0**-52
+    words = lax.convert_element_type(bits32(seed, draw, shape, stream) >> np.uint32(9), np.float32)
+    return (words + np.float32(0.5)) * np.float32(2.0**-23)
+
+
+def normal(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: int = 0) -> Any:
+    """Standard normal numbers; of complex ones both parts have variance 1/2."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        scale = part.type(math.sqrt(0.5))
+        return lax.complex(
+            normal(seed, draw, shape, part, 2 * stream) * scale,
+            normal(seed, draw, shape, part, 2 * stream + 1) * scale,
+        )
+    u = inner(seed, draw, shape, dtype, stream)
+    kind = u.dtype.type
+    return lax.convert_element_type(lax.erf_inv(u * kind(2) - kind(1)) * kind(math.sqrt(2)), dtype)
+
+
+def exponential(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: int = 0) -> Any:
+    """Standard exponential numbers, never 0: float64, else float32."""
+    return -jnp.log(inner(seed, draw, shape, dtype, stream))
+
+
+def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.float32) -> Any:
+    """Where a uniform number is below `p` (an array of any float dtype, or a number)."""
+    wide = np.dtype(dtype) == np.float64
+    u = uniform(seed, draw, shape, np.float64 if wide else np.float32)
+    return u < lax.convert_element_type(p, u.dtype)
+
+
+def keep_mask(seed: Any, draw: Any, shape: tuple[int, ...], p: Any) -> Any:
+    """The mask of dropout: False with probability `p`. Made again in backward, it need not be saved."""
+    u = uniform(seed, draw, shape, np.float32)
+    return u >= lax.convert_element_type(p, np.float32)
+
+
+def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bool) -> Any:
+    """Integers in [0, span) as uint64; `wide` says that span (a 64-bit integer, 0 for 2**64) is above 2**32."""
+    span = lax.convert_element_type(span, np.uint64)
+    if wide:
+        words = bits64(seed, draw, shape)
+        return jnp.where(span == 0, words, words % jnp.maximum(span, np.uint64(1)))
+    # The high part of a 64-bit fraction times span: no division, and a bias of at most span / 2**64.
+    x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), 0))
+    high, low = (lax.convert_element_type(w, np.uint64) * span for w in (x, y))
+    return ((high + (low >> np.uint64(32))) >> np.uint64(32)).reshape(shape)
+
+
+def permutation(seed: Any, draw: Any, count: int) -> Any:
+    """The integers below `count` in random order, as int64."""
+    keys = bits64(seed, draw, (count,))
+    _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
+    return order
+
+
+def poisson(seed: Any, draw: Any, rate: Any) -> Any:
+    """Poisson numbers of the given rates, as int64."""
+    x, y = draw_key(seed, draw)
+    key = jax.random.wrap_key_data(jnp.stack([x, y]), impl="threefry2x32")
+    return jax.random.poisson(key, rate, dtype=np.int64)

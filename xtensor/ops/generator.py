@@ -1,0 +1,237 @@
+"""Generators: a seed and how many draws were made from it. Neither lives on a device."""
+
+from __future__ import annotations
+
+import secrets
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import checks, devices, dtypes
+from ..tensor import Tensor, array_of
+from .options import placed
+
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
+
+STATE = struct.Struct("<QQ")
+
+
+class Generator:
+    """A source of random numbers: each draw is a function of the seed and of how many draws came before it.
+
+    The same seed gives the same numbers on every device. Differs from PyTorch: the numbers are not PyTorch's.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_lock", "_seed", "draws")
+
+    draws: Any
+
+    def __init__(self, device: devices.DeviceLike = "cpu") -> None:
+        place = devices.resolve(device)
+        if place.type == "meta":
+            raise RuntimeError("META device type not an accelerator.")
+        self._device = place
+        self._lock = threading.Lock()
+        self._seed: Any = DEFAULT_SEED
+        self.draws = 0
+
+    @property
+    def device(self) -> devices.device:
+        """The kind of device whose tensors it may fill."""
+        return self._device
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start over from a seed; a negative one counts from 2**64 down."""
+        self._seed, self.draws = checked_seed(seed), 0
+        return self
+
+    def seed(self) -> int:
+        """Start over from a seed that the operating system gives, which is returned."""
+        self.manual_seed(secrets.randbits(63))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed it was last given."""
+        return self._seed
+
+    def next_draw(self) -> tuple[Any, Any]:
+        """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made."""
+        with self._lock:
+            draw = self.draws
+            self.draws = draw + 1
+        seed = self._seed
+        if type(seed) is int and seed >= 2**63:
+            seed -= 2**64
+        return seed, draw
+
+    def get_state(self) -> Tensor:
+        """Seed and number of draws as a tensor of bytes."""
+        raw = np.frombuffer(STATE.pack(self._seed, int(self.draws)), np.uint8)
+        return placed(raw.copy(), devices.device("cpu"))
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Go back to a state that `get_state` gave."""
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
+            raise TypeError("RNG state must be a xtensor.ByteTensor")
+        raw = np.asarray(array_of(new_state)).tobytes()
+        if len(raw) != STATE.size:
+            raise RuntimeError(
+                f"Expected a GeneratorState of size {STATE.size} but found the input RNG state size to be {len(raw)}"
+            )
+        self._seed, self.draws = STATE.unpack(raw)
+
+    def clone_state(self) -> Generator:
+        """Another generator at the same point of the same stream."""
+        twin = Generator(self._device)
+        twin._seed, twin.draws = self._seed, self.draws
+        return twin
+
+    def __repr__(self) -> str:
+        return f"<xtensor.Generator device={self._device} seed={self._seed} draws={self.draws}>"
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (str(self._device), self._seed, int(self.draws))
+
+
+def _rebuild(device: str, seed: int, draws: int) -> Generator:
+    made = Generator(device)
+    made._seed, made.draws = seed, draws
+    return made
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed as an integer from 0 to 2**64 - 1."""
+    if isinstance(seed, Tensor) or (not isinstance(seed, int) and hasattr(seed, "__index__")):
+        seed = int(seed)
+    if not isinstance(seed, int):
+        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError("Overflow when unpacking long long")
+    return int(seed) % 2**64
+
+
+DEFAULT_SEED = 67280421310721
+
+_defaults: dict[tuple[str, int], Generator] = {}
+_first_seed: int | None = None
+
+
+def default_generator_of(place: devices.device) -> Generator:
+    """The generator that functions use for a device when they are given none."""
+    key = (place.type, place.index or 0)
+    found = _defaults.get(key)
+    if found is None:
+        if place.type == "meta":
+            return Generator("cpu")
+        found = _defaults.setdefault(key, Generator(place).manual_seed(first_seed()))
+    return found
+
+
+def first_seed() -> int:
+    """The seed of this process: what `manual_seed` said, else the operating system's choice."""
+    global _first_seed
+    if _first_seed is None:
+        _first_seed = secrets.randbits(63)
+    return _first_seed
+
+
+class _Default:
+    """`xtensor.default_generator`: the CPU's, made when first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(default_generator_of(devices.device("cpu")), name)
+
+
+def pick_generator(function: str, generator: Any, place: devices.device) -> Generator:
+    """The generator argument, checked, or the device's own."""
+    if generator is None:
+        return default_generator_of(place)
+    if isinstance(generator, _Default):
+        generator = default_generator_of(devices.device("cpu"))
+    if not isinstance(generator, Generator):
+        raise checks.argument_error(function, "generator", None, "xtensor.Generator", generator)
+    if place.type not in (generator.device.type, "meta"):
+        raise RuntimeError(
+            f"Expected a '{place.type}' device type for generator but found '{generator.device.type}'"
+        )
+    return generator
+
+
+default_generator: Any = _Default()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generators of all devices over from a seed, and return the CPU's."""
+    global _first_seed
+    _first_seed = checked_seed(seed)
+    for generator in _defaults.values():
+        generator.manual_seed(_first_seed)
+    return default_generator_of(devices.device("cpu"))
+
+
+def seed() -> int:
+    """Start the default generators over from a seed that the operating system gives, which is returned."""
+    chosen = secrets.randbits(63)
+    manual_seed(chosen)
+    return chosen
+
+
+def initial_seed() -> int:
+    """The seed of the CPU's default generator."""
+    return default_generator_of(devices.device("cpu")).initial_seed()
+
+
+def get_rng_state(device: devices.DeviceLike = "cpu") -> Tensor:
+    """The state of a device's default generator."""
+    return default_generator_of(devices.resolve(device)).get_state()
+
+
+def set_rng_state(new_state: Tensor, device: devices.DeviceLike = "cpu") -> None:
+    """Put a device's default generator into a state that `get_rng_state` gave."""
+    default_generator_of(devices.resolve(device)).set_state(new_state)
+
+
+@contextmanager
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str | None = None
+) -> Iterator[None]:
+    """Put the default generators back, at the end of the block, to where they were at its start.
+
+    `devices` names those whose generators are kept besides the CPU's; all in use, where it is None.
+    """
+    if not enabled:
+        yield
+        return
+    default_generator_of(_device("cpu"))
+    wanted = None if devices is None else {("cpu", 0), *(_key(d, device_type) for d in devices)}
+    before = {
+        key: (generator._seed, generator.draws)
+        for key, generator in _defaults.items()
+        if wanted is None or key in wanted
+    }
+    try:
+        yield
+    finally:
+        for key, (held, draws) in before.items():
+            _defaults[key]._seed, _defaults[key].draws = held, draws
+
+
+_device = devices.device
+
+
+def _key(place: Any, device_type: str | None) -> tuple[str, int]:
+    found = _device(device_type or "cuda", place) if isinstance(place, int) else _device(place)
+    return found.type, found.index or 0
