@@ -74,7 +74,21 @@ def draw_item(rng: random.Random, sizes: list[int]) -> tuple[Any, int]:
     """One item of an index, and how many dimensions it takes."""
     size = sizes[0] if sizes else 0
     kind = rng.choice(
-        ["int", "int", "slice", "slice", "none", "list", "tensor", "tensor", "array", "mask", "bool", "scalar", "int32"]
+        [
+            "int",
+            "int",
+            "slice",
+            "slice",
+            "none",
+            "list",
+            "tensor",
+            "tensor",
+            "array",
+            "mask",
+            "bool",
+            "scalar",
+            "int32",
+        ]
     )
     if kind == "none":
         return None, 0
@@ -207,7 +221,9 @@ def test_writes_as_torch_does(torch: Any, rng: np.random.Generator, full: bool) 
             continue
         data = data_for(shape)
         compare(
-            torch, lambda lib: written(lib, data, layout, index, value), f"{layout} {shape}[{index}] = {value}"
+            torch,
+            lambda lib: written(lib, data, layout, index, value),
+            f"{layout} {shape}[{index}] = {value}",
         )
 
 
@@ -249,3 +265,356 @@ def test_gradients_as_torch(torch: Any, rng: np.random.Generator, full: bool) ->
             if a is not None:
                 assert a[:2] == b[:2]
                 np.testing.assert_allclose(a[4], b[4], rtol=1e-12, err_msg=f"{shape}[{index}]")
+
+
+# ---- NumPy's rules, where PyTorch is not installed -----------------------------------------------------------------
+
+RULES: list[Any] = [
+    0,
+    -1,
+    (1, 2),
+    (slice(None), 1),
+    (..., 0),
+    None,
+    (slice(0, 2), None, 1),
+    [[1, 0]],
+    ([0, 1], [2, 0]),
+    ([0, 1], slice(None), [3, 0]),
+    (slice(None), [2, 0], [1, 1]),
+    (0, slice(None), np.array([[1], [2]])),
+    (np.array([[0], [1]]), np.array([[0, 2]])),
+    (..., np.array([3, -4])),
+    np.array([True, False]),
+    (slice(None), np.array([True, False, True])),
+    (np.arange(6).reshape(2, 3) % 2 == 0, slice(1, 3)),
+    (np.arange(24).reshape(2, 3, 4) % 5 == 0,),
+    (True, [0, 1]),
+    (False,),
+]
+
+
+@pytest.mark.parametrize("index", RULES, ids=repr)
+def test_numpy_rules(index: Any) -> None:
+    data = data_for((2, 3, 4))
+    index = tuple(index) if isinstance(index, list) else index
+    x = xt.tensor(data)
+    # NumPy takes an int for an index array; PyTorch takes it first, so that what is left stands together.
+    expected = data[0][:, index[2]] if index is RULES[11] else data[index]
+    np.testing.assert_array_equal(x[index].numpy(), expected)
+    x[index] = -1
+    data[index] = -1
+    np.testing.assert_array_equal(x.numpy(), data)
+
+
+# ---- views ---------------------------------------------------------------------------------------------------------
+
+
+def test_basic_parts_are_views() -> None:
+    x = xt.tensor(data_for((2, 3, 4)))
+    y = x[1, ..., None, ::2]
+    assert y._base is x
+    assert (tuple(y.shape), y.stride(), y.storage_offset()) == ((3, 1, 2), (4, 4, 2), 12)
+    y[:] = 0
+    assert x[1, :, ::2].sum().item() == 0 and x[0].sum().item() == 78
+    assert x._version == 1
+
+
+def test_views_of_views_write_to_the_base() -> None:
+    x = xt.tensor(data_for((4, 6)))
+    x[1:][:, [0, 5]] = 0
+    x[0][x[0] > 4] = 0
+    expected = data_for((4, 6))
+    expected[1:, [0, 5]] = 0
+    expected[0, 4:] = 0
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_a_view_chain_is_recorded() -> None:
+    x = xt.tensor(data_for((3, 4))).requires_grad_()
+    names = []
+    node: Any = x[0:2, None, 1].grad_fn
+    while node is not None and node.next_functions:
+        names.append(node.name())
+        node = node.next_functions[0][0]
+    assert names == ["SelectBackward0", "UnsqueezeBackward0", "SliceBackward0"]
+
+
+# ---- bounds --------------------------------------------------------------------------------------------------------
+
+OUTSIDE: list[tuple[type[Exception], str, Callable[[Any, Any], Any]]] = [
+    (IndexError, "index 3 is out of bounds for dimension 0 with size 3", lambda x, i: x[i]),
+    (IndexError, "index 3 is out of bounds for dimension 0 with size 3", lambda x, i: x[i.tolist()]),
+    (IndexError, "index 3 is out of bounds for dimension 0 with size 3", lambda x, i: x[i.numpy()]),
+    (IndexError, "index 3 is out of bounds for dimension 0 with size 3", lambda x, i: x.__setitem__(i, 1)),
+    (
+        IndexError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.index_put_((i,), xt.tensor(5.0)),
+    ),
+    (IndexError, "index out of range in self", lambda x, i: x.index_select(0, i)),
+    (
+        RuntimeError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.index_add_(0, i, x[:2] * 1),
+    ),
+    (
+        IndexError,
+        "index_copy_(): index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.index_copy_(0, i, x[:2] * 1),
+    ),
+    (
+        IndexError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.index_fill_(0, i, 1.0),
+    ),
+    (
+        IndexError,
+        "index out of range in self",
+        lambda x, i: x.index_reduce_(0, i, x[:2] * 1, "amax"),
+    ),
+    (
+        RuntimeError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.gather(0, i.view(2, 1)),
+    ),
+    (
+        RuntimeError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.scatter_(0, i.view(2, 1), 1.0),
+    ),
+    (
+        RuntimeError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.scatter_add_(0, i.view(2, 1), x[:2] * 1),
+    ),
+    (
+        RuntimeError,
+        "index 3 is out of bounds for dimension 0 with size 3",
+        lambda x, i: x.scatter_reduce_(0, i.view(2, 1), x[:2] * 1, "sum"),
+    ),
+    (
+        IndexError,
+        "out of range: tried to access index 99 on a tensor of 12 elements.",
+        lambda x, i: x.take(i * 33),
+    ),
+    (
+        IndexError,
+        "out of range: tried to access index 99 on a tensor of 12 elements.",
+        lambda x, i: x.put_(i * 33, x[0, :2] * 1),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(OUTSIDE)))
+def test_out_of_range_raises_and_changes_nothing(case: int) -> None:
+    kind, words, run = OUTSIDE[case]
+    x = xt.tensor(data_for((3, 4)))
+    with pytest.raises(kind) as caught:
+        run(x, xt.tensor([0, 3]))
+    assert str(caught.value) == words
+    np.testing.assert_array_equal(x.numpy(), data_for((3, 4)))
+    assert x._version == 0
+
+
+def test_bounds_of_large_arrays_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = xt.tensor(np.arange(2000) % 7)
+    assert index_bounds.bounds_of(index._storage.array) == (0, 6)
+    key = id(index._storage.array)
+    assert key in index_bounds._known
+    monkeypatch.setattr(index_bounds, "extremes", None)
+    assert index_bounds.bounds_of(index._storage.array) == (0, 6)
+    index += 1
+    assert index_bounds.bounds_of(index._storage.array) == (1, 7)
+    del index
+    assert key not in index_bounds._known
+
+
+def test_bounds_on_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_bounds, "on_cpu", lambda array: False)
+    x = xt.tensor(data_for((3, 4)))
+    assert x[xt.tensor([2, -3])].tolist() == [[9, 10, 11, 12], [1, 2, 3, 4]]
+    with pytest.raises(IndexError, match="index -4 is out of bounds for dimension 0 with size 3"):
+        x[xt.tensor([0, -4])]
+
+
+# ---- no program per value ------------------------------------------------------------------------------------------
+
+
+class Compiles:
+    """How many programs XLA has compiled."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        jax.monitoring.register_event_duration_secs_listener(self)
+
+    def __call__(self, event: str, *_: Any, **__: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            self.count += 1
+
+
+@pytest.fixture(scope="session")
+def compiles() -> Compiles:
+    return Compiles()
+
+
+def grown(compiles: Compiles, run: Callable[[], Any]) -> int:
+    before = compiles.count
+    run()
+    return compiles.count - before
+
+
+def test_values_never_compile(compiles: Compiles) -> None:
+    def work(k: int) -> None:
+        x = xt.tensor(data_for((7, 5)))
+        x[k % 7].sum()
+        x[k % 3 : k % 3 + 2].sum()
+        index = xt.tensor([k % 7, -1 - k % 7])
+        x[index]
+        x[[k % 7, 0]]
+        x[:, k % 5] = k + 0.5
+        x[index] = 1.5 * k
+        x[k % 7] = float(k)
+        x.index_fill_(0, index, k + 0.25)
+        x.gather(0, index.view(2, 1) % 7)
+        x.scatter_(0, index.view(1, 2) % 7, k + 0.5)
+        x[x > k] = k + 0.5
+
+    work(1)
+    assert grown(compiles, lambda: [work(k) for k in range(2, 30)]) == 0
+
+
+def test_masks_do_not_compile_per_count(compiles: Compiles) -> None:
+    x = xt.tensor(data_for((64,)))
+
+    def work(k: int) -> None:
+        mask = x < k
+        assert x[mask].shape == (k - 1,)
+        assert mask.nonzero().shape == (k - 1, 1)
+        assert x.masked_select(mask).shape == (k - 1,)
+        y = xt.tensor(data_for((64,)))
+        y[mask] = xt.tensor(-data_for((k - 1,)))
+        assert y.tolist()[k - 2] == -(k - 1.0)
+
+    work(20)
+    assert grown(compiles, lambda: [work(k) for k in range(21, 40)]) == 0
+
+
+def test_masks_on_an_accelerator_compile_per_power_of_two(
+    monkeypatch: pytest.MonkeyPatch, compiles: Compiles
+) -> None:
+    monkeypatch.setattr(hostindex, "enabled", lambda array: False)
+    x = xt.tensor(data_for((64, 3)))
+
+    def work(k: int) -> None:
+        found = x[x[:, 0] < 3 * k]
+        assert tuple(found.shape) == (k, 3) and found.is_contiguous()
+
+    work(17)
+    assert grown(compiles, lambda: [work(k) for k in range(18, 33)]) == 0
+    np.testing.assert_array_equal(x[x[:, 0] < 15].numpy(), data_for((64, 3))[:5])
+    assert tuple(x[x < 0].shape) == (0,)
+
+
+def test_gradient_of_a_padded_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hostindex, "enabled", lambda array: False)
+    x = xt.tensor(data_for((5, 2))).requires_grad_()
+    y = x[xt.tensor([True, False, True, True, False])]
+    (y * y).sum().backward()
+    expected = 2 * data_for((5, 2))
+    expected[[1, 4]] = 0
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
+def test_a_mask_and_a_number_do_not_visit_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(array: Any) -> Any:
+        raise AssertionError("a visit to the host")
+
+    x = xt.tensor(data_for((3, 4)))
+    mask = x > 5
+    monkeypatch.setattr(hostindex, "values_of", refuse)
+    x[mask] = 0
+    assert x.sum().item() == 15
+
+
+# ---- warnings and meta tensors -------------------------------------------------------------------------------------
+
+
+def test_byte_masks_are_deprecated() -> None:
+    x = xt.tensor(data_for((3,)))
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[xt.tensor([1, 0, 1], dtype=xt.uint8)].tolist() == [1, 3]
+
+
+def test_sequences_read_as_tuples_warn() -> None:
+    x = xt.tensor(data_for((3, 4)))
+    with pytest.warns(
+        UserWarning, match="Using a non-tuple sequence for multidimensional indexing is deprecated"
+    ):
+        assert x[[[0, 1], [1, 2]]].tolist() == [2, 7]
+
+
+def test_meta_tensors() -> None:
+    x = xt.tensor(data_for((3, 4))).to("meta")
+    assert tuple(x[0, None, 1:].shape) == (1, 3)
+    assert tuple(x[[0, 2]].shape) == (2, 4)
+    x[[0, 2]] = 1
+    with pytest.raises(NotImplementedError):
+        x[x > 0]
+
+
+# ---- the gather, scatter and index families ------------------------------------------------------------------------
+
+FAMILIES: list[str] = """
+x.gather(1, i); x.gather(1, i.int()); x.gather(1, i.short()); x.gather(5, i); x.gather(1, i[0])
+x.gather(1, T([[0] * 5] * 5)); T(3.).gather(0, T([0, 0])); x.gather(1, L.empty(0, dtype=L.long))
+x.t().gather(0, i.t()); x.scatter(1, i, s); x.scatter(1, i, 7.); x.scatter(1, i, s.double())
+x.scatter(1, i, s[:1]); x.scatter(1, i, s[0]); x.scatter(1, i, 7, reduce='add'); x.scatter(1, i, 1j)
+x.scatter(1, i[0], 7.); x.byte().scatter(1, i, -1); x.scatter_(1, i, x)
+x[:, :1].expand(3, 4).scatter_(1, i, 1.); x.t().scatter(0, i.t(), s.t()); x.scatter_add(1, i, s)
+x.bool().scatter_add(1, i, s.bool()); x.scatter_add(1, i, s[:1])
+x.scatter_reduce(1, i, s, 'sum', include_self=False); x.scatter_reduce(1, i, s, 'prod')
+x.scatter_reduce(1, i, s, 'mean'); x.scatter_reduce(1, i, s, 'amax', include_self=False)
+x.scatter_reduce(1, i, s, 'amin'); x.scatter_reduce(1, i, s, 'no')
+x.int().scatter_reduce(1, i, -s.int(), 'mean', include_self=False)
+x.bool().scatter_reduce(1, i, s.bool(), 'mean'); x.cfloat().scatter_reduce(1, i, s.cfloat(), 'amax')
+x.index_select(0, v); x.index_select(0, i); x.index_select(0, v.short()); T(3.).index_select(0, T([0, 0]))
+x.index_add(0, v, r, alpha=2); x.index_add(0, v, r[:1]); x.index_add(0, v, r[:, :2]); x.index_add(0, i, r)
+x.index_add(0, v, r.double()); x.index_add_(0, v, x[:2]); x.int().index_add(0, v, r.int(), alpha=2.5)
+x.index_copy(0, v, r); x.index_copy(0, v, r[:1]); x.index_copy(0, v, r[:, :2]); x.index_copy(0, T(1), r[0])
+T(3.).index_copy(0, T([0, 0]), T([2., 3.])); x.index_copy(0, v, T(3.)); x.index_fill(0, v, 5.)
+x.index_fill(0, v, T(5.)); x.index_fill(0, v, T([5.])); x.index_fill(0, v, 1j); x.t().index_fill(0, v, 1)
+x.index_reduce(0, v, r, 'prod'); x.index_reduce(0, T([0, 0]), r, 'mean', include_self=False)
+x.index_reduce(0, v, r, 'sum'); x.take(i); x.take(T(-1)); x.take(v.int()); L.empty(0).take(T([0]))
+x.t().take(v); x.put(v, T([1., 2])); x.put(v, T([1.])); x.put(T([0, 0]), T([1., 2]), accumulate=True)
+x.t().put(v, T([1., 2])); L.take_along_dim(x, i, 1); L.take_along_dim(x, i)
+L.take_along_dim(x, T([[-1]]), 1); L.take_along_dim(x, i[0], 1); x.masked_fill(x > 3, 5)
+x.masked_fill(x > 3, 1j); x.masked_fill(x > 3, T([1.])); x.masked_fill(i, 5)
+x.masked_fill_(x[:, :2] > 3, 5); x.masked_scatter(x > 3, L.ones(2)); x.masked_scatter(x > 3, s)
+x.masked_scatter(x > 9, s); x.masked_scatter(x > 3, s.int()); x.masked_select(x > 9); x.masked_select(i)
+x.t().masked_select(x.t() > 9); L.nonzero(x > 9); L.nonzero(T(3.)); L.argwhere(x > 11)
+L.nonzero(L.zeros(0, 3)); L.where(x > 5, x, 0); L.where(x > 5, 1, 0); L.where(x > 5, x.int(), 2.5)
+L.where(x, x, x); L.where((x > 5).t(), x.t(), 0); x.where(x > 5, T(2.).double())
+L.where(T([True, False]), x, T(0.)); x.select_scatter(r[0], 0, 1); x.t().select_scatter(r[0, :3], 0, 1)
+x.select_scatter(r, 0, 1); x.slice_scatter(s, 1, 0, 4, 2); x.diagonal_scatter(s[:, 0])
+x[1:, 1:].slice_scatter(r[:, :2], 1, 1); x.as_strided_scatter(r[:, :2], (2, 2), (1, 2), 1)
+x[1].as_strided_scatter(s[:2], (2, 2), (1, 2)); x.as_strided_scatter(s[:2], (2, 2), (0, 1))
+x.as_strided_scatter(r, (2, 2), (1, 2))
+""".replace("\n", ";").split(";")  # fmt: skip
+
+
+def family(lib: Any, expression: str) -> Any:
+    names = dict(
+        L=lib,
+        T=lib.tensor,
+        x=lib.tensor(data_for((3, 4))),
+        i=lib.tensor([[0, 1], [3, 3], [2, 0]]),
+        s=lib.tensor(data_for((3, 2)) - 3),
+        v=lib.tensor([0, 2]),
+        r=lib.tensor(data_for((2, 4)) + np.float32(0.5)),
+    )
+    return eval(expression, names)
+
+
+@pytest.mark.parametrize("expression", [e.strip() for e in FAMILIES if e.strip()])
+def test_families_as_torch(torch: Any, expression: str) -> None:
+    compare(torch, lambda lib: family(lib, expression), expression)

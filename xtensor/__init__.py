@@ -13,6 +13,7 @@ from .ops.comparison import *
 from .ops.conversion import *
 from .ops.convolution import *
 from .ops.creation import *
+from .ops.distances import *
 from .ops.elementwise import *
 from .ops.embedding import *
 from .ops.export import *
@@ -27,6 +28,7 @@ from .ops.masks import *
 from .ops.matmul import *
 from .ops.metadata import *
 from .ops.normalization import *
+from .ops.norms import *
 from .ops.pooling import *
 from .ops.powers import *
 from .ops.precision import *
@@ -39,7 +41,7 @@ from .ops.scatter import *
 from .ops.shapes import *
 from .ops.special import *
 from .ops.view_scatter import *
-from . import autograd, gradients, interop, random, utils
+from . import autograd, gradients, interop, nn, optim, random, utils
 from .devices import device, set_default_device
 from .devices import current as get_default_device
 from .dtypes import (

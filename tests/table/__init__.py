@@ -66,6 +66,7 @@ class Row:
     empty: values are unset memory, compared in shape, dtype and strides only.
     grad: whether gradients are tested. tolerance: a factor on the usual one, with the reason beside the row.
     meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
+    strides: whether the strides of results over other memory layouts are PyTorch's too.
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
     covers: internal operators, which no user calls by name, that this row runs.
     """
@@ -84,6 +85,7 @@ class Row:
     tolerance: float = 1.0
     meta: bool = True
     layouts: bool = True
+    strides: bool = True
     without: Sequence[str] = ()
     covers: Sequence[str] = field(default=())
 

@@ -10,14 +10,5 @@ ROWS = [
         grad=False,
         meta=False,
     ),
-    Row(
-        "to_dlpack",
-        [Sample(T(2, 3))],
-        reference="utils.dlpack.to_dlpack",
-        others=(),
-        layouts=False,
-        grad=False,
-        meta=False,
-        empty=True,
-    ),
+    Row("numpy", [Sample(T(2, 3, grad=False)), Sample(T(2, 3), force=True)], grad=False, meta=False),
 ]

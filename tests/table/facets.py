@@ -113,19 +113,27 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, dtype: str, tolerance
 
 
 def assert_same(
-    row: Row, ours: Any, theirs: Any, library: Library = THEIRS, computed_in: str | None = None
+    row: Row,
+    ours: Any,
+    theirs: Any,
+    library: Library = THEIRS,
+    computed_in: str | None = None,
+    strides: bool = True,
 ) -> None:
     """Structure, dtype, shape, strides and values of two results."""
     left, right = flat(ours), flat(theirs)
     assert len(left) == len(right), f"{len(left)} results, expected {len(right)}"
     for a, b in zip(left, right, strict=True):
         if isinstance(a, Tensor) or isinstance(b, library.tensor):
-            assert OURS.describe(a) == library.describe(b), "dtype, shape, strides"
+            same = slice(None) if strides else slice(2)
+            assert OURS.describe(a)[same] == library.describe(b)[same], "dtype, shape, strides"
             if not (row.random or row.empty):
                 name = str(a.dtype).rpartition(".")[2]
                 if computed_in in EPS and EPS.get(name, 1) < EPS[computed_in]:
                     name = computed_in
                 assert_close(OURS.values(a), library.values(b), name, row.tolerance)
+        elif row.random or row.empty:
+            assert type(a).__name__ == type(b).__name__
         elif isinstance(b, float):
             assert a == pytest.approx(b, rel=1e-5, nan_ok=True)
         else:
@@ -217,7 +225,7 @@ def layouts(row: Row, full: bool) -> None:
                 if error is not None:
                     assert_same_error(attempt(function, args, kwargs)[1], error)
                     continue
-                assert_same(row, quietly(function, args, kwargs), theirs)
+                assert_same(row, quietly(function, args, kwargs), theirs, strides=row.strides)
 
 
 # -- gradient
@@ -423,6 +431,8 @@ def inplace(row: Row, full: bool) -> None:
                 assert isinstance(written, Exception), f"PyTorch raises {expected}"
                 assert_same_error(written, expected)
                 continue
+            if tuple(expected[2].shape) != sample.args[0].shape:
+                continue  # PyTorch resizes the target, with a warning that it will not
             if isinstance(written, Exception):
                 raise written
             compare_written(row, written, expected)
@@ -618,11 +628,16 @@ def variants(row: Row, full: bool) -> None:
             if hasattr(torch.Tensor, method) and variant not in row.without:
                 assert hasattr(Tensor, method), f"PyTorch has Tensor.{method}"
         public = getattr(torch, name, None)
-        has_out = public is not None and "out=" in (public.__doc__ or "").split("\n\n")[0].split("->")[0]
+        has_out = public is not None and " out=" in (public.__doc__ or "").split("\n\n")[0].split("->")[0]
         if has_out and "out" not in row.without:
             assert takes_out(function), f"PyTorch's {name} takes out="
     sample = row.samples[0]
-    if hasattr(Tensor, name) and sample.args and isinstance(sample.args[0], T):
+    if (
+        "method" not in row.without
+        and hasattr(Tensor, name)
+        and sample.args
+        and isinstance(sample.args[0], T)
+    ):
         with showing(row, sample, row.dtype, "method"):
             args, kwargs, _ = OURS.arguments(sample, key_of(row, sample), row.dtype)
             plain, error = attempt(function, args, kwargs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import Dtype, Row, Sample
+from . import Dtype, Row, Sample, T
 
 ONCE = dict(others=(), layouts=False, grad=False, meta=False)
 DATA = [
@@ -38,5 +38,18 @@ ROWS = [
         **ONCE,
     ),
     Row("scalar_tensor", [Sample(1), Sample(2.5), Sample(True), Sample(1, dtype=Dtype("int64"))], **ONCE),
+    Row(
+        "new_tensor",
+        [Sample(T(2), [1, 2]), Sample(T(2), 3.5), Sample(T(2), [1], dtype=Dtype("int64"))],
+        grad=False,
+        meta=False,
+    ),
     Row("tensor", DATA, **ONCE),
+    Row(
+        "new_tensor",
+        [Sample(T(2), [1.5, 2]), Sample(T(2), 3), Sample(T(2), [[1], [2, 3]])],
+        layouts=False,
+        grad=False,
+        meta=False,
+    ),
 ]

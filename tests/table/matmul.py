@@ -38,11 +38,11 @@ ROWS = [
     ),
     Row(
         "addmv",
-        [*scaled((2,), (2, 3), (3,)), matrices((), (2, 0), (0,))],
+        [*scaled((2,), (2, 3), (3,)), matrices((2,), (2, 0), (0,))],
         numpy=added(np.matmul),
         others=NUMBERS,
     ),
-    Row("addr", scaled((2, 3), (2,), (3,)), numpy=added(np.outer), others=NUMBERS),
+    Row("addr", scaled((2, 3), (2,), (3,)), numpy=added(np.outer), others=NUMBERS, strides=False),
     Row("baddbmm", scaled((1, 3), *BATCHED[1:]), numpy=added(np.matmul), others=NUMBERS),
     Row(
         "bilinear",
@@ -56,7 +56,7 @@ ROWS = [
         numpy=np.matmul,
         others=NUMBERS,
     ),
-    Row("chain_matmul", [matrices((2, 3), (3, 2), (2, 3)), matrices((2, 3))], others=()),
+    Row("chain_matmul", [matrices((2, 3), (3, 2), (2, 3)), matrices((2, 3))], others=(), strides=False),
     Row(
         "dot",
         [matrices((3,), (3,)), matrices((0,), (0,)), matrices((2, 3), (3,)), matrices((2,), (3,))],

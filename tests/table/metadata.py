@@ -6,5 +6,12 @@ PLAIN = [Sample(T(2, 3)), Sample(T()), Sample(T(0)), Sample(T(2, 1, 3))]
 VIEW = dict(others=("bool",))
 
 ROWS = [
+    Row(
+        "resize_",
+        [Sample(T(2, 3, grad=False), 3, 2), Sample(T(2, 3, grad=False), (2,)), Sample(T(), 1, 1)],
+        grad=False,
+    ),
+    Row("resize_as_", [Sample(T(2, 3), T(3, 2)), Sample(T(2, 3), T())], grad=False),
+    Row("set_", [Sample(T(2, 3), T(4)), Sample(T(2, 3))], grad=False, meta=False),
     Row("detach", PLAIN, numpy=lambda a: a, **VIEW),
 ]

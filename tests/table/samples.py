@@ -181,7 +181,7 @@ def values_of(t: T, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     if t.values is not None:
         with np.errstate(all="ignore"):
             return np.asarray(t.values).astype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.integers(0, 2, t.shape).astype(bool)
     if dtype.kind in "iu":
         low = math.ceil(t.low if t.low > 0 else t.low * 2)

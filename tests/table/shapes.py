@@ -14,6 +14,13 @@ def split_samples(dim):
 
 
 ROWS = [
+    Row("reshape_as", [Sample(T(2, 3), T(3, 2)), Sample(T(), T(1)), Sample(T(2, 3), T(4))], **VIEW),
+    Row(
+        "sum_to_size",
+        [Sample(T(2, 3), 1, 3), Sample(T(2, 3), (2, 1)), Sample(T(2, 3), (3,)), Sample(T(2, 3), (2,))],
+        **VIEW,
+    ),
+    Row("view_as", [Sample(T(2, 3), T(3, 2)), Sample(T(), T(1)), Sample(T(2, 3), T(4))], **VIEW),
     Row(
         "unfold",
         [Sample(T(5), 0, 3, 1), Sample(T(2, 6), 1, 2, 3), Sample(T(), 0, 1, 1), Sample(T(5), 0, 6, 1)],

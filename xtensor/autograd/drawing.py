@@ -9,7 +9,7 @@ from typing import Any
 from ..engine import Node
 from ..engine.graph import AccumulateGrad
 from ..gradients import gradient_edge
-from ..ops.derivatives import OpNode
+from ..ops.nodes import OpNode
 from ..ops.inplace import CopySlices
 from ..ops.saved import Mutation
 from ..tensor import Tensor, counter_of, sizes_of

@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
+from ..ops.activation_functions import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    gelu,
+    glu,
+    gumbel_softmax,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    log_softmax,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    silu,
+    softmax,
+    softmin,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
+from ..ops.activations import hardshrink
 from ..ops.class_losses import *
 from ..ops.convolution import *
+from ..ops.elementwise import sigmoid, tanh
 from ..ops.embedding import *
 from ..ops.losses import *
 from ..ops.matmul import bilinear, linear

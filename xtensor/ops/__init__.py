@@ -13,6 +13,7 @@ from . import (
     convolution,
     creation,
     display,
+    distances,
     elementwise,
     embedding,
     export,
@@ -26,6 +27,7 @@ from . import (
     matmul,
     metadata,
     normalization,
+    norms,
     pooling,
     powers,
     precision,
@@ -67,6 +69,8 @@ attach(
         **ingest.METHODS,
         **export.METHODS,
         **display.METHODS,
+        **norms.METHODS,
+        **distances.METHODS,
     }
 )
 __all__ = [
@@ -80,6 +84,7 @@ __all__ = [
     "convolution",
     "creation",
     "display",
+    "distances",
     "elementwise",
     "embedding",
     "explain",
@@ -94,6 +99,7 @@ __all__ = [
     "matmul",
     "metadata",
     "normalization",
+    "norms",
     "pooling",
     "powers",
     "precision",

@@ -15,12 +15,12 @@ from .masks import where
 
 __all__ = ["celu", "celu_", "prelu", "relu_", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"]
 
-# What only `nn.functional` exports.
-FUNCTIONAL = ["elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_"]
-FUNCTIONAL += ["leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "relu", "relu6", "silu", "softmax"]
-FUNCTIONAL += ["softmin", "softplus", "softshrink", "softsign", "tanhshrink"]
-
-gelu, glu, logsigmoid, softplus = activations.gelu, activations.glu, activations.logsigmoid, activations.softplus
+gelu, glu, logsigmoid, softplus = (
+    activations.gelu,
+    activations.glu,
+    activations.logsigmoid,
+    activations.softplus,
+)
 
 
 def inplace_of(function: Any) -> Any:
@@ -56,7 +56,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x for positive x, `alpha * (exp(x) - 1)` for the others."""
+    """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
     return elu_inplace(input, alpha) if inplace else elu_kernel(input, alpha)
 
 
@@ -71,7 +71,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x for positive x, `alpha * (exp(x / alpha) - 1)` for the others; RuntimeError for an alpha of 0."""
+    """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return celu_inplace(input, alpha) if inplace else celu_kernel(input, alpha)
@@ -172,16 +172,24 @@ def rrelu(
 ) -> Tensor:
     """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`)."""
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got {lower} > {upper}")
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, but got {lower} > {upper}"
+        )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    slope = empty_like(input, requires_grad=False).uniform_(lower, upper, generator=generator)
+    blank: Any = empty_like(input, requires_grad=False)
+    slope = blank.uniform_(lower, upper, generator=generator)
     factor = where(input.detach() <= 0, slope, 1.0)
     return input.mul_(factor) if inplace else input * factor
 
 
 def rrelu_(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, *, generator: Any = None
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    *,
+    generator: Any = None,
 ) -> Tensor:
     """In-place version of `rrelu`."""
     return rrelu(input, lower, upper, training, True, generator=generator)
@@ -236,7 +244,8 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=2)
-    noise = -empty_like(logits, requires_grad=False).exponential_().log()
+    blank: Any = empty_like(logits, requires_grad=False)
+    noise = -blank.exponential_().log()
     soft = activations.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

@@ -64,7 +64,9 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
 @pointwise(
     method=False,
     out=False,
-    derivatives=dict(input=lambda grad, input, negative_slope: jnp.where(input > 0, grad, grad * negative_slope)),
+    derivatives=dict(
+        input=lambda grad, input, negative_slope: jnp.where(input > 0, grad, grad * negative_slope)
+    ),
 )
 def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
     """Every element, times `negative_slope` where it is not positive."""
@@ -147,7 +149,8 @@ def softshrink(input: Array, lambd: Number = 0.5) -> Array:
 
 
 def elu_input(grad: Array, input: Array, alpha: Any, scale: Any, input_scale: Any) -> Array:
-    low = jnp.where(input <= 0, input, 0) * input_scale
+    # The slope at 0 is that of the left side, and the second derivative there 0.
+    low = jnp.where(input < 0, input, 0) * input_scale
     slope = jnp.where(input <= 0, input_scale * alpha * scale * jnp.exp(low), scale).astype(grad.dtype)
     return grad * slope
 
@@ -162,13 +165,13 @@ def elu(input: Array, alpha: Number = 1.0, scale: Number = 1.0, input_scale: Num
 
 
 def celu_input(grad: Array, input: Array, alpha: Any) -> Array:
-    low = jnp.where(input <= 0, input, 0)
+    low = jnp.where(input < 0, input, 0)
     return grad * jnp.where(input <= 0, jnp.exp(low / alpha), 1).astype(grad.dtype)
 
 
 @pointwise(method=False, out=False, derivatives=dict(input=celu_input))
 def celu(input: Array, alpha: Number = 1.0) -> Array:
-    """x for positive x, `alpha * (exp(x / alpha) - 1)` for the others."""
+    """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere."""
     x, dtype = computed("elu_cpu", input)
     a = number(alpha, x)
     return jnp.where(x <= 0, jnp.expm1(jnp.where(x <= 0, x, 0) / a) * a, x).astype(dtype)
@@ -207,7 +210,7 @@ def silu(input: Array) -> Array:
 
 def soft(x: Array) -> Array:
     """`log(1 + exp(x))` without overflow."""
-    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    return jnp.logaddexp(x, jnp.zeros((), x.dtype))
 
 
 def mish_input(grad: Array, input: Array) -> Array:
@@ -264,7 +267,9 @@ def gelu_input(grad: Array, input: Array, approximate: str) -> Array:
         inner = GELU_SCALE * (1 + 3 * GELU_CUBE * x * x)
         slope = 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
     else:
-        slope = 0.5 * (1 + lax.erf(x * math.sqrt(0.5))) + x * jnp.exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
+        slope = 0.5 * (1 + lax.erf(x * math.sqrt(0.5))) + x * jnp.exp(-0.5 * x * x) * (
+            1 / math.sqrt(2 * math.pi)
+        )
     return grad * slope.astype(dtype)
 
 
@@ -290,7 +295,9 @@ def split_halves(input: Array, dim: int) -> tuple[Array, Array]:
     size = input.shape[axis]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
-    return lax.slice_in_dim(input, 0, size // 2, axis=axis), lax.slice_in_dim(input, size // 2, size, axis=axis)
+    return lax.slice_in_dim(input, 0, size // 2, axis=axis), lax.slice_in_dim(
+        input, size // 2, size, axis=axis
+    )
 
 
 def glu_input(grad: Array, input: Array, dim: int) -> Array:

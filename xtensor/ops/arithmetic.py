@@ -15,7 +15,19 @@ from .declare import pointwise
 from .promotion import category, float_operands, is_bool, is_complex, is_float, operands, promote
 from .schema import Array, Number, Operand
 
-__all__ = ["abs", "absolute", "add", "addcdiv", "addcmul", "div", "divide", "floor_divide", "fmod", "lerp", "mul"]
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "addcdiv",
+    "addcmul",
+    "div",
+    "divide",
+    "floor_divide",
+    "fmod",
+    "lerp",
+    "mul",
+]
 __all__ += ["multiply", "neg", "negative", "positive", "remainder", "rsub", "sgn", "sign", "signbit", "sub"]
 __all__ += ["subtract", "true_divide"]
 
@@ -35,6 +47,11 @@ def zero(grad: Array) -> Array:
 
 
 # ---- sums ----------------------------------------------------------------------------------------------------------
+
+
+def by_alpha(grad: Array, alpha: Any) -> Array:
+    """`grad` times the conjugate of alpha; itself where alpha is its default, 1."""
+    return grad if isinstance(alpha, int) else grad * jnp.conj(alpha)
 
 
 def scaled(value: Array, alpha: Any) -> Array:
@@ -64,7 +81,10 @@ def check_subtraction(input: Array, other: Operand) -> None:
         )
 
 
-@pointwise(derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: grad * jnp.conj(alpha)))
+@pointwise(
+    deprecated=(("input", "alpha", "other"),),
+    derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: by_alpha(grad, alpha)),
+)
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """`input + alpha * other`, element by element."""
     a, b = promote(input, other)
@@ -73,7 +93,8 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @pointwise(
     aliases=("subtract",),
-    derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: -grad * jnp.conj(alpha)),
+    deprecated=(("input", "alpha", "other"),),
+    derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: -by_alpha(grad, alpha)),
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
@@ -84,7 +105,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 @pointwise(
     inplace=False,
-    derivatives=dict(input=lambda grad, alpha: -grad * jnp.conj(alpha), other=lambda grad: grad),
+    derivatives=dict(input=lambda grad, alpha: -by_alpha(grad, alpha), other=lambda grad: grad),
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     """`other - alpha * input`, element by element; RuntimeError for bool operands."""
@@ -93,7 +114,7 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
     return b - scaled(a, alpha)
 
 
-@pointwise(aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
+@pointwise(out="exact", aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
 def neg(input: Array) -> Array:
     """Minus every element; RuntimeError for bool."""
     if is_bool(input):
@@ -175,7 +196,9 @@ def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None
 @pointwise(
     aliases=("divide",),
     derivatives=dict(
-        input=lambda grad, other, rounding_mode: grad / jnp.conj(other) if rounding_mode is None else zero(grad),
+        input=lambda grad, other, rounding_mode: (
+            grad / jnp.conj(other) if rounding_mode is None else zero(grad)
+        ),
         other=div_other,
     ),
 )
@@ -218,7 +241,9 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 @pointwise(
     derivatives=dict(
         input=lambda grad: grad,
-        other=lambda grad, input, other: -grad * lax.stop_gradient(floor_quotient(*operands(input, other)[:2])),
+        other=lambda grad, input, other: (
+            -grad * lax.stop_gradient(floor_quotient(*operands(input, other)[:2]))
+        ),
     ),
 )
 def remainder(input: Operand, other: Operand) -> Array:
@@ -268,7 +293,9 @@ def sgn_rule(grad: Array, input: Array, result: Array) -> Array:
     return jnp.where(input == 0, 0, (grad - along) / jnp.abs(safe))
 
 
-@pointwise(aliases=("absolute",), derivatives=dict(input=lambda grad, input: grad * direction(input)))
+@pointwise(
+    out="exact", aliases=("absolute",), derivatives=dict(input=lambda grad, input: grad * direction(input))
+)
 def abs(input: Array) -> Array:
     """The absolute value of every element: real for complex input."""
     if is_bool(input):
@@ -276,7 +303,7 @@ def abs(input: Array) -> Array:
     return jnp.abs(input)
 
 
-@pointwise(derivatives=dict(input=zero))
+@pointwise(out="exact", derivatives=dict(input=zero))
 def sign(input: Array) -> Array:
     """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
     if is_complex(input):
@@ -288,7 +315,7 @@ def sign(input: Array) -> Array:
     return direction(input)
 
 
-@pointwise(derivatives=dict(input=sgn_rule))
+@pointwise(out="exact", derivatives=dict(input=sgn_rule))
 def sgn(input: Array) -> Array:
     """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
     return input if is_bool(input) else direction(input)
@@ -318,11 +345,12 @@ def multiplied(value: Any, x: Array) -> Array:
 
 
 @pointwise(
+    deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,
         tensor1=lambda grad, tensor2, value: grad * jnp.conj(tensor2 * value),
         tensor2=lambda grad, tensor1, value: grad * jnp.conj(tensor1 * value),
-    )
+    ),
 )
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """`input + value * tensor1 * tensor2`, element by element."""
@@ -333,11 +361,12 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 
 
 @pointwise(
+    deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,
         tensor1=lambda grad, tensor2, value: grad * jnp.conj(value / tensor2),
         tensor2=lambda grad, tensor1, tensor2, value: -grad * jnp.conj(value * tensor1 / (tensor2 * tensor2)),
-    )
+    ),
 )
 def addcdiv(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
     """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
@@ -392,4 +421,9 @@ def true_divide_(input: Tensor, other: Any) -> Tensor:
 
 absolute, divide, multiply, negative, subtract = abs, div, mul, neg, sub
 
-METHODS = {"positive": positive, "__pos__": positive, "true_divide": true_divide, "true_divide_": true_divide_}
+METHODS = {
+    "positive": positive,
+    "__pos__": positive,
+    "true_divide": true_divide,
+    "true_divide_": true_divide_,
+}

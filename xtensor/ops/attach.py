@@ -71,7 +71,7 @@ def attach(others: dict[str, Any]) -> None:
         if op.is_method:
             for name in (op.name, *op.aliases):
                 setattr(Tensor, name, op.function)
-        if op.inplace is not None:
+        if op.inplace is not None and op.is_method:
             for name in (op.name, *op.aliases):
                 setattr(Tensor, name + "_", op.inplace)
     for view in VIEWS.values():

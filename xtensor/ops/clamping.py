@@ -14,7 +14,18 @@ from .declare import pointwise
 from .promotion import category, float_operands, is_bool, is_complex, is_float, promote
 from .schema import Array, Number, Operand
 
-__all__ = ["clamp", "clamp_max", "clamp_min", "clip", "copysign", "fmax", "fmin", "heaviside", "maximum", "minimum"]
+__all__ = [
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "copysign",
+    "fmax",
+    "fmin",
+    "heaviside",
+    "maximum",
+    "minimum",
+]
 __all__ += ["nan_to_num", "nextafter"]
 
 
@@ -31,7 +42,9 @@ def clamp_operands(name: str, input: Array, *bounds: Any) -> list[Any]:
     values = promote(input, *bounds)
     numbers = [category(b) == dtypes.WRAPPED for b in bounds if b is not None]
     if any(numbers) and not all(numbers):
-        raise TypeError(f"{name}() received an invalid combination of arguments: one bound is a Tensor, one a Number")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: one bound is a Tensor, one a Number"
+        )
     if is_bool(values[0]) and (all(numbers) or len(numbers) == 2):
         raise not_implemented_for(f"{name}_scalar_cpu" if all(numbers) else f"{name}_cpu", dtypes.bool)
     return values
@@ -58,6 +71,7 @@ def clamp_max_bound(grad: Array, input: Array, min: Any, max: Array) -> Array:
 
 
 @pointwise(
+    out="exact",
     aliases=("clip",),
     derivatives=dict(
         input=lambda grad, input, min, max: jnp.where(inside(input, min, max), grad, 0),
@@ -76,10 +90,11 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
 
 @pointwise(
+    out="exact",
     derivatives=dict(
         input=lambda grad, input, min: jnp.where(input >= min, grad, 0),
         min=lambda grad, input, min: jnp.where(input < min, grad, 0),
-    )
+    ),
 )
 def clamp_min(input: Array, min: Operand) -> Array:
     """Every element, or the bound where that is larger."""
@@ -88,10 +103,11 @@ def clamp_min(input: Array, min: Operand) -> Array:
 
 
 @pointwise(
+    out="exact",
     derivatives=dict(
         input=lambda grad, input, max: jnp.where(input <= max, grad, 0),
         max=lambda grad, input, max: jnp.where(input > max, grad, 0),
-    )
+    ),
 )
 def clamp_max(input: Array, max: Operand) -> Array:
     """Every element, or the bound where that is smaller."""
@@ -164,7 +180,7 @@ def fmin(input: Array, other: Array) -> Array:
 # ---- replaced values -----------------------------------------------------------------------------------------------
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.isfinite(input)))
+@pointwise(out="exact", derivatives=dict(input=lambda grad, input: grad * jnp.isfinite(input)))
 def nan_to_num(
     input: Array, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None
 ) -> Array:
@@ -212,6 +228,7 @@ def nextafter(input: Array, other: Array) -> Array:
 
 
 @pointwise(
+    out="exact",
     node="NotImplemented",
     derivatives=dict(input=not_implemented("heaviside"), values=not_implemented("heaviside")),
 )

@@ -15,13 +15,12 @@ import numpy as np
 from jax import lax
 
 from .. import checks, dtypes
-from ..engine import modes
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import general
 from .derivatives import FROM_KERNEL
 from .embedding import readable
 from .index_bounds import bounds_of
-from .losses import check_broadcast, check_reduction, legacy, reduced, together
+from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 from .reductions import dtype_of
 from .schema import Array
 
@@ -150,14 +149,6 @@ def class_likelihood(
     return shaped(values, input, target, reduction).astype(input.dtype)
 
 
-def refuse_gradient(weight: Tensor | None) -> None:
-    if weight is not None and modes.is_grad_enabled() and weight.requires_grad:
-        raise RuntimeError(
-            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input cannot "
-            "have requires_grad True."
-        )
-
-
 def batched(input: Any, target: Any) -> tuple[Any, Any]:
     """Scores and classes with a batch dimension."""
     if input.ndim > 1:
@@ -183,7 +174,7 @@ def nll_loss(
     Differs from PyTorch: on an accelerator a class out of range gives NaN.
     """
     reduction = legacy(size_average, reduce, reduction)
-    refuse_gradient(weight)
+    refuse_gradient("nll_loss_forward", "weight", weight)
     result = class_likelihood(input, target, weight, ignore_index, reduction)
     check_classes(target, sizes_of(input)[0 if input.dim() == 1 else 1], ignore_index, out_of_bounds)
     return result
@@ -229,7 +220,7 @@ def class_entropy(
         values = smooth_likelihood(logs, t, weight, ignore_index, reduction, label_smoothing)
     else:
         values, _, _ = likelihood(logs, t, weight, ignore_index, reduction)
-    return shaped(values, input, target, reduction).astype(input.dtype)
+    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype)
 
 
 def check_logits(input: Any) -> None:
@@ -296,7 +287,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return soft_entropy(input, target, weight, reduction, float(label_smoothing))
-    refuse_gradient(weight)
+    refuse_gradient("nll_loss_forward", "weight", weight)
     result = class_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
     check_classes(target, sizes_of(input)[0 if input.dim() == 1 else 1], ignore_index, out_of_bounds)
     return result
@@ -318,7 +309,7 @@ def class_margin(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    if input.ndim > 2 or input.size == 0 and input.shape[-1:] == (0,):
+    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )

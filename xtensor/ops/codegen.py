@@ -16,13 +16,14 @@ import jax
 
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
-from ..geometry import is_contiguous
+from ..geometry import contiguous_strides
 from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
 from ..x64 import call, restore, swap
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
+from .older import call_older
 from .saved import save
 from .schema import EMPTY, Parameter
 from .write import write_out
@@ -36,7 +37,7 @@ AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def contiguous_view(view: Any) -> bool:
-    return is_contiguous(view.sizes, view.strides)
+    return view.strides == contiguous_strides(view.sizes)
 
 
 def is_number(value: Any) -> bool:
@@ -72,6 +73,7 @@ NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
+    "call_older": call_older,
     "contiguous_view": contiguous_view,
     "dispatch": dispatch,
     "edge_of": edge_of,
@@ -97,7 +99,7 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
     starred = False
     for p in op.schema.parameters:
         if p.keyword_only and not starred:
-            parts.append("*")
+            parts.append("*rest" if op.deprecated else "*")
             starred = True
         if p.name == varargs:
             parts.append(f"*{p.name}_")
@@ -115,7 +117,19 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
 
 def function(op: Operator, out: bool = True, varargs: str | None = None) -> Callable[..., Any]:
     """The operator's public function; also its method."""
-    return define(op, op.name, lambda: (header(op, out, varargs), body(op, out, varargs)))
+    return define(
+        op, op.name, lambda: (header(op, out, varargs), older_lines(op, out=out) + body(op, out, varargs))
+    )
+
+
+def older_lines(op: Operator, *, out: bool = False, inplace: bool = False) -> list[str]:
+    """The way out for a deprecated spelling, which has more positional arguments."""
+    if not op.deprecated:
+        return []
+    given = "".join(f"{p.name}, " for p in op.schema.parameters if not p.keyword_only)
+    options = ", ".join(f"{p.name!r}: {p.name} != default_{p.name}" for p in op.schema.parameters if p.keyword_only)
+    call = f"call_older(op, ({given}*rest), {{{options}}}, {'out' if out else None}, {inplace})"
+    return ["if rest:", f"    return {call}"]
 
 
 def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]:
@@ -283,6 +297,9 @@ def record_lines(op: Operator) -> list[str]:
         "if aval.dtype.kind in 'fcV':" if any(p.name == "dtype" for p in op.static) else "if True:",
         "    node = new(NodeClass)",
         "    node.edges = (" + "".join(f"e_{n}, " for n in rules.differentiable) + ")",
+        "    node.targets = ("
+        + "".join(f"None if e_{n} is None else x_{n}.aval, " for n in rules.differentiable)
+        + ")",
         "    node.sequence_nr = next_nr()",
         "    node.meta = None",
         "    node.key = (" + "".join(f"{p.name}, " for p in op.static) + ")",
@@ -333,7 +350,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
     """The in-place variant `name_`: the result replaces the values of the first argument."""
 
     def parts() -> tuple[str, list[str]]:
-        lines = []
+        lines = older_lines(op, inplace=True)
         if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
             lines += inplace_fast_path(op)
         lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")

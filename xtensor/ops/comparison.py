@@ -10,18 +10,53 @@ from jax import lax
 from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
+from .arithmetic import zero
 from .declare import general, pointwise
 from .promotion import is_bool, is_complex, is_float, promote
 from .schema import Array, Operand
 
-__all__ = ["allclose", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift"]
-__all__ += ["bitwise_xor", "eq", "equal", "gcd", "ge", "greater", "greater_equal", "gt", "isclose", "isfinite", "isinf"]
-__all__ += ["isnan", "isneginf", "isposinf", "isreal", "lcm", "le", "less", "less_equal", "logical_and", "logical_not"]
+__all__ = [
+    "allclose",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+]
+__all__ += [
+    "bitwise_xor",
+    "eq",
+    "equal",
+    "gcd",
+    "ge",
+    "greater",
+    "greater_equal",
+    "gt",
+    "isclose",
+    "isfinite",
+    "isinf",
+]
+__all__ += [
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "lcm",
+    "le",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+]
 __all__ += ["logical_or", "logical_xor", "lt", "ne", "not_equal"]
 
 
 def dtype_of(value: Any) -> dtypes.dtype:
     return dtypes.FROM_NUMPY[jnp.result_type(value)]
+
+
+# What an in-place comparison makes of a gradient; the result of the others is no float and has none.
+CONSTANT = dict(input=zero, other=zero)
 
 
 # ---- comparisons ---------------------------------------------------------------------------------------------------
@@ -35,42 +70,42 @@ def ordered(name: str, input: Any, other: Any) -> list[Any]:
     return [a, b]
 
 
-@pointwise(derivatives=None)
+@pointwise(derivatives=CONSTANT)
 def eq(input: Array, other: Operand) -> Array:
     """Where the elements are equal (NaN equals nothing)."""
     a, b = promote(input, other)
     return a == b
 
 
-@pointwise(aliases=("not_equal",), derivatives=None)
+@pointwise(aliases=("not_equal",), derivatives=CONSTANT)
 def ne(input: Array, other: Operand) -> Array:
     """Where the elements differ."""
     a, b = promote(input, other)
     return a != b
 
 
-@pointwise(aliases=("less",), derivatives=None)
+@pointwise(aliases=("less",), derivatives=CONSTANT)
 def lt(input: Array, other: Operand) -> Array:
     """Where `input < other`."""
     a, b = ordered("lt", input, other)
     return a < b
 
 
-@pointwise(aliases=("less_equal",), derivatives=None)
+@pointwise(aliases=("less_equal",), derivatives=CONSTANT)
 def le(input: Array, other: Operand) -> Array:
     """Where `input <= other`."""
     a, b = ordered("le", input, other)
     return a <= b
 
 
-@pointwise(aliases=("greater",), derivatives=None)
+@pointwise(aliases=("greater",), derivatives=CONSTANT)
 def gt(input: Array, other: Operand) -> Array:
     """Where `input > other`."""
     a, b = ordered("gt", input, other)
     return a > b
 
 
-@pointwise(aliases=("greater_equal",), derivatives=None)
+@pointwise(aliases=("greater_equal",), derivatives=CONSTANT)
 def ge(input: Array, other: Operand) -> Array:
     """Where `input >= other`."""
     a, b = ordered("ge", input, other)
@@ -227,7 +262,7 @@ def bitwise_xor(input: Operand, other: Operand) -> Array:
     return a ^ b
 
 
-@pointwise(derivatives=None)
+@pointwise(out="exact", derivatives=None)
 def bitwise_not(input: Array) -> Array:
     """Every bit flipped; logical for bools."""
     if is_float(input) or is_complex(input):

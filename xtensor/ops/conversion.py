@@ -11,9 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray
 
 from .. import checks, devices, dtypes, geometry
-from ..engine import anomaly, modes
+from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node, next_sequence_nr
 from ..storage import MetaArray
 from ..tensor import (
@@ -30,7 +31,6 @@ from ..tensor import (
 )
 from ..x64 import call
 from .declare import REGISTRY, pointwise
-from .derivatives import ShapedArray
 from .inplace import check_inplace, rebase
 from .options import constant, format_name, number_array, pick_device, pick_dtype, python_number
 from .schema import Array, Operand
@@ -279,6 +279,8 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("clone", "input", 1, "Tensor", input)
+    if modes.state.mode & modes.PROFILING:
+        profiler.end(profiler.begin("clone", [tuple(sizes_of(input))]))
     storage, view = input._storage, input._view
     plain = memory_format is None or memory_format is dtypes.preserve_format
     if view is None and (plain or memory_format is dtypes.contiguous_format):
@@ -360,6 +362,18 @@ class OverwriteNode(Node):
 
 def overwrite(target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None = None) -> Tensor:
     """Replace the values of `target` by the array that `values()` makes (of its sizes and dtype), with its history."""
+    if not modes.state.mode & modes.PROFILING:
+        return _overwrite(target, name, title, values, source)
+    token = profiler.begin(name, [tuple(sizes_of(target))])
+    try:
+        return _overwrite(target, name, title, values, source)
+    finally:
+        profiler.end(token)
+
+
+def _overwrite(
+    target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None
+) -> Tensor:
     tracked = not modes.state.mode & modes.NO_GRAD
     own = edge = None
     if tracked:

@@ -13,6 +13,8 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
     general     function, `out=`, and what else is asked for
     view        geometry only, nothing runs on the device (see `views.py`)
     composite   plain Python over Tensors; the gradient comes for free
+
+`out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ import jax.numpy as jnp
 
 from .. import dtypes
 from . import codegen, dispatch
-from .derivatives import FROM_KERNEL, OpNode, Rules, backward_function, flatten, unflatten
-from .schema import Parameter, Schema, read_schema
+from .derivatives import Rules
+from .nodes import OpNode
+from .schema import Schema, read_schema
 from .write import fit_result
 
 __all__ = [
@@ -40,7 +43,6 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Operator] = {}
-UNSET: Any = object()
 
 
 def strong(value: Any) -> Any:
@@ -88,20 +90,23 @@ class Operator:
         self.returns = structure(name, returns) if returns else None
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
-        self.backwards: dict[Any, Any] = {}
+        self.pullbacks: dict[Any, Any] = {}
+        self.node_name: Callable[[OpNode], str] | None = None
         self.aliases: tuple[str, ...] = ()
+        self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None
         self.method: Any = None
         self.inplace: Any = None
         self.is_method = False
         self.takes_out = False
+        self.exact_out = False
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
     def forget(self) -> None:
         """Drop compiled programs: something that their traces depended on has changed."""
         self.programs.clear()
         self.variants.clear()
-        self.backwards.clear()
+        self.pullbacks.clear()
 
     # -- programs
 
@@ -157,47 +162,6 @@ class Operator:
             self.variants["inplace", key, donate] = found
         return found
 
-    def backward_program(
-        self, key: tuple[Any, ...], mask: tuple[bool, ...], targets: Any, shapes: Any, outputs: Any
-    ) -> Any:
-        """The jitted derivative rules for the arguments in `mask`: `(grads, saved) -> gradients`."""
-        signature = (key, mask, targets, shapes, outputs)
-        found = self.backwards.get(signature)
-        if found is None:
-            statics = dict(zip([p.name for p in self.static], key, strict=True))
-            function = backward_function(self.rules, statics, mask, targets, shapes, outputs)
-            function.__name__ = self.name + "_backward"
-            found = self.backwards[signature] = jax.jit(function)
-        return found
-
-    def derived(
-        self,
-        key: tuple[Any, ...],
-        mask: tuple[bool, ...],
-        targets: Any,
-        shapes: Any,
-        outputs: Any,
-        structure: tuple[Any, ...],
-    ) -> Operator:
-        """The derivative rules as an operator over `grads + saved`, itself differentiable."""
-        signature = ("derived", key, mask, targets, shapes, outputs, structure)
-        found = self.backwards.get(signature)
-        if found is None:
-            statics = dict(zip([p.name for p in self.static], key, strict=True))
-            function = backward_function(self.rules, statics, mask, targets, shapes, outputs)
-            count = sum(0 if s is None else max(s, 1) if s >= 0 else 1 for s in structure)
-            results = len(outputs)
-
-            def kernel(**values: Any) -> tuple[Any, ...]:
-                full = unflatten(structure, [values[f"x{i}"] for i in range(count)])
-                return function(tuple(full[:results]), tuple(full[results:]))
-
-            parameters = tuple(Parameter(f"x{i}", "Operand", "Operand", False, UNSET, False) for i in range(count))
-            schema = Schema(self.name + "_backward", parameters, "tuple[Array, ...]")
-            found = Operator("general", self.name + "_backward", schema, kernel, FROM_KERNEL)
-            self.backwards[signature] = found
-        return found
-
     def call(self, values: tuple[Any, ...], out: Any = None) -> Any:
         """Run on arguments in the order of the schema: the complete path, with every check and mode."""
         return dispatch.run(self, values, out)
@@ -226,17 +190,20 @@ def declare(
     method: bool = True,
     function: bool = True,
     inplace: bool = False,
-    out: bool = True,
+    out: bool | str = True,
     node: str | None = None,
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
+    deprecated: tuple[tuple[str, ...], ...] = (),
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, node, returns)
     op.aliases = aliases
+    op.deprecated = deprecated
     op.is_method = method
-    op.takes_out = out
-    op.function = codegen.function(op, out=out, varargs=varargs)
+    op.takes_out = bool(out)
+    op.exact_out = out == "exact"
+    op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None
     if inplace:
         op.inplace = codegen.inplace(op)

@@ -1,4 +1,4 @@
-"""Derivative rules, and the nodes that run them.
+"""Derivative rules: what they need, and one function that runs them.
 
 A rule is a pure function of arrays; the names of its parameters say what it needs, and so what is saved:
 
@@ -14,25 +14,17 @@ Broadcasting is reduced and the dtype of the argument restored after the rule, i
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray
 
-from ..engine import modes
-from ..engine.graph import Node
-from .saved import result_index, unpack_array, unpack_tensor
-from ..tensor import Tensor, array_of, wrap
-from ..x64 import call
+from .saved import result_index
 from .schema import ARRAYS, Schema
 
-if TYPE_CHECKING:
-    from .declare import Operator
-
-__all__ = ["FROM_KERNEL", "OpNode", "Rules", "fit", "sum_to"]
+__all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "sum_to"]
 
 
 class _FromKernel:
@@ -98,6 +90,9 @@ class Rules:
                     saved.setdefault("results" if wish == "result" and not schema.single else wish, []).append(name)
         self.saved = tuple(saved)
         self.results = tuple([(i, n) for i, n in enumerate(saved) if n == "results" or result_index(n) is not None])
+        # Whether a saved value may be None although its gradient is wanted: an argument left out, a number's default.
+        self.optional = any(n in runtime and (runtime[n].kind == "Number" or runtime[n].optional) for n in saved)
+        self.keeps = any(n not in runtime or runtime[n].kind != "Number" for n in saved)
         self.needed = {k: tuple(v) for k, v in saved.items()}
         self.sequence = next((n for n in self.differentiable if runtime[n].kind == ARRAYS), None)
         shapes = {w[:-6] for ws in self.parameters.values() for w in ws if w.endswith("_shape") and w not in names}
@@ -221,184 +216,3 @@ def kernel_vjp(
                 items[i] = jnp.conj(v)
             result.append(items)
     return result
-
-
-class OpNode(Node):
-    """The node of a declared operator: runs its derivative rules as one jitted program.
-
-    saved: one entry per name in `Rules.saved`. key: the forward's static arguments. aval: shape and dtype of the
-    result, or a tuple of them. shapes: what `Rules.shapes` names.
-    """
-
-    __slots__ = ("aval", "key", "saved", "shapes")
-    op: Operator
-    aval: Any
-    key: tuple[Any, ...]
-    saved: Any
-    shapes: tuple[Any, ...]
-
-    def name(self) -> str:
-        return type(self).__name__
-
-    @property
-    def input_metadata(self) -> tuple[Any, ...]:
-        aval = self.aval
-        return aval if type(aval) is tuple else (aval,)
-
-    @property
-    def num_inputs(self) -> int:
-        return len(self.aval) if type(self.aval) is tuple else 1
-
-    def release(self) -> None:
-        self.saved = None
-
-    def origin_of(self, entry: Any) -> Any:
-        """The edge of the tensor that a saved entry came from, where it had one."""
-        for name, kept in zip(self.op.rules.saved, self.saved, strict=True):
-            several = kept if isinstance(kept, list) else [kept]
-            for at, found in enumerate(several):
-                if found is entry:
-                    if name == "results" or result_index(name) is not None:
-                        return (self, at if name == "results" else result_index(name))
-                    if name not in self.op.rules.functions:
-                        return None
-                    place = edge_position(self, name)
-                    return self.edges[place][at] if isinstance(kept, list) else self.edges[place]
-        return None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            wish = name[7:]
-            rules = self.op.rules
-            wish = {"self": "input", "result": "result"}.get(wish, wish)
-            if wish in rules.saved:
-                return unpack_saved(self, rules.saved.index(wish))
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        saved = self.saved
-        if saved is None:
-            raise_released()
-        edges = self.edges
-        if modes.state.mode & modes.NO_GRAD:
-            mask = tuple([e is not None for e in edges])
-            if not any(mask):
-                return (None,) * len(edges)
-            program = self._program(mask, grads)
-            arrays = tuple([None if g is None else array_of(g) for g in grads])
-            found = iter(call(program, arrays, tuple([unpack_array(s, self) for s in saved])))
-            return tuple([wrap(next(found)) if m else None for m in mask])
-        return self._apply_recorded(grads)
-
-    def _program(self, mask: tuple[bool, ...], grads: tuple[Any, ...]) -> Any:
-        targets = targets_of(self.edges)
-        return self.op.backward_program(self.key, mask, targets, self.shapes, self.input_metadata)
-
-    def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """With create_graph: the rules as an operator over Tensors, whose derivative is FROM_KERNEL."""
-        mask = tuple([e is not None for e in self.edges])
-        if not any(mask):
-            return (None,) * len(self.edges)
-        targets = targets_of(self.edges)
-        values: list[Any] = list(grads)
-        for i in range(len(self.op.rules.saved)):
-            values.append(unpack_saved(self, i))
-        derived = self.op.derived(self.key, mask, targets, self.shapes, self.input_metadata, pattern(values))
-        found = iter(derived.call(tuple(flatten(values))))
-        return tuple([next(found) if m else None for m in mask])
-
-
-def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Shape and dtype that the gradient for each edge must have."""
-    return tuple([None if e is None else aval_of(e[0].input_metadata[e[1]]) for e in edges])
-
-
-def aval_of(metadata: Any) -> Any:
-    """Shape and dtype of a tensor, or of what describes one, as one hashable object."""
-    if type(metadata) is ShapedArray:
-        return metadata
-    if isinstance(metadata, Tensor):
-        return metadata._storage.array.aval if metadata._view is None else shaped(metadata._view)
-    return ShapedArray(tuple(metadata.shape), metadata.dtype.numpy)
-
-
-def shaped(view: Any) -> ShapedArray:
-    return ShapedArray(tuple(view.sizes), view.dtype.numpy)
-
-
-def pattern(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The structure of a node's gradients and saved values: what is None, a sequence, or one value."""
-    return tuple([None if v is None else (len(v) if isinstance(v, (list, tuple)) else -1) for v in values])
-
-
-def flatten(values: Sequence[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for v in values:
-        if isinstance(v, (list, tuple)):
-            flat.extend(v)
-        elif v is not None:
-            flat.append(v)
-    return flat
-
-
-def unflatten(structure: tuple[Any, ...], flat: Sequence[Any]) -> list[Any]:
-    values: list[Any] = []
-    at = 0
-    for s in structure:
-        if s is None:
-            values.append(None)
-        elif s < 0:
-            values.append(flat[at])
-            at += 1
-        else:
-            values.append(tuple(flat[at : at + s]))
-            at += s
-    return values
-
-
-def raise_released() -> None:
-    raise RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-        "saved tensors after calling backward."
-    )
-
-
-def unpack_saved(node: OpNode, index: int) -> Any:
-    """A saved value as a Tensor that stands where it stood in the graph."""
-    if node.saved is None:
-        raise_released()
-    entry = node.saved[index]
-    rules = node.op.rules
-    name = rules.saved[index]
-    if name == "results" and isinstance(entry, list):
-        return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
-    at = result_index(name)
-    if at is not None:
-        return unpack_tensor(entry, node, (node, at))
-    if name not in rules.functions:
-        return unpack_sequence(entry, node, None)
-    at = edge_position(node, name)
-    return unpack_sequence(entry, node, node.edges[at])
-
-
-def unpack_sequence(entry: Any, node: OpNode, edges: Any) -> Any:
-    if isinstance(entry, list):
-        return [unpack_tensor(e, node, edges[i] if edges else None) for i, e in enumerate(entry)]
-    return unpack_tensor(entry, node, edges)
-
-
-def edge_position(node: OpNode, name: str) -> Any:
-    """Where the edges of an argument lie among a node's edges: an index, or a slice for a sequence."""
-    rules = node.op.rules
-    length = len(node.edges) - len(rules.differentiable) + 1
-    at = 0
-    for n in rules.differentiable:
-        step = length if n == rules.sequence else 1
-        if n == name:
-            return slice(at, at + step) if n == rules.sequence else at
-        at += step
-    raise KeyError(name)
-
-

@@ -171,7 +171,9 @@ def arrays_of(value: Any) -> Any:
 
 
 def has_meta(arrays: list[Any]) -> bool:
-    return any(type(a) is MetaArray or (type(a) is tuple and any(type(x) is MetaArray for x in a)) for a in arrays)
+    return any(
+        type(a) is MetaArray or (type(a) is tuple and any(type(x) is MetaArray for x in a)) for a in arrays
+    )
 
 
 def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> Any:
@@ -218,10 +220,19 @@ def clean(op: Operator, error: Exception) -> Exception:
 def result_layout(runtime: list[Any]) -> tuple[Any, Any, Any] | None:
     """Sizes, strides and memory order of a pointwise result, or None where it is plainly contiguous."""
     operands = [v for v in runtime if isinstance(v, Tensor)]
-    if all(t._view is None or geometry.is_contiguous(t._view.sizes, t._view.strides) for t in operands):
+    views = [t._view for t in operands if t._view is not None]
+    if all(v.strides == geometry.contiguous_strides(v.sizes) for v in views):
         return None
     shape = geometry.broadcast_shapes(*[tuple(sizes_of(t)) for t in operands])
-    strides = geometry.iterator_strides(shape, tuple([(tuple(sizes_of(t)), strides_of(t)) for t in operands]))
+    # A Python number takes part as a 0-d operand.
+    parts = tuple(
+        [
+            (tuple(sizes_of(v)), strides_of(v)) if isinstance(v, Tensor) else ((), ())
+            for v in runtime
+            if v is not None
+        ]
+    )
+    strides = geometry.iterator_strides(shape, parts)
     if strides == geometry.contiguous_strides(shape):
         return None
     return shape, strides, memory_order(shape, strides)
@@ -253,22 +264,26 @@ def node_for(
     """A node with the edges and saved arguments of a call, or None where no argument asks for a gradient."""
     rules = op.rules
     edges: list[Any] = []
+    targets: list[Any] = []
     wanted: dict[str, bool] = {}
     named = dict(zip([p.name for p in op.runtime], zip(runtime, arrays, strict=True), strict=True))
     for name in rules.differentiable:
-        value, _ = named[name]
+        value, array = named[name]
         if name == rules.sequence:
             found = [edge_of(t) for t in value]
+            targets.extend([None if e is None else a.aval for e, a in zip(found, array, strict=True)])
             wanted[name] = any(e is not None for e in found)
             edges.extend([plain_edge(e) for e in found])
         else:
             edge = edge_of(value) if isinstance(value, Tensor) else None
             wanted[name] = edge is not None
             edges.append(plain_edge(edge))
+            targets.append(None if edge is None else array.aval)
     if not any(wanted.values()):
         return None
     node = new(op.node_class)
     node.edges = tuple(edges)
+    node.targets = tuple(targets)
     node.sequence_nr = next_sequence_nr()
     node.meta = None
     node.key = key
@@ -356,7 +371,7 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
     results = execute(op, key, runtime, arrays)
     found = [results] if op.single else list(results)
     for target, source in zip(outs, found, strict=True):
-        write_out(op.name, target, source, tensors)
+        write_out(op.name, target, source, tensors, op.kind if op.exact_out else None)
     if op.single:
         return out
     return op.returns(*outs) if op.returns is not None else tuple(outs)

@@ -3,19 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 
+from .. import dtypes
+from ..checks import not_implemented_for
 from .arithmetic import zero
 from .declare import pointwise
 from .promotion import float_operands, is_bool, is_complex, is_float
 from .schema import Array
 
-__all__ = ["acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan"]
-__all__ += ["atanh", "ceil", "cos", "cosh", "deg2rad", "exp", "exp2", "expm1", "fix", "floor", "frac", "log", "log10"]
-__all__ += ["log1p", "log2", "rad2deg", "reciprocal", "round", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "square"]
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+]
+__all__ += [
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "exp",
+    "exp2",
+    "expm1",
+    "fix",
+    "floor",
+    "frac",
+    "log",
+    "log10",
+]
+__all__ += [
+    "log1p",
+    "log2",
+    "rad2deg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+]
 __all__ += ["tan", "tanh", "trunc"]
 
 
@@ -61,7 +100,7 @@ LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result)))
 def exp(input: Array) -> Array:
-    """e to the power of every element."""
+    """Euler's number to the power of every element."""
     return unary(jnp.exp, input)
 
 
@@ -132,21 +171,27 @@ def tan(input: Array) -> Array:
     return unary(jnp.tan, input)
 
 
-@pointwise(aliases=("arcsin",), derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(1 - input * input))))
+@pointwise(
+    aliases=("arcsin",),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(1 - input * input))),
+)
 def asin(input: Array) -> Array:
     """The inverse sine of every element."""
     return unary(jnp.arcsin, input)
 
 
 @pointwise(
-    aliases=("arccos",), derivatives=dict(input=lambda grad, input: grad * -jnp.conj(lax.rsqrt(1 - input * input)))
+    aliases=("arccos",),
+    derivatives=dict(input=lambda grad, input: grad * -jnp.conj(lax.rsqrt(1 - input * input))),
 )
 def acos(input: Array) -> Array:
     """The inverse cosine of every element."""
     return unary(jnp.arccos, input)
 
 
-@pointwise(aliases=("arctan",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * input + 1)))
+@pointwise(
+    aliases=("arctan",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * input + 1))
+)
 def atan(input: Array) -> Array:
     """The inverse tangent of every element."""
     return unary(jnp.arctan, input)
@@ -171,7 +216,8 @@ def tanh(input: Array) -> Array:
 
 
 @pointwise(
-    aliases=("arcsinh",), derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(input * input + 1)))
+    aliases=("arcsinh",),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(input * input + 1))),
 )
 def asinh(input: Array) -> Array:
     """The inverse hyperbolic sine of every element."""
@@ -181,9 +227,11 @@ def asinh(input: Array) -> Array:
 @pointwise(
     aliases=("arccosh",),
     derivatives=dict(
-        input=lambda grad, input: grad * jnp.conj(lax.rsqrt(input - 1) * lax.rsqrt(input + 1))
-        if is_complex(input)
-        else grad * lax.rsqrt(input * input - 1)
+        input=lambda grad, input: (
+            grad * jnp.conj(lax.rsqrt(input - 1) * lax.rsqrt(input + 1))
+            if is_complex(input)
+            else grad * lax.rsqrt(input * input - 1)
+        )
     ),
 )
 def acosh(input: Array) -> Array:
@@ -191,7 +239,9 @@ def acosh(input: Array) -> Array:
     return unary(jnp.arccosh, input)
 
 
-@pointwise(aliases=("arctanh",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(1 - input * input)))
+@pointwise(
+    aliases=("arctanh",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(1 - input * input))
+)
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent of every element."""
     return unary(jnp.arctanh, input)
@@ -224,43 +274,43 @@ def rounded(name: str, function: Callable[[Array], Array], input: Array) -> Arra
     if is_complex(input):
         raise NotImplementedError(f"{name} is not supported for complex inputs")
     if is_bool(input):
-        raise NotImplementedError(f'"{name}_cpu" not implemented for \'Bool\'')
+        raise not_implemented_for(f"{name}_cpu", dtypes.bool)
     return function(input) if is_float(input) else input
 
 
-@pointwise(derivatives=dict(input=zero))
+@pointwise(out="exact", derivatives=dict(input=zero))
 def floor(input: Array) -> Array:
     """Every element rounded down."""
     return rounded("floor", jnp.floor, input)
 
 
-@pointwise(derivatives=dict(input=zero))
+@pointwise(out="exact", derivatives=dict(input=zero))
 def ceil(input: Array) -> Array:
     """Every element rounded up."""
     return rounded("ceil", jnp.ceil, input)
 
 
-@pointwise(aliases=("fix",), derivatives=dict(input=zero))
+@pointwise(out="exact", aliases=("fix",), derivatives=dict(input=zero))
 def trunc(input: Array) -> Array:
     """Every element rounded towards zero."""
     return rounded("trunc", jnp.trunc, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad: grad))
+@pointwise(out="exact", derivatives=dict(input=lambda grad: grad))
 def frac(input: Array) -> Array:
     """What `trunc` drops, with the sign of the element; only for floats."""
     if not is_float(input):
-        raise NotImplementedError("\"frac_cpu\" not implemented for this dtype")
+        raise not_implemented_for("frac_cpu", dtypes.FROM_NUMPY[input.dtype])
     return input - jnp.trunc(input)
 
 
-@pointwise(derivatives=dict(input=zero))
+@pointwise(out="exact", derivatives=dict(input=zero))
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Every element rounded to `decimals` places, halves to even."""
     if decimals == 0:
         return rounded("round", jnp.round, input)
     if not is_float(input):
-        raise NotImplementedError("\"round_vml_cpu\" not implemented for this dtype")
+        raise not_implemented_for("round_vml_cpu", dtypes.FROM_NUMPY[input.dtype])
     x, dtype = float_operands(input)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
     if decimals > 0:

@@ -155,6 +155,19 @@ def to_dlpack(tensor: Tensor) -> Any:
     return dlpack(tensor)
 
 
+class Capsule:
+    """A bare capsule, which does not tell its device, as an object that speaks the protocol: the CPU's."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLDeviceType.kDLCPU, 0
+
+
 def from_dlpack(
     ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None
 ) -> Tensor:
@@ -169,6 +182,8 @@ def from_dlpack(
         made = from_array(ext_tensor, None, None)
         made = made.clone() if copy else made
     else:
+        if type(ext_tensor).__name__ == "PyCapsule":
+            ext_tensor = Capsule(ext_tensor)
         if not hasattr(ext_tensor, "__dlpack__"):
             raise AttributeError(f"'{type(ext_tensor).__name__}' object has no attribute '__dlpack__'")
         array = call(jax.dlpack.from_dlpack, ext_tensor)

@@ -60,7 +60,7 @@ def _amax_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return shared(grad, input, result, axes_of(dim, input.ndim), keepdim)
 
 
-@reduction(derivatives=dict(input=_amax_grad))
+@reduction(out="exact", derivatives=dict(input=_amax_grad))
 def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`; its gradient is shared by the elements that attain it."""
     check_real("max_values_cpu", input)
@@ -69,7 +69,7 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
     return extremum(input, axes, keepdim, True)
 
 
-@reduction(derivatives=dict(input=_amax_grad))
+@reduction(out="exact", derivatives=dict(input=_amax_grad))
 def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
     check_real("min_values_cpu", input)
@@ -84,7 +84,7 @@ def _aminmax_grad(grads: Any, input: Array, results: Any, dim: Any, keepdim: boo
     return low + high
 
 
-@reduction(returns=("min", "max"), derivatives=dict(input=_aminmax_grad))
+@reduction(out="exact", returns=("min", "max"), derivatives=dict(input=_aminmax_grad))
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, ...]:
     """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
     check_real("aminmax", input)
@@ -122,13 +122,13 @@ def _arg(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> Any:
     return kept(index, (axis,), keepdim)
 
 
-@reduction(derivatives=None)
+@reduction(out="exact", derivatives=None)
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
     return _arg("argmax", input, dim, keepdim, True)
 
 
-@reduction(derivatives=None)
+@reduction(out="exact", derivatives=None)
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
     return _arg("argmin", input, dim, keepdim, False)
@@ -191,13 +191,13 @@ def _along(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> tup
     return kept(value, (axis,), keepdim), kept(position(input, value, axis), (axis,), keepdim)
 
 
-@reduction(name="max_dim", node="Max", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
+@reduction(out="exact", name="max_dim", node="Max", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
 def max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The largest element along `dim` and its index."""
     return _along("max", input, dim, keepdim, True)
 
 
-@reduction(name="min_dim", node="Min", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
+@reduction(out="exact", name="min_dim", node="Min", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
 def min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The smallest element along `dim` and its index."""
     return _along("min", input, dim, keepdim, False)

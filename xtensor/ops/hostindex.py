@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import geometry
-from ..engine import anomaly, modes
+from ..engine import RELEASED, anomaly, modes
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
-from .derivatives import raise_released
 from .index_bounds import on_cpu
 from .inplace import check_inplace, rebase
 from .options import placed
@@ -151,8 +150,7 @@ class HostNode(Node):
 
     def indices(self) -> Placed:
         if self.found is None:
-            raise_released()
-            raise AssertionError
+            raise RuntimeError(RELEASED)
         return self.found
 
 

@@ -79,6 +79,7 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_rows(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad
@@ -102,6 +103,7 @@ def scaled(source: Array, alpha: Any) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad: grad,
         source=lambda grad, dim, index, alpha, source_shape: scaled(
@@ -119,6 +121,7 @@ def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alp
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: set_rows(grad, dim, index, 0),
         source=lambda grad, dim, index, source_shape: read_rows(grad, dim, index, source_shape),
@@ -204,6 +207,7 @@ def reduce_source(
 
 
 @general(
+    out="exact",
     derivatives=dict(input=reduce_input, source=reduce_source),
     name="index_reduce",
     inplace=True,
@@ -226,6 +230,7 @@ def number_places(array: Array, index: Array) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, index, input_shape: put_elements(
             jnp.zeros(input_shape, grad.dtype), index, grad, True

@@ -12,20 +12,21 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import checks, devices, dtypes, geometry
+from .. import checks, devices, dtypes, geometry, lowering
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
+from ..tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ..x64 import call
 from . import dispatch, hostindex
 from .declare import REGISTRY, general
 from .hostindex import Placed
 from .index_bounds import check_bounds, refuse_overlap, remember
-from .inplace import run_inplace
+from .inplace import check_inplace, run_inplace
 from .masks import check_number, masked_fill, masked_fill_
 from .options import placed
 from .ordered import run_like, run_ordered
@@ -40,7 +41,7 @@ from .subscript import (
     subscript,
 )
 from .views import alias_of, geometry_of
-from .write import check_writable, write_out
+from .write import bump, check_writable, write_out
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -294,6 +295,7 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
         node.meta = None
         node.key = (dims,)
         node.shapes = (array.shape,)
+        node.targets = (array.aval,)
         node.aval = result._storage.array.aval
         node.saved = ([save(i, a) for i, a in zip(indices, arrays, strict=True)],)
         result._edge = (node, 0)
@@ -354,11 +356,37 @@ def drop_ones(value: Tensor) -> Tensor:
     return value.view(tuple(sizes[first:])) if first else value
 
 
+@functools.cache
+def fill_program(recipe: Any, donate: bool) -> Any:
+    """`program(base, offset, number)`: the base with a number everywhere in a view."""
+
+    def fill(base: Any, offset: Any, number: Any) -> Any:
+        values = jnp.broadcast_to(jnp.asarray(number).astype(recipe.dtype), recipe.sizes)
+        return lowering.write(recipe, base, offset, values)
+
+    return jax.jit(fill, donate_argnums=(0,) if donate else ())
+
+
+def fill_view(view: Tensor, number: Any) -> None:
+    """`view.fill_(number)`; where no graph is involved, spreading and writing the number are one program."""
+    storage, geometry_ = view._storage, view._view
+    tracked = not modes.state.mode & modes.NO_GRAD and edge_of(view) is not None
+    if geometry_ is None or tracked or type(storage.array) is MetaArray or modes.state.mode & modes.PROFILING:
+        view.fill_(number)
+        return
+    check_inplace(view, False)
+    recipe = recipe_of(storage, geometry_)
+    # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
+    program = fill_program(recipe, not recipe.static and storage.sole_owner())
+    storage.replace(call(program, storage.array, geometry_.offset, number))
+    bump(view, "fill_")
+
+
 def assign(view: Tensor, value: Any) -> None:
     """Write a number or a tensor that broadcasts to a view."""
     check_writable(view)
     if not isinstance(value, Tensor):
-        view.fill_(value)
+        fill_view(view, value)
         return
     sizes = tuple(sizes_of(view))
     if tuple(sizes_of(value)) == sizes:

@@ -125,7 +125,7 @@ def host_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
             gather(data, sizes, 0, flat, dtype)
     elif dtype is None:
         kinds = set(map(type, flat))
-        if not flat or float in kinds and complex not in kinds:
+        if not flat or (float in kinds and complex not in kinds):
             dtype = dtypes.get_default_dtype()
         elif complex in kinds:
             dtype = dtypes.get_default_complex_dtype()

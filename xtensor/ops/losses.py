@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from .. import checks, dtypes
+from ..engine import modes
 from ..tensor import Tensor, sizes_of
 from .declare import general
 from .derivatives import FROM_KERNEL
@@ -109,6 +110,20 @@ def clamped(x: Any) -> Any:
     return jnp.where(x >= 0, x, jnp.zeros_like(x))
 
 
+def magnitude(x: Any) -> Any:
+    """`abs(x)` whose derivative at 0 is 0, as PyTorch's is and JAX's is not."""
+    return x * jnp.sign(x)
+
+
+def refuse_gradient(function: str, name: str, tensor: Tensor | None) -> None:
+    """RuntimeError where a gradient is asked for an argument that has none."""
+    if tensor is not None and modes.is_grad_enabled() and tensor.requires_grad:
+        raise RuntimeError(
+            f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
+            "requires_grad True."
+        )
+
+
 def xlogy(x: Any, y: Any) -> Any:
     """`x * log(y)`, zero where x is."""
     safe = jnp.where(x == 0, jnp.ones_like(y), y)
@@ -146,7 +161,7 @@ def absolute_error(input: Array, target: Array, weight: Array | None = None, red
     """The absolute differences, reduced."""
     check_reduction(reduction)
     a, b = together(input, target)
-    return _weighted(jnp.abs(a - b), weight, reduction)
+    return _weighted(magnitude(a - b), weight, reduction)
 
 
 @general(name="smooth_l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
@@ -157,10 +172,11 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     a, b = together(input, target)
     if beta == 0:
-        return reduced(jnp.abs(a - b), reduction)
+        return reduced(magnitude(a - b), reduction)
     refuse_integers("smooth_l1_cpu", a)
-    distance = jnp.abs(a - b)
-    values = jnp.where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
+    difference = a - b
+    distance = magnitude(difference)
+    values = jnp.where(distance < beta, 0.5 * difference * difference / beta, distance - 0.5 * beta)
     return reduced(values.astype(a.dtype), reduction)
 
 
@@ -175,9 +191,11 @@ def huber_error(
     a, b = together(input, target)
     # PyTorch's kernel writes its result in the dtype of `input`.
     refuse_integers("huber_cpu", a)
-    distance = jnp.abs(a - b)
-    values = jnp.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return _weighted(values.astype(input.dtype), weight, reduction)
+    difference = a - b
+    distance = magnitude(difference)
+    values = jnp.where(distance < delta, 0.5 * difference * difference, delta * (distance - 0.5 * delta))
+    values = values.astype(input.dtype)
+    return reduced(values if weight is None else values * weight, reduction)
 
 
 def _check_weight(input: Tensor, weight: Tensor | None) -> None:
@@ -235,7 +253,7 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(name="soft_margin_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="soft_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -256,7 +274,10 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The logistic loss of scores against targets of 1 or -1."""
-    return soft_margin(input, target, legacy(size_average, reduce, reduction))
+    reduction = legacy(size_average, reduce, reduction)
+    check_reduction(reduction)
+    refuse_gradient("soft_margin_loss", "target", target)
+    return soft_margin(input, target, reduction)
 
 
 # ---- binary targets ------------------------------------------------------------------------------------------------
@@ -273,11 +294,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
     each = grad / np.asarray(input.size, grad.dtype) if reduction == "mean" else grad
     if weight is not None:
         each = each * weight
-    return each * (_log_floor(1 - input) - _log_floor(input))
-
-
-def _log_floor(x: Any) -> Any:
-    return jnp.maximum(jnp.log(x), np.asarray(-100, x.dtype))
+    return each * (jnp.log(1 - input) - jnp.log(input))
 
 
 @general(
@@ -504,7 +521,7 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # ---- margins -------------------------------------------------------------------------------------------------------
 
 
-@general(name="hinge_embedding_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(name="hinge_embedding_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)

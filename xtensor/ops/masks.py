@@ -163,11 +163,13 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
     number_array(value, dtype, C_NAMES.get(dtype))
 
 
-def check_fill(input: Any, mask: Any, value: Any) -> Any:
+def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
     """The checks of `masked_fill`; the value as it is passed on."""
     if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
         name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
         raise checks.argument_error("masked_fill", name, position, "Tensor", got)
+    if (shapes := (tuple(sizes_of(mask)), tuple(sizes_of(input))))[0] != shapes[1]:
+        geometry.broadcast_shapes(*(reversed(shapes) if inplace else shapes))
     if mask.dtype is not dtypes.bool:
         kind = C_NAMES.get(mask.dtype, mask.dtype.name)
         kind = PLAIN_NAMES.get(kind, kind)
@@ -187,12 +189,12 @@ def check_fill(input: Any, mask: Any, value: Any) -> Any:
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds."""
-    return MASKED_FILL.function(input, mask, check_fill(input, mask, value))
+    return MASKED_FILL.function(input, mask, check_fill(input, mask, value, False))
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Put `value` where the mask holds, in place."""
-    return run_inplace(MASKED_FILL, (self, mask, check_fill(self, mask, value)))
+    return run_inplace(MASKED_FILL, (self, mask, check_fill(self, mask, value, True)))
 
 
 def check_scatter(input: Any, mask: Any, source: Any) -> None:

@@ -118,7 +118,7 @@ def check_product(a: Any, b: Any) -> None:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D"
         )
-    if a.ndim <= 2 and b.ndim <= 2 or b.ndim <= 2:
+    if (a.ndim <= 2 and b.ndim <= 2) or b.ndim <= 2:
         rows = 1
         for size in a.shape[:-1]:
             rows *= size
@@ -184,7 +184,7 @@ def refuse_bool(kernel: str, a: Any) -> None:
 # ---- matmul and its named cases ------------------------------------------------------------------------------------
 
 
-@general(derivatives=dict(input=_matmul_input, other=_matmul_other))
+@general(out="exact", derivatives=dict(input=_matmul_input, other=_matmul_other))
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
     check_product(input, other)
@@ -216,7 +216,7 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
         )
 
 
-@general(derivatives=dict(input=_mm_input, mat2=_mm_other))
+@general(out="exact", derivatives=dict(input=_mm_input, mat2=_mm_other))
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices."""
     check_matrices(input, mat2, "self")
@@ -226,6 +226,7 @@ def mm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, vec: grad[:, None] * jnp.conj(vec)[None, :],
         vec=lambda grad, input: product(jnp.conj(input).T.astype(grad.dtype), grad),
@@ -255,7 +256,7 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
 
 
-@general(derivatives=dict(input=_mm_input, mat2=_mm_other))
+@general(out="exact", derivatives=dict(input=_mm_input, mat2=_mm_other))
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices."""
     check_batches(input, mat2)
@@ -264,6 +265,7 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, tensor: grad * jnp.conj(tensor), tensor=lambda grad, input: grad * jnp.conj(input)
     )
@@ -275,7 +277,7 @@ def dot(input: Array, tensor: Array) -> Array:
     return product(input, tensor)
 
 
-@general(derivatives=dict(input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input))
+@general(out="exact", derivatives=dict(input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input))
 def vdot(input: Array, other: Array) -> Array:
     """The dot product of two vectors, the first conjugated."""
     check_vectors(input, other)
@@ -307,6 +309,7 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, other, input_shape: _inner_grad(grad, other, input_shape, True),
         other=lambda grad, input, other_shape: _inner_grad(grad, input, other_shape, False),
@@ -381,6 +384,7 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
 
 
 @general(
+    out="exact",
     method=False,
     node="Addmm",
     derivatives=dict(input=_linear_input, weight=_linear_weight, bias=lambda grad: grad),
@@ -472,7 +476,19 @@ def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {b.scalar_name} and {c.scalar_name}")
 
 
+def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
+    """The deprecated orders of arguments, as a function and as a method, with and without alpha."""
+    return (
+        ("beta", "input", "alpha", first, second),
+        ("beta", "input", first, second),
+        ("input", "beta", "alpha", first, second),
+        ("input", "beta", first, second),
+    )
+
+
 @general(
+    deprecated=older_orders("mat1", "mat2"),
+    out="exact",
     inplace=True,
     derivatives=dict(
         input=_by_beta,
@@ -489,6 +505,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
 
 @general(
+    deprecated=older_orders("mat", "vec"),
+    out="exact",
     inplace=True,
     derivatives=dict(
         input=_by_beta,
@@ -516,6 +534,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 
 
 @general(
+    deprecated=older_orders("batch1", "batch2"),
+    out="exact",
     inplace=True,
     derivatives=dict(
         input=_by_beta,
@@ -538,6 +558,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 
 
 @general(
+    deprecated=older_orders("batch1", "batch2"),
+    out="exact",
     inplace=True,
     derivatives=dict(
         input=_by_beta,
@@ -559,6 +581,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
 
 
 @general(
+    deprecated=older_orders("vec1", "vec2"),
     inplace=True,
     derivatives=dict(
         input=_by_beta,

@@ -11,14 +11,12 @@ from .. import geometry
 from ..engine import modes
 from ..geometry import Geometry
 from ..tensor import (
-    MULTI_OUTPUT,
     Tensor,
     alias,
     counter_of,
     edge_of,
     make_view,
     meta_of,
-    plain_edge,
     sizes_of,
 )
 from .inplace import check_creation, check_inplace, move_retained

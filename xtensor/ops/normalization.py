@@ -233,7 +233,8 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """`(N, C, *)` normalised channel by channel: by the batch's statistics when training, which also move the running
-    ones, else by the running ones."""
+    ones, else by the running ones.
+    """
     if momentum is None:
         raise checks.argument_error("batch_norm", "momentum", 7, "float", momentum)
     if training:

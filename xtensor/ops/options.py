@@ -239,6 +239,30 @@ def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, 
     return devices.put(np.full(shape, value, dtype.numpy), place)
 
 
+# Placing a small array from the host takes some 20 us, a program for its shape 6, and 25,000 to compile.
+_HOT = 256
+_seen: dict[Any, int] = {}
+
+
+def is_hot(key: Any) -> bool:
+    """Whether something is done so often that a compiled program for it pays."""
+    count = _seen.get(key, 0)
+    if count >= _HOT:
+        return True
+    if len(_seen) > 4096:
+        _seen.clear()
+    _seen[key] = count + 1
+    return False
+
+
+@lru_cache(maxsize=512)
+def _entry(place: devices.device) -> Any:
+    def place_array(array: Any) -> Any:
+        return jnp.copy(array)
+
+    return jax.jit(place_array, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+
+
 @lru_cache(maxsize=1024)
 def _fill(shape: tuple[int, ...], place: devices.device) -> Any:
     def fill(value: Any) -> Any:
@@ -256,7 +280,7 @@ def constant(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device,
         return _shared(shape, dtype, place, value), True
     if type(value) is int:
         value = np.array(value, dtype.numpy)
-    if nbytes <= _HOST and shape:
+    if nbytes <= _HOST and shape and not is_hot(("fill", shape, dtype, place)):
         return devices.put(np.full(shape, value, dtype.numpy), place), False
     return call(_fill(shape, place), value), False
 
@@ -301,4 +325,6 @@ def placed(data: np.ndarray[Any, Any], place: devices.device) -> Tensor:
     """A tensor over a host array that nobody else holds, on `place`."""
     if place.type == "meta":
         return wrap(MetaArray(data.shape, data.dtype))
+    if data.nbytes <= _SHARED and is_hot(("place", data.shape, data.dtype, place)):
+        return wrap(call(_entry(place), data))
     return wrap(call(jax.device_put, data, devices.jax_device(place)))

@@ -100,7 +100,7 @@ def fixed_exponent(input: Any, exponent: Any) -> float | None:
         dtype = input.dtype
         if not (dtype.is_floating_point or dtype.is_complex):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return float(exponent) if exponent in FIXED and -2 <= exponent else None
+    return float(exponent) if exponent in FIXED and exponent >= -2 else None
 
 
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
@@ -135,13 +135,14 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, (Tensor, int, float, complex)) or getattr(value, "shape", None) == ()
 
 
-def doubled(input: Any, exponent: Any) -> list[Any]:
+def doubled(input: Any, exponent: Any) -> tuple[Any, Any]:
     """Both operands in double precision, complex if either is."""
     dtype = dtypes.complex128 if common_dtype(input, exponent).is_complex else dtypes.float64
-    return [as_dtype(input, dtype), as_dtype(exponent, dtype)]
+    return as_dtype(input, dtype), as_dtype(exponent, dtype)
 
 
 @pointwise(
+    out="exact",
     inplace=False,
     derivatives=dict(
         input=lambda grad, input, exponent: pow_input(grad, *doubled(input, exponent), None),
@@ -155,8 +156,10 @@ def float_power(input: Operand, exponent: Operand) -> Array:
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
     """In-place `float_power`; RuntimeError unless `input` is double already."""
-    complex_ = input.dtype.is_complex or type(exponent) is complex or (
-        isinstance(exponent, Tensor) and exponent.dtype.is_complex
+    complex_ = (
+        input.dtype.is_complex
+        or type(exponent) is complex
+        or (isinstance(exponent, Tensor) and exponent.dtype.is_complex)
     )
     needed = dtypes.complex128 if complex_ else dtypes.float64
     if input.dtype is not needed:
@@ -190,6 +193,7 @@ def ldexp(input: Array, other: Array) -> Array:
 
 
 @general(
+    out="exact",
     returns=("mantissa", "exponent"),
     derivatives=dict(input=lambda grads, results: jnp.ldexp(operands(grads[0])[0], -results[1])),
 )

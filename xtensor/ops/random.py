@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import ShapedArray
 from jax.sharding import SingleDeviceSharding
 
 from .. import checks, devices, dtypes, geometry
@@ -26,7 +27,6 @@ from ..tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, wrap, wrap
 from ..x64 import call
 from . import draws
 from .conversion import overwrite
-from .derivatives import ShapedArray
 from .generator import Generator, pick_generator
 from .options import (
     C_NAMES,
@@ -791,8 +791,10 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Genera
         from_ = named.pop("from")
     if named:
         raise checks.unexpected_error("uniform_", next(iter(named)))
-    low, high = number("uniform_", "from", 1, from_), number("uniform_", "to", 2, to)
     check_float("check_uniform_bounds", self.dtype)
+    if from_ == 0 and to == 1:
+        return refill(self, "uniform_", "UniformBackward0", generator, _uniform)
+    low, high = number("uniform_", "from", 1, from_), number("uniform_", "to", 2, to)
     limit = dtypes.finfo(self.dtype).max
     for name, value in (("from", low), ("to", high)):
         if not -limit <= value <= limit:
@@ -801,8 +803,6 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Genera
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
-    if low == 0 and high == 1:
-        return refill(self, "uniform_", "UniformBackward0", generator, _uniform)
     return refill(self, "uniform_", "UniformBackward0", generator, _between, low, high)
 
 

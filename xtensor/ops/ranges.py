@@ -473,9 +473,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x.numel() if N is None else N
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    powers = arange(count, device=x.device)
-    made = (x.to(dtypes.int64) if x.dtype.is_integral or x.dtype is dtypes.bool else x).unsqueeze(-1) ** powers
-    return made if increasing else made.flip(-1)
+    powers = arange(count, device=x.device) if increasing else arange(count - 1, -1, -1, device=x.device)
+    whole = x.dtype.is_integral or x.dtype is dtypes.bool
+    return (x.to(dtypes.int64) if whole else x).unsqueeze(-1) ** powers
 
 
 # ---- complex numbers from their parts ------------------------------------------------------------------------------
@@ -495,6 +495,7 @@ def check_parts(function: str, first: Any, second: Any) -> None:
 
 
 @pointwise(
+    out="exact",
     name="complex",
     method=False,
     inplace=False,
@@ -520,6 +521,7 @@ def direction(value: Any) -> Any:
 
 
 @pointwise(
+    out="exact",
     name="polar",
     method=False,
     inplace=False,

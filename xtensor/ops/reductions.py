@@ -426,14 +426,14 @@ def _truth(input: Any, result: Any) -> Any:
     return result.astype(jnp.uint8) if input.dtype == jnp.uint8 else result
 
 
-@reduction(derivatives=None)
+@reduction(out="exact", derivatives=None)
 def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
     axes = () if dim == () else axes_of(dim, input.ndim, "any")
     return _truth(input, jnp.any(input != 0, axis=axes, keepdims=keepdim))
 
 
-@reduction(derivatives=None)
+@reduction(out="exact", derivatives=None)
 def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
     axes = () if dim == () else axes_of(dim, input.ndim, "all")

@@ -13,7 +13,6 @@ import jax
 import numpy as np
 
 from ..engine import AccumulateGrad, modes
-from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
 
 __all__ = ["Hooked", "forward_name", "result_index", "save", "unpack_array", "unpack_tensor"]

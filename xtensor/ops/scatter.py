@@ -107,6 +107,7 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_along(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad
@@ -121,6 +122,7 @@ def gather_kernel(input: Array, dim: int, index: Array) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: put_along(grad, dim, index, 0),
         src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
@@ -135,6 +137,7 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
 
 
 @general(
+    out="exact",
     derivatives=dict(
         input=lambda grad: grad,
         src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
@@ -305,6 +308,7 @@ def reduce_gradients(
 
 
 @general(
+    out="exact",
     derivatives=dict(input=reduce_input, src=reduce_src), name="scatter_reduce", inplace=True, method=False
 )
 def scatter_reduce_kernel(

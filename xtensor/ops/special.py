@@ -18,10 +18,20 @@ from .elementwise import unary
 from .promotion import float_operands, is_complex, is_float, promote
 from .schema import Array, Number, Operand
 
-__all__ = ["angle", "arctan2", "atan2", "conj_physical", "digamma", "erf", "erfc", "erfinv", "hypot", "i0", "lgamma"]
+__all__ = [
+    "angle",
+    "arctan2",
+    "atan2",
+    "conj_physical",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "hypot",
+    "i0",
+    "lgamma",
+]
 __all__ += ["logaddexp", "logaddexp2", "logit", "mvlgamma", "polygamma", "sinc", "xlogy"]
-
-LN_2 = math.log(2.0)
 
 
 def real_unary(name: str, function: Callable[[Array], Array], input: Array) -> Array:
@@ -50,7 +60,7 @@ def angle(input: Array) -> Array:
     return unary(lambda x: jnp.where(x < 0, math.pi, jnp.where(jnp.isnan(x), x, 0)).astype(x.dtype), input)
 
 
-@pointwise(derivatives=dict(input=lambda grad: jnp.conj(grad)))
+@pointwise(out="exact", derivatives=dict(input=lambda grad: jnp.conj(grad)))
 def conj_physical(input: Array) -> Array:
     """The complex conjugate, computed at once; the input where it is real."""
     return jnp.conj(input) if is_complex(input) else input

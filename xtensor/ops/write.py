@@ -108,12 +108,31 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     tensor._view = view
 
 
-def write_out(name: str, target: Any, source: Tensor, operands: list[Tensor]) -> None:
-    """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's."""
+# What PyTorch's messages call dtypes in C++.
+C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short"}
+
+
+def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> None:
+    """Refuse an `out=` tensor of another dtype, in the words that PyTorch has for this kind of operator."""
+    if source is target:
+        return
+    if kind == "pointwise":
+        raise RuntimeError(f"Found dtype {scalar_name(target)} but expected {scalar_name(source)}")
+    have, want = (C_NAMES.get(d.numpy.name, d.numpy.name) for d in (target, source))
+    raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
+
+
+def write_out(name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None) -> None:
+    """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
+
+    exact: the operator's kind, where only the result's own dtype will do.
+    """
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
     if target.device != source.device:
         checks.check_same_device(name, [target, source])
+    if exact is not None:
+        check_same_dtype(exact, source.dtype, target.dtype)
     check_castable(source.dtype.numpy, target.dtype.numpy)
     sizes = tuple(sizes_of(source))
     if tuple(sizes_of(target)) != sizes:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import dlpack
+from . import data, dlpack
 
-__all__ = ["dlpack"]
+__all__ = ["data", "dlpack"]

@@ -1,0 +1,100 @@
+"""Rows of `xtensor/ops/losses.py`."""
+
+import numpy as np
+
+from . import Row, Sample, T
+
+HALF = ("bfloat16",)
+P = dict(low=0.1, high=0.9)
+SIGNS = T(values=[[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]], grad=False)
+KINK = T(values=[[0.0, 1.0, 2.0], [-1.0, 0.5, 3.0]], smooth=False)
+
+
+def each(x, y, *rest, **options):
+    """The three reductions."""
+    return [Sample(x, y, *rest, reduction=r, **options) for r in ("mean", "sum", "none")]
+
+
+def reduced(loss):
+    """A loss of arrays with PyTorch's reductions."""
+
+    def run(*args, reduction="mean", **options):
+        made = loss(*args, **options)
+        return {"mean": np.mean, "sum": np.sum, "none": lambda x: x}[reduction](made)
+
+    return run
+
+
+def squared(x, y):
+    return (x - y) ** 2
+
+
+def absolute(x, y):
+    return np.abs(x - y)
+
+
+PAIR = T(2, 3), T(2, 3)
+AGAINST = KINK, T(values=[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
+ROWS = [
+    Row(
+        "binary_cross_entropy",
+        [
+            *each(T(2, 3, **P), T(2, 3, **P)),
+            Sample(T(2, 3, **P), T(2, 3, **P), T(3, grad=False, **P)),
+            Sample(T(0), T(0)),
+        ],
+        numpy=reduced(lambda x, y, w=1: -w * (y * np.log(x) + (1 - y) * np.log1p(-x))),
+        others=(),
+    ),
+    Row(
+        "binary_cross_entropy_with_logits",
+        [
+            *each(T(2, 3), T(2, 3, **P)),
+            Sample(T(2, 3), T(2, 3, **P), T(3, grad=False, **P), pos_weight=T(3, grad=False, **P)),
+        ],
+        others=(),
+    ),
+    Row(
+        "gaussian_nll_loss",
+        [*each(*PAIR, T(2, 3, **P)), Sample(*PAIR, T(2, 1, **P), full=True), Sample(*PAIR, 0.5)],
+        others=(),
+    ),
+    Row("hinge_embedding_loss", [*each(T(2, 3), SIGNS), Sample(KINK, SIGNS, 2.0)], others=()),
+    Row("huber_loss", [*each(*PAIR), Sample(*AGAINST, delta=0.5), Sample(*AGAINST)], others=HALF),
+    Row(
+        "kl_div",
+        [*each(*PAIR), Sample(T(2, 3), T(2, 3, **P)), Sample(*PAIR, reduction="batchmean", log_target=True)],
+        others=(),
+    ),
+    Row(
+        "l1_loss", [*each(*PAIR), Sample(*AGAINST), Sample(T(3), T(3))], numpy=reduced(absolute), others=HALF
+    ),
+    Row("margin_ranking_loss", [*each(*PAIR, SIGNS), Sample(T(2, 3), T(2, 3), SIGNS, 0.5)], others=()),
+    Row(
+        "mse_loss",
+        [*each(*PAIR), Sample(*AGAINST), Sample(T(0), T(0)), Sample(T(2, 3), T(3))],
+        numpy=reduced(squared),
+        others=HALF,
+    ),
+    Row(
+        "poisson_nll_loss",
+        [
+            *each(*PAIR),
+            Sample(T(2, 3, **P), T(2, 3, low=0.5, high=4.0), log_input=False),
+            Sample(T(2, 3), T(2, 3, low=0.5, high=4.0), full=True),
+        ],
+        others=(),
+    ),
+    Row(
+        "smooth_l1_loss",
+        [*each(*PAIR), Sample(*AGAINST, beta=0.5), Sample(*AGAINST), Sample(*AGAINST, beta=0)],
+        others=HALF,
+    ),
+    Row(
+        "soft_margin_loss",
+        each(T(2, 3), SIGNS),
+        numpy=reduced(lambda x, y: np.log1p(np.exp(-y * x))),
+        others=(),
+    ),
+]

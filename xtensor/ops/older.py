@@ -1,0 +1,79 @@
+"""Deprecated spellings of calls, such as `add(input, alpha, other)`: understood, with a warning, as PyTorch does.
+
+A declaration lists them as tuples of argument names. The generated function collects the surplus positional arguments
+and comes here only if there are any.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..tensor import Tensor
+from .inplace import run_inplace
+from .schema import EMPTY
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["call_older"]
+
+warned: set[str] = set()
+
+
+def call_older(
+    op: Operator, given: tuple[Any, ...], keywords: dict[str, Any], out: Any, inplace: bool
+) -> Any:
+    """Call `op` with positional arguments in one of its deprecated orders; TypeError if they fit none."""
+    spelling = next((s for s in op.deprecated if fits(op, s, given)), None)
+    if spelling is None or any(keywords.values()):
+        most = sum(not p.keyword_only for p in op.schema.parameters)
+        raise TypeError(f"{op.name}() takes {most} positional arguments but {len(given)} were given")
+    warn(op, spelling)
+    values = dict(zip(spelling, given, strict=True))
+    everything = tuple(
+        values.get(p.name, None if p.default is EMPTY else p.default) for p in op.schema.parameters
+    )
+    return run_inplace(op, everything) if inplace else op.call(everything, out)
+
+
+def fits(op: Operator, spelling: tuple[str, ...], given: tuple[Any, ...]) -> bool:
+    """Whether the arguments are tensors and numbers where the spelling has them."""
+    kinds = {p.name: p.kind for p in op.schema.parameters}
+    return len(spelling) == len(given) and all(
+        isinstance(value, Tensor) == (kinds[name] != "Number")
+        for name, value in zip(spelling, given, strict=True)
+    )
+
+
+def warn(op: Operator, spelling: tuple[str, ...]) -> None:
+    """PyTorch's warning, the first time that an operator is called so."""
+    if op.name in warned:
+        return
+    warned.add(op.name)
+    parameters = {p.name: p for p in op.schema.parameters}
+
+    def shown(name: str) -> str:
+        return f"{'Number' if parameters[name].kind == 'Number' else 'Tensor'} {name}"
+
+    old = ", ".join(shown(name) for name in spelling)
+    new = [shown(p.name) for p in op.schema.parameters if not p.keyword_only]
+    options = [f"{shown(p.name)} = {p.default}" for p in op.schema.parameters if p.keyword_only]
+    out = ["Tensor out = None"] if op.takes_out else []
+    warnings.warn(
+        f"This overload of {op.name} is deprecated:\n\t{op.name}({', '.join([old, '*', *out] if out else [old])})\n"
+        "Consider using one of the following signatures instead:\n"
+        f"\t{op.name}({', '.join([*new, '*', *options, *out])})",
+        UserWarning,
+        stacklevel=depth(),
+    )
+
+
+def depth() -> int:
+    """How many frames up from `warn` the caller's own code is."""
+    frame: Any = sys._getframe(2)
+    level = 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
+        frame, level = frame.f_back, level + 1
+    return level

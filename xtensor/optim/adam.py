@@ -1,0 +1,117 @@
+"""Adam (Kingma and Ba, 2015) with AMSGrad (Reddi et al., 2018), and decoupled weight decay (Loshchilov and Hutter, 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..tensor import Tensor
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_option
+
+__all__ = ["Adam"]
+
+
+def adam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
+    """One step of one parameter; bias corrections are computed in float64 as PyTorch does on the host."""
+    maximize, decays, decoupled, amsgrad = flags
+    lr, beta1, beta2, eps, weight_decay = numbers.exact
+    mean, square = state[:2]
+    kind = param.dtype
+    if maximize:
+        grad = -grad
+    if decays:
+        if decoupled:
+            param = param * (1 - lr * weight_decay).astype(kind)
+        else:
+            grad = grad + weight_decay.astype(kind) * param
+    mean = mean + (1 - beta1).astype(kind) * (grad - mean)
+    square = beta2.astype(kind) * square + (1 - beta2).astype(kind) * (grad * grad)
+    step = count + 1
+    size = lr / (1 - beta1**step)
+    root = jnp.sqrt(1 - beta2**step).astype(kind)
+    largest = (jnp.maximum(state[2], square),) if amsgrad else ()
+    scale = jnp.sqrt(largest[0] if amsgrad else square) / root + eps.astype(kind)
+    return param - size.astype(kind) * (mean / scale), mean, square, *largest
+
+
+class Adam(RuleOptimizer):
+    """Steps by the running mean of gradients over the root of that of their squares."""
+
+    rule = staticmethod(adam)
+    option_defaults = dict(
+        amsgrad=False,
+        maximize=False,
+        foreach=None,
+        capturable=False,
+        differentiable=False,
+        decoupled_weight_decay=False,
+        fused=None,
+    )
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Any = 1e-3,
+        betas: tuple[Any, Any] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor):
+            if foreach and not capturable:
+                raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            if lr.numel() != 1:
+                raise ValueError("Tensor lr must be 1-element")
+        check_option(0.0 <= lr, "learning rate", lr)
+        check_option(0.0 <= eps, "epsilon value", eps)
+        for i, beta in enumerate(betas):
+            check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
+        check_option(0.0 <= weight_decay, "weight_decay value", weight_decay)
+        kinds = [type(beta) if isinstance(beta, float) else Tensor for beta in betas if isinstance(beta, (float, Tensor))]
+        if len(kinds) != 2 or (kinds[0] is Tensor) != (kinds[1] is Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, Tensor):
+                if not capturable and foreach:
+                    raise ValueError(
+                        f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True"
+                    )
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
+        defaults = dict(
+            lr=lr,
+            betas=tuple(betas),
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            maximize=maximize,
+            foreach=foreach,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=decoupled_weight_decay,
+        )
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (
+            bool(group["maximize"]),
+            group["weight_decay"] != 0,
+            bool(group["decoupled_weight_decay"]),
+            bool(group["amsgrad"]),
+        )
+
+    def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")

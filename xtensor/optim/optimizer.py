@@ -1,0 +1,504 @@
+"""Optimizer: parameter groups, state, hooks, and `state_dict` in PyTorch's layout."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from .. import checks, devices, dtypes
+from ..engine import enable_grad, no_grad, record_function
+from ..engine.handles import HookDict, RemovableHandle, add_hook
+from ..ops.creation import zeros_like
+from ..ops.ingest import tensor as make_tensor
+from ..storage import MetaArray
+from ..tensor import Tensor, array_of, counter_of
+from .update import Rule, Work, run
+
+__all__ = [
+    "Optimizer",
+    "RuleOptimizer",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
+    "required",
+]
+
+ParamsT = Iterable[Any]
+
+
+class _RequiredParameter:
+    """Stands for a default that every group must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+pre_hooks_of_all: HookDict = OrderedDict()
+post_hooks_of_all: HookDict = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before every step of any optimizer; it may return other arguments."""
+    return add_hook(pre_hooks_of_all, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after every step of any optimizer."""
+    return add_hook(post_hooks_of_all, hook)
+
+
+def typename(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return checks.tensor_type(value)
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Optimizer:
+    """The base of all optimizers: it holds groups of parameters with their options, and a state for each parameter.
+
+    `params` are Tensors, `(name, Tensor)` pairs, or dictionaries of them under "params" with options of their own.
+    """
+
+    _HOOKS = (
+        "_optimizer_step_pre_hooks",
+        "_optimizer_step_post_hooks",
+        "_optimizer_state_dict_pre_hooks",
+        "_optimizer_state_dict_post_hooks",
+        "_optimizer_load_state_dict_pre_hooks",
+        "_optimizer_load_state_dict_post_hooks",
+    )
+    _optimizer_step_pre_hooks: HookDict
+    _optimizer_step_post_hooks: HookDict
+    _optimizer_state_dict_pre_hooks: HookDict
+    _optimizer_state_dict_post_hooks: HookDict
+    _optimizer_load_state_dict_pre_hooks: HookDict
+    _optimizer_load_state_dict_post_hooks: HookDict
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        for name in self._HOOKS:
+            setattr(self, name, OrderedDict())
+        self._patch_step_function()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + typename(params)
+            )
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in self._HOOKS:
+            if name not in self.__dict__:
+                setattr(self, name, OrderedDict())
+        self._patch_step_function()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"\nParameter Group {i}\n")
+            lines += [f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]
+        return f"{type(self).__name__} ({''.join(lines)})"
+
+    # -- groups
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a dictionary of parameters under "params", with options; what it does not give is the default."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                "will change between runs. Please use a list instead."
+            )
+        params = list(params)
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        params = param_group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
+        if names:
+            if len(names) != len(params):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            param_group["param_names"] = names
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(param))
+            if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        known: set[Tensor] = set()
+        for group in self.param_groups:
+            known.update(group["params"])
+            if ("param_names" in param_group) != ("param_names" in group):
+                which = "with names" if "param_names" in param_group else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. cannot add param group "
+                    f"{which} to the optimizer"
+                )
+        if not known.isdisjoint(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                grad = param.grad
+                if grad is None:
+                    continue
+                if set_to_none:
+                    param.grad = None
+                else:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad_(False)
+                    grad.zero_()
+
+    # -- steps
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters; `closure` computes the loss anew, with its gradients, and is called first."""
+        raise NotImplementedError
+
+    def _patch_step_function(self) -> None:
+        """Put the hooks around the class's `step`, once."""
+        cls: Any = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = self.profile_hook_step(cls.step)
+            cls.step.hooked = True
+
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """`func`, a step, with the step hooks around it, and seen by the profiler."""
+
+        @functools.wraps(func)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            self: Any = args[0]
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                for hook in (*pre_hooks_of_all.values(), *self._optimizer_step_pre_hooks.values()):
+                    found = hook(self, args, kwargs)
+                    if found is None:
+                        continue
+                    if not (isinstance(found, tuple) and len(found) == 2):
+                        raise RuntimeError(
+                            f"{func} must return None or a tuple of (new_args, new_kwargs), but got {found}."
+                        )
+                    args, kwargs = found
+                result = func(*args, **kwargs)
+                for hook in (*self._optimizer_step_post_hooks.values(), *post_hooks_of_all.values()):
+                    hook(self, args, kwargs)
+                return result
+
+        return wrapper
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before every step; it may return other arguments."""
+        return add_hook(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after every step."""
+        return add_hook(self._optimizer_step_post_hooks, hook)
+
+    # -- state
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Any], None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return ordered(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; what it returns replaces the state."""
+        return ordered(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; what it returns replaces the state."""
+        return ordered(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Any], None], prepend: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(optimizer)` after `load_state_dict`."""
+        return ordered(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The groups and the states, with parameters as their numbers; states share memory with the optimizer's."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        start = 0
+        for group in self.param_groups:
+            for i, param in enumerate(group["params"], start):
+                numbers.setdefault(id(param), i)
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [numbers[id(param)] for param in group["params"]]
+            start += len(packed["params"])
+            groups.append(packed)
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            made = hook(self, result)
+            result = result if made is None else made
+        return result
+
+    @staticmethod
+    def _process_value_according_to_param_policy(
+        param: Tensor, value: Tensor, param_id: Any, param_groups: list[dict[Any, Any]], key: Hashable = None
+    ) -> Tensor:
+        """A loaded state with its parameter's dtype and device; step counts keep theirs unless on the device."""
+        on_device = False
+        for group in param_groups:
+            if param_id in group["params"]:
+                on_device = bool(group.get("fused") or group.get("capturable"))
+                break
+        if key == "step":
+            return value.to(dtype=dtypes.float32, device=param.device) if on_device else value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over groups' options and states; the groups must have as many parameters as those saved."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            made = hook(self, state_dict)
+            state_dict = state_dict if made is None else made
+        groups = self.param_groups
+        saved = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = dict(zip(chain(*(s["params"] for s in saved)), chain(*(g["params"] for g in groups)), strict=True))
+
+        def cast(param: Tensor, value: Any, number: Any, key: Hashable = None) -> Any:
+            if isinstance(value, Tensor):
+                return self._process_value_according_to_param_policy(
+                    param, value, number, state_dict["param_groups"], key
+                )
+            if isinstance(value, dict):
+                return {k: cast(param, v, number, k) for k, v in value.items()}
+            if isinstance(value, Iterable) and not isinstance(value, str):
+                kind: Any = type(value)
+                return kind(cast(param, v, number) for v in value)
+            return value
+
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for number, value in state_dict["state"].items():
+            if number in params:
+                state[params[number]] = cast(params[number], value, number)
+            else:
+                state[number] = value
+        for group, new in zip(groups, saved):
+            new["params"] = group["params"]
+            if "param_names" in group and "param_names" not in new:
+                new["param_names"] = group["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+
+def ordered(hooks: HookDict, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:
+    handle = add_hook(hooks, hook)
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer that is a rule: its step is one compiled call over all parameters.
+
+    A subclass names its rule, the options that are numbers and those that the program depends on, and its states.
+    `counted` says whether each parameter's state holds a "step".
+    """
+
+    rule: Rule
+    counted = True
+    option_defaults: dict[str, Any] = {}
+
+    def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        """The options that are runtime operands."""
+        raise NotImplementedError
+
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        """The options that the program depends on."""
+        return (bool(group["maximize"]),)
+
+    def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The names of the states that the rule takes, in its order."""
+        raise NotImplementedError
+
+    def first_state(self, name: str, group: dict[str, Any], param: Tensor) -> Tensor:
+        """A state before the first step: zeros unless overridden."""
+        return zeros_like(param)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self.option_defaults.items():
+                group.setdefault(name, default)
+            for param in group["params"]:
+                # Older states count in Python numbers.
+                own = self.state.get(param)
+                if self.counted and own and not isinstance(own.get("step"), Tensor):
+                    own["step"] = self.count_tensor(group, param, float(own["step"]))
+
+    def count_tensor(self, group: dict[str, Any], param: Tensor, value: float) -> Tensor:
+        """A step count: on the CPU, unless the options ask for the parameter's device."""
+        if group.get("fused"):
+            return make_tensor(value, dtype=dtypes.float32, device=param.device)
+        double = dtypes.get_default_dtype() is dtypes.float64
+        place = param.device if group.get("capturable") else devices.device("cpu")
+        return make_tensor(value, dtype=dtypes.float64 if double else dtypes.float32, device=place)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters; `closure` computes the loss anew, with its gradients, and is called first."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            self._update()
+        return loss
+
+    def _update(self) -> None:
+        work: list[Work] = []
+        counters: list[Tensor] = []
+        for group in self.param_groups:
+            if group.get("differentiable"):
+                raise NotImplementedError(
+                    f"{type(self).__name__}: differentiable=True is not supported: a step is one compiled program"
+                )
+            params: list[Tensor] = []
+            grads: list[Tensor] = []
+            states: list[list[Tensor]] = []
+            counts: list[float] = []
+            names = self.states_of(group)
+            for param in group["params"]:
+                grad = param.grad
+                if grad is None:
+                    continue
+                own = self.state[param] if names or self.counted else {}
+                fresh = len(own) == 0
+                if fresh:
+                    self.init_state(own, names, group, param)
+                params.append(param)
+                grads.append(grad)
+                states.append([own[name] for name in names])
+                if self.counted:
+                    counter = own["step"]
+                    counters.append(counter)
+                    counts.append(self._count(counter))
+                else:
+                    counts.append(0.0 if fresh else 1.0)
+            if params:
+                numbers = tuple([as_float(n) for n in self.numbers_of(group)])
+                rule = type(self).rule
+                work.append(Work(rule, self.flags_of(group), numbers, params, grads, states, counts))
+        if not work:
+            return
+        made = run(work, f"{type(self).__name__}.step")
+        if self.counted:
+            self._advance(counters, [c for group in work for c in group.counts], made)
+
+    def init_state(self, own: dict[str, Any], names: tuple[str, ...], group: dict[str, Any], param: Tensor) -> None:
+        """Fill a parameter's state before its first step."""
+        if self.counted:
+            own["step"] = self.count_tensor(group, param, 0.0)
+        for name in names:
+            own[name] = self.first_state(name, group, param)
+
+    # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
+    _known: dict[int, tuple[Any, float]] = {}
+
+    def _count(self, counter: Tensor) -> float:
+        array = array_of(counter)
+        if type(array) is MetaArray:
+            return 0.0
+        found = self._known.get(id(array))
+        return found[1] if found is not None and found[0] is array else float(np.asarray(array))
+
+    def _advance(self, counters: list[Tensor], counts: list[float], made: dict[float, Any]) -> None:
+        """Give the counters their new values: one array for all that are equal."""
+        known: dict[int, tuple[Any, float]] = {}
+        placed: dict[Any, Any] = {}
+        for counter, count in zip(counters, counts, strict=True):
+            counter_of(counter).version += 1
+            if counter.is_meta:
+                continue
+            dtype, place = counter.dtype, counter.device
+            array = made.get(count)
+            if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
+                array = placed.get((count, dtype, place))
+                if array is None:
+                    array = devices.put(np.array(count + 1, dtype.numpy), place)
+                    placed[count, dtype, place] = array
+            known[id(array)] = (array, count + 1)
+            counter._storage.replace(array)
+            counter._storage.shared = True
+        self._known = known
+
+
+def as_float(value: Any) -> float:
+    """An option that is a number, or a Tensor of one element."""
+    return float(value.item()) if isinstance(value, Tensor) else float(value)
+
+
+def check_lr(lr: Any) -> None:
+    """Refuse a learning rate that is no number, in PyTorch's words."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_option(valid: Any, what: str, value: Any) -> None:
+    """ValueError `Invalid <what>: <value>` unless valid."""
+    if not valid:
+        raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
+    """Refuse options that exclude each other."""
+    if fused:
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -1,0 +1,76 @@
+"""Stochastic gradient descent, with momentum and Nesterov's variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_lr, check_option
+
+__all__ = ["SGD"]
+
+
+def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
+    """One step of one parameter; at count 0 the momentum buffer starts as the gradient."""
+    maximize, decays, nesterov = flags
+    lr, momentum, dampening, weight_decay = numbers.own
+    if maximize:
+        grad = -grad
+    if decays:
+        grad = grad + weight_decay * param
+    if not state:
+        return (param - lr * grad,)
+    buffer = jnp.where(count == 0, grad, momentum * state[0] + (1 - dampening) * grad)
+    direction = grad + momentum * buffer if nesterov else buffer
+    return param - lr * direction, buffer
+
+
+class SGD(RuleOptimizer):
+    """Stochastic gradient descent."""
+
+    rule = staticmethod(sgd)
+    counted = False
+    option_defaults = dict(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: Any = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_option(not momentum < 0.0, "momentum value", momentum)
+        check_option(not weight_decay < 0.0, "weight_decay value", weight_decay)
+        defaults = dict(
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+            foreach=foreach,
+            differentiable=differentiable,
+            fused=fused,
+        )
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return group["lr"], group["momentum"], group["dampening"], group["weight_decay"]
+
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return bool(group["maximize"]), group["weight_decay"] != 0, bool(group["nesterov"])
+
+    def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] != 0 else ()

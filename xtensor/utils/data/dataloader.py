@@ -1,0 +1,280 @@
+"""DataLoader: batches of a dataset, in this process or from worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.context
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from ...engine import record_function
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset
+from .fetch import fetcher_for
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
+from .workers import WorkerPool
+
+__all__ = ["DataLoader"]
+
+T_co = TypeVar("T_co", covariant=True)
+FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
+
+
+class InfiniteSampler(Sampler[None]):
+    """The sampler of a stream: there are no numbers to choose from."""
+
+    def __iter__(self) -> Iterator[None]:
+        while True:
+            yield None
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over a dataset in batches of `batch_size`, put together by `collate_fn`.
+
+    Differs from PyTorch: worker processes are spawned, not forked (XLA's threads do not survive a fork), so the
+    dataset must be picklable and a script needs `if __name__ == "__main__":`; `pin_memory` changes nothing.
+    """
+
+    _fixed = False
+    _iterator: Any = None
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[Any] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        if num_workers < 0:
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
+            )
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError(
+                "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+                "multiprocessing, otherwise set prefetch_factor to None."
+            )
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        stream = isinstance(dataset, IterableDataset)
+        if stream:
+            for name, given, unset in (
+                ("shuffle", shuffle, (False, None)),
+                ("sampler", sampler, (None,)),
+                ("batch_sampler", batch_sampler, (None,)),
+            ):
+                if not any(given is value for value in unset):
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={given}"
+                    )
+        shuffle = bool(shuffle)
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                )
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+            )
+        if sampler is None:
+            if stream:
+                sampler = InfiniteSampler()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        self.collate_fn: Any = collate_fn or (default_collate if self._auto_collation else default_convert)
+        self.persistent_workers = persistent_workers
+        self._announced: int | None = None
+        self.check_worker_number_rationality()
+        self._fixed = True
+
+    def __setattr__(self, attr: str, val: Any) -> None:
+        if self._fixed and attr in FIXED:
+            raise ValueError(f"{attr} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(attr, val)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How worker processes are started: a context, or None for a spawning one."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        if context is not None:
+            if self.num_workers == 0:
+                raise ValueError(
+                    "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+                    f"num_workers={self.num_workers}"
+                )
+            if isinstance(context, str):
+                methods = multiprocessing.get_all_start_methods()
+                if context not in methods:
+                    raise ValueError(
+                        "multiprocessing_context option should specify a valid start method in "
+                        f"{methods!r}, but got multiprocessing_context={context!r}"
+                    )
+                context = multiprocessing.get_context(context)
+            if not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError(
+                    "multiprocessing_context option should be a valid context object or a string specifying the start "
+                    f"method, but got multiprocessing_context={context}"
+                )
+        self._context = context
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.num_workers == 0:
+            return Batches(self)
+        if not self.persistent_workers:
+            return PooledBatches(self)
+        if self._iterator is None:
+            self._iterator = PooledBatches(self)
+        else:
+            self._iterator.restart()
+        return self._iterator
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._index_sampler)
+        length = self._announced = len(self.dataset)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        if self.batch_size is None:
+            return length
+        return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warn where there would be more worker processes than processors."""
+        if not self.num_workers:
+            return
+        affinity = getattr(os, "sched_getaffinity", None)
+        most = len(affinity(0)) if affinity else os.cpu_count()
+        if most is not None and self.num_workers <= most:
+            return
+        suggestion = (
+            "DataLoader is not able to compute a suggested max number of worker in current system."
+            if most is None
+            else f"Our suggested max number of worker in current system is {most}"
+            f"{'' if affinity else ' (`cpuset` is not taken into account)'}, which is smaller than what this DataLoader "
+            "is going to create."
+        )
+        warnings.warn(
+            f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware "
+            "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number "
+            "to avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
+
+
+class Batches:
+    """One pass over a loader's batches, in this process."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self.loader = loader
+        self.yielded = 0
+        self.start()
+
+    def start(self) -> None:
+        """Begin a pass."""
+        loader = self.loader
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self.indices = iter(loader._index_sampler)
+        self.fetcher = fetcher_for(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+
+    def take(self) -> Any:
+        """The next batch."""
+        return self.fetcher.fetch(next(self.indices))
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with record_function("enumerate(DataLoader).__next__"):
+            batch = self.take()
+        self.yielded += 1
+        announced = self.loader._announced
+        if announced is not None and self.yielded > announced:
+            warnings.warn(
+                f"Length of IterableDataset {self.loader.dataset} was reported to be {announced}"
+                f"(when accessing len(dataloader)), but {self.yielded} samples have been fetched. ",
+                stacklevel=2,
+            )
+        return batch
+
+    def __len__(self) -> int:
+        return len(self.loader._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+
+class PooledBatches(Batches):
+    """One pass over a loader's batches, made by worker processes that work ahead."""
+
+    def start(self) -> None:
+        loader = self.loader
+        self.pool = WorkerPool(loader, random_seed(loader.generator))
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin another pass with the same workers."""
+        self.yielded = 0
+        self.pool.restart(iter(self.loader._index_sampler))
+
+    def take(self) -> Any:
+        try:
+            return self.pool.take()
+        except StopIteration:
+            if not self.loader.persistent_workers:
+                self.pool.close()
+            raise
+        except Exception:
+            self.pool.close()
+            raise

@@ -1,0 +1,66 @@
+"""How one batch is taken from a dataset; the same in the program and in worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .collate import default_collate
+from .dataset import IterableDataset
+
+__all__ = ["Fetcher", "fetcher_for"]
+
+
+class Fetcher:
+    """Takes the batch that an index stands for: one number, or a list of them if samples are put together."""
+
+    def __init__(self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> None:
+        self.dataset = dataset
+        self.together = together
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+
+    def fetch(self, index: Any) -> Any:
+        """The batch; StopIteration where a stream has ended."""
+        dataset = self.dataset
+        if not self.together:
+            return self.collate_fn(dataset[index])
+        if self.collate_fn is default_collate and index:
+            whole = getattr(dataset, "_collated", None)
+            batch = None if whole is None else whole(index)
+            if batch is not None:
+                return batch
+        every = getattr(dataset, "__getitems__", None)
+        samples = every(index) if every else [dataset[i] for i in index]
+        return self.collate_fn(samples)
+
+
+class StreamFetcher(Fetcher):
+    """Takes batches from a stream, as many samples as the index has places."""
+
+    def __init__(self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> None:
+        super().__init__(dataset, together, collate_fn, drop_last)
+        self.stream: Iterator[Any] = iter(dataset)
+        self.ended = False
+
+    def fetch(self, index: Any) -> Any:
+        if self.ended:
+            raise StopIteration
+        if not self.together:
+            return self.collate_fn(next(self.stream))
+        samples = []
+        for _ in index:
+            try:
+                samples.append(next(self.stream))
+            except StopIteration:
+                self.ended = True
+                break
+        if not samples or (self.drop_last and len(samples) < len(index)):
+            raise StopIteration
+        return self.collate_fn(samples)
+
+
+def fetcher_for(dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> Fetcher:
+    """The fetcher for a dataset of either kind."""
+    kind = StreamFetcher if isinstance(dataset, IterableDataset) else Fetcher
+    return kind(dataset, together, collate_fn, drop_last)
