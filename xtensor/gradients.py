@@ -265,11 +265,11 @@ def grad(
         allow_unreachable=allow_unused,
         accumulate_grad=False,
     )
-    return materialized(found, ins) if materialize_grads else tuple(found)
+    return materialized(found, ins, create_graph) if materialize_grads else tuple(found)
 
 
-def materialized(found: Any, inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    return tuple([t.new_zeros(tuple(sizes_of(t))) if g is None else g for g, t in zip(found, inputs, strict=True)])
+def materialized(found: Any, inputs: tuple[Any, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    return tuple([t.new_zeros(tuple(sizes_of(t)), requires_grad=create_graph) if g is None else g for g, t in zip(found, inputs, strict=True)])
 
 
 def batched_grad(

@@ -11,7 +11,6 @@ from ..engine.graph import AccumulateGrad
 from ..gradients import gradient_edge
 from ..ops.nodes import OpNode
 from ..ops.inplace import CopySlices
-from ..ops.saved import Mutation
 from ..tensor import Tensor, counter_of, sizes_of
 from .function import BackwardCFunction
 
@@ -78,13 +77,13 @@ def saved_of(node: Node) -> tuple[int, list[str]]:
     if isinstance(node, OpNode) and node.saved is not None:
         for counter, version, array in entries(list(node.saved)):
             total += array.nbytes
-            if counter is not None and counter.version != version and not Mutation.allowed:
+            if counter is not None and counter.version != version:
                 conflicts.append(f"saved at version {version}, now {counter.version}")
     elif isinstance(node, BackwardCFunction) and node._saved:
         for kept in node._saved:
             if kept is not None and kept.tensor is not None:
                 total += kept.tensor.nbytes
-                if counter_of(kept.tensor).version != kept.version and not Mutation.allowed:
+                if counter_of(kept.tensor).version != kept.version:
                     conflicts.append(f"saved at version {kept.version}, now {counter_of(kept.tensor).version}")
     return total, conflicts
 

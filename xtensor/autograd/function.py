@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..engine import ANOMALY, NO_GRAD, RELEASED, SAVED_HOOKS, Error, Node, anomaly, modes, no_grad
-from ..ops.inplace import check_inplace, rebase
-from ..ops.saved import Hooked, Mutation, check_version
+from ..engine import (
+    ANOMALY,
+    NO_GRAD,
+    PROFILING,
+    RELEASED,
+    SAVED_HOOKS,
+    Error,
+    Node,
+    anomaly,
+    modes,
+    no_grad,
+    profiler,
+)
+from ..ops.creation import zeros
+from ..ops.inplace import check_inplace, move_retained, rebase
+from ..ops.saved import check_version, save, unpack_tensor
+from ..ops.write import bump
 from ..tensor import (
     CUSTOM_FUNCTION,
     MULTI_OUTPUT,
     Tensor,
     alias,
     array_of,
+    asks_grad,
     counter_of,
     edge_of,
     plain_edge,
@@ -26,40 +42,46 @@ __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class SavedForFunction:
-    """One tensor given to `save_for_backward`: its values, its version then, and its place in the graph."""
+    """One tensor given to `save_for_backward`: its memory, its version then, and its place in the graph.
 
-    __slots__ = ("edge", "hooked", "output", "tensor", "version")
+    output: which output of the Function it is, if any; its history is the node itself, which is not to be kept here.
+    """
+
+    __slots__ = ("edge", "entry", "output", "tensor")
 
     def __init__(self, tensor: Tensor, output: int | None) -> None:
         self.output = output
         self.edge = None if output is not None else edge_of(tensor)
-        self.hooked = None
-        self.version = counter_of(tensor).version
-        if modes.state.mode & SAVED_HOOKS and modes.state.saved_hooks:
-            self.hooked = Hooked(tensor)
-            self.tensor = None
-        elif output is None and self.edge is not None and type(self.edge) is not tuple:
-            self.tensor = tensor  # a leaf, which the graph keeps alive anyway
-        else:
-            # An alias, so that an output and its node hold no cycle.
-            self.tensor = alias(tensor, tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
+        self.tensor = None
+        if modes.state.mode & SAVED_HOOKS or modes.state.mutation_allowed:
+            self.entry = save(tensor, array_of(tensor))
+            return
+        if tensor.is_inference():
+            save(tensor, None)
+        counter = counter_of(tensor)
+        self.entry = (counter, counter.version, None)
+        # A leaf is kept alive by the graph anyway; of others an alias, so that a node and its output form no cycle.
+        self.tensor = tensor if self.edge is not None and type(self.edge) is not tuple else twin(tensor)
 
     def unpack(self, node: Any) -> Tensor:
+        """The tensor as it was saved, RuntimeError if it was written since."""
         edge = (node, self.output) if self.output is not None else self.edge
-        if self.hooked is not None:
-            found = self.hooked.tensor()
-        else:
-            found = self.tensor
-            assert found is not None
-            counter = counter_of(found)
-            if counter.version != self.version and not Mutation.allowed:
-                check_version((counter, self.version, array_of(found)), node)
-            if found._edge is not None and found._edge is edge:
-                return found
-        result = alias(found, tuple(sizes_of(found)), tuple(strides_of(found)), found.storage_offset())
-        if edge is not None:
-            result._edge = plain_edge(edge)
+        found = self.tensor
+        if found is None:
+            return unpack_tensor(self.entry, node, edge)
+        counter, version, _ = self.entry
+        if counter.version != version:
+            check_version((counter, version, array_of(found)), node, edge if type(edge) is tuple else None)
+        if found._edge is not None and found._edge is edge:
+            return found
+        result = twin(found)
+        result._edge = plain_edge(edge)
         return result
+
+
+def twin(tensor: Tensor) -> Tensor:
+    """Another tensor over the same memory, with no history."""
+    return alias(tensor, tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
 
 
 class FunctionCtx:
@@ -72,9 +94,11 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (inputs, outputs or others, or None) for `backward`, which reads `saved_tensors`."""
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                )
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -83,10 +107,19 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs `forward` wrote in place; they must also be returned."""
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise TypeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
+            bump(t, "mark_dirty")
         self.dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say which outputs have no gradient."""
+        for t in tensors:
+            if not isinstance(t, Tensor):
+                raise TypeError(
+                    f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}"
+                )
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -131,24 +164,28 @@ class BackwardCFunction(Node, FunctionCtx):
     def release(self) -> None:
         self._saved = None
 
-    def apply(self, *args: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        grads = args[0] if len(args) == 1 and type(args[0]) is tuple else args
-        if self._saved is None:
-            raise RuntimeError(RELEASED)
+    def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the Function's `backward`."""
+        cls = self._function
+        own, other = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        if own and other:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
+                "one of them."
+            )
         if self.materialize_grads:
             grads = tuple([self._zeros(i) if g is None else g for i, g in enumerate(grads)])
-        cls = self._function
-        backward = cls.backward if cls.backward is not Function.backward else cls.vjp
-        found = backward(self, *grads)
-        if not isinstance(found, tuple):
-            found = tuple(found) if isinstance(found, list) else (found,)
-        return self._checked(found)
+        found = (cls.vjp if other else cls.backward)(self, *grads)
+        return self._checked(found if isinstance(found, tuple) else (found,))
+
+    def origin_of(self, entry: Any) -> None:
+        """What made a saved tensor is known where it is unpacked."""
 
     def _zeros(self, index: int) -> Any:
-        aval = self._avals[index]
-        return None if aval is None else self._like.new_zeros(tuple(aval.shape), dtype=aval.dtype)
-
-    _like: Any
+        like = self._avals[index]
+        if like is None:
+            return None
+        return zeros(like.shape, dtype=like.dtype, device=like.device)
 
     def _checked(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
         count = len(self._is_tensor)
@@ -163,12 +200,12 @@ class BackwardCFunction(Node, FunctionCtx):
             if not is_tensor:
                 if g is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
+                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
                 continue
             if g is not None and not isinstance(g, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             result.append(g)
         return tuple(result)
 
@@ -240,26 +277,26 @@ class Function:
         node = cls._node_class()
         mode = modes.state.mode
         tensors = [a for a in args if isinstance(a, Tensor)]
-        recording = not mode & NO_GRAD and any(edge_of(t) is not None for t in tensors)
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
-        node.needs_input_grad = tuple(
-            [isinstance(a, Tensor) and edge_of(a) is not None and not mode & NO_GRAD for a in args]
-        )
-        if mode & ANOMALY and recording:
-            anomaly.record(node)
+        node.needs_input_grad = tuple([isinstance(a, Tensor) and asks_grad(a) for a in args])
+        recording = not mode & NO_GRAD and any(node.needs_input_grad)
         if recording:
             node.edges = tuple([plain_edge(edge_of(t)) for t in tensors])
-        with no_grad():
-            if cls.setup_context is not Function.setup_context:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(node, args, output)
-            else:
-                output = cls.forward(node, *args, **kwargs)
-        single = not isinstance(output, (tuple, list))
-        outputs = (output,) if single else tuple(output)
+            if mode & ANOMALY:
+                anomaly.record(node)
+        token = profiler.begin(cls.__name__, [tuple(sizes_of(t)) for t in tensors]) if mode & PROFILING else None
+        try:
+            with no_grad():
+                if cls.setup_context is not Function.setup_context:
+                    output = cls.forward(*args, **kwargs)
+                    cls.setup_context(node, args, output)
+                else:
+                    output = cls.forward(node, *args, **kwargs)
+        finally:
+            profiler.end(token)
+        outputs = output if isinstance(output, tuple) else (output,)
         results = wrap_outputs(node, tensors, outputs, recording)
-        node.dirty = node.non_differentiable = ()
-        return results[0] if single else results
+        return results if isinstance(output, tuple) else results[0]
 
 
 def wrap_outputs(
@@ -268,76 +305,100 @@ def wrap_outputs(
     """Give the outputs of a Function their place in the graph, and settle what was saved."""
     dirty = {id(t) for t in node.dirty}
     inert = {id(t) for t in node.non_differentiable}
-    given = {id(t): t for t in inputs}
-    for t in node.dirty:
-        if id(t) not in {id(o) for o in outputs} and id(t) in given:
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                "are modified inplace must all be outputs of the Function."
-            )
+    given = {id(t) for t in inputs}
+    if dirty - {id(o) for o in outputs}:
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+            "modified inplace must all be outputs of the Function."
+        )
+    count = sum(isinstance(o, Tensor) for o in outputs)
     results: list[Any] = []
-    node._avals = tuple([None if not isinstance(o, Tensor) else Aval(o) for o in outputs])
+    avals: list[Any] = []
+    flowing = 0
     for i, out in enumerate(outputs):
         if not isinstance(out, Tensor):
             results.append(out)
+            avals.append(None)
             continue
-        differentiable = recording and id(out) not in inert and (out.is_floating_point() or out.is_complex())
-        if id(out) in dirty:
-            if id(out) not in given:
-                raise RuntimeError(
-                    "Only input tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no "
-                    "need to pass it to mark_dirty()."
-                )
-            if differentiable:
-                check_inplace(out, True)
-                if out._view is not None and out._view.base is not None and len(outputs) > 1:
-                    raise RuntimeError(
-                        "If your Function modifies a view inplace and returns several outputs, the gradient cannot be "
-                        "tracked."
-                    )
-                if out._view is not None and out._view.base is not None:
-                    rebase(out, node)
-                else:
-                    out._edge = (node, i)
-            results.append(out)
-        elif id(out) in given:
-            result = alias(out, tuple(sizes_of(out)), tuple(strides_of(out)), out.storage_offset())
-            mark_view(result, out, len(outputs))
-            if differentiable:
-                result._edge = (node, i)
-            results.append(result)
+        is_input, written = id(out) in given, id(out) in dirty
+        if recording and id(out) not in inert and (out.is_floating_point() or out.is_complex()):
+            result = connect(node, i, out, is_input, written, count)
+            flowing += 1
         else:
-            view = out._view
-            if view is not None and view.base is not None:
-                view.creation = MULTI_OUTPUT if len(outputs) > 1 else CUSTOM_FUNCTION
-                view.attr_version = view.counter.version
-            if differentiable:
-                out._edge = (node, i)
-            elif id(out) in inert:
-                out._edge = None
-            results.append(out)
-    if recording:
-        places = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor) and id(o) not in given}
-        places.update({id(o): i for i, o in enumerate(outputs) if id(o) in dirty})
-        node._saved = tuple(
-            [None if t is None else SavedForFunction(t, places.get(id(t))) for t in node.to_save]
-        )
-        like = next((t for t in inputs), None)
-        node._like = None if like is None else like.detach()
-        node._like = node._like.new_zeros(()) if node._like is not None else None
-    elif node.to_save:
-        node._saved = ()
-    node.to_save = ()
+            result = cut_off(out, is_input, written)
+        view = result._view
+        if view is not None and view.base is not None and not (is_input and written):
+            view.creation = CUSTOM_FUNCTION
+        results.append(result)
+        avals.append(Aval(result))
+    if flowing > 1:
+        # A write to one of several views could not be told from writes to the others.
+        for result in results:
+            if isinstance(result, Tensor) and result._view is not None:
+                result._view.creation = MULTI_OUTPUT
+    node._avals = tuple(avals)
+    if recording and node.to_save:
+        places = {id(o): i for i, o in enumerate(outputs) if id(o) not in given or id(o) in dirty}
+        node._saved = tuple([None if t is None else SavedForFunction(t, places.get(id(t))) for t in node.to_save])
+    node.to_save = node.dirty = node.non_differentiable = ()
     return tuple(results)
 
 
-def mark_view(result: Tensor, source: Tensor, outputs: int) -> None:
-    """An input returned as it is: a view of it, which in-place writes must not touch."""
+def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count: int) -> Tensor:
+    """A differentiable output: itself, or a view of an input that was returned as it is, with the node as history."""
+    if not written:
+        result = view_of(out) if is_input else out
+        result._edge = (node, i)
+        if result._view is not None:
+            result._view.attr_version = result._view.counter.version
+        return result
+    if type(edge_of(out)) is not tuple and asks_grad(out):
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if not is_input:
+        warnings.warn(
+            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to "
+            "pass it to mark_dirty().",
+            stacklevel=4,
+        )
+    view = out._view
+    if view is not None and view.base is not None:
+        if count > 1:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+                "more than one Tensor. This is not supported by the current autograd engine. You should either make sure "
+                "the input is not a view (using .clone() for example) or make your Function only return one Tensor "
+                "(potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
+                "second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if "
+                "you need help to do this change."
+            )
+        check_inplace(out, True)
+        node._avals = (Aval(out),)
+        rebase(out, node)
+    else:
+        move_retained(out, node)
+        out._edge = (node, i)
+    return out
+
+
+def cut_off(out: Tensor, is_input: bool, written: bool) -> Tensor:
+    """An output that no gradient reaches: never the input itself, unless `forward` wrote it."""
+    if not asks_grad(out):
+        return view_of(out) if is_input and not written else out
+    if is_input:
+        return out.detach()
+    if out._view is None or out._view.base is None:
+        out._edge = None
+    return out
+
+
+def view_of(source: Tensor) -> Tensor:
+    """A view of all of an input that was returned as it is, without a history yet."""
+    result = twin(source)
     view, old = result._view, source._view
     assert view is not None
     view.base = source if old is None or old.base is None else old.base
-    view.creation = MULTI_OUTPUT if outputs > 1 else CUSTOM_FUNCTION
     view.attr_version = view.counter.version
+    return result
 
 
 class Aval:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ..devices import device
 from ..engine import (
     Node,
+    modes,
     disable_saved_tensors_hooks,
     register_multi_grad_hook,
     saved_tensors_hooks,
 )
 from ..gradients import gradient_edge
-from ..ops.saved import Mutation
 from ..ops.write import bump
 from ..tensor import Tensor
 
@@ -74,11 +74,12 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
 
     It costs nothing, since saved values are immutable arrays.
     """
-    before = Mutation.allowed
-    Mutation.allowed = True
+    if modes.state.mutation_allowed:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    modes.state.mutation_allowed = True
     try:
         yield
     finally:
-        Mutation.allowed = before
+        modes.state.mutation_allowed = False
 
 

@@ -55,6 +55,7 @@ class _State(threading.local):
     mode: int = 0
     saved_hooks_disabled: str | None = None
     check_nan: bool = True
+    mutation_allowed: bool = False
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

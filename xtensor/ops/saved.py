@@ -71,16 +71,10 @@ _TYPE_NAMES = {
 }
 
 
-class Mutation:
-    """Whether saved values may be written after they were saved (`allow_mutation_on_saved_tensors`)."""
-
-    allowed = False
-
-
 def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> None:
     """Refuse a saved value that was written since; `edge` is what made it, if an operator did."""
     counter, version, array = entry
-    if counter is None or counter.version == version or Mutation.allowed:
+    if counter is None or counter.version == version or modes.state.mutation_allowed:
         return
     kind = _TYPE_NAMES.get(np.dtype(array.dtype).name, "Tensor")
     if edge is None:

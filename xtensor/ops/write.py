@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+# Operators that read their input while they write: PyTorch refuses any overlap of these with `out=`.
+DISJOINT = frozenset({"cat", "gather", "index_select", "take"})
+
+
 def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
     counter_of(tensor).version += 1
@@ -60,15 +64,17 @@ def check_writable(tensor: Tensor) -> None:
         geometry.assert_no_internal_overlap(view.sizes, view.strides)
 
 
-def check_no_overlap(target: Tensor, source: Tensor) -> None:
-    """Refuse a source that partly shares memory with the destination (the same elements in place are fine)."""
-    if target is not source and target._storage is source._storage:
-        geometry.assert_no_partial_overlap(
-            (sizes_of(target), strides_of(target), target.storage_offset()),
-            (sizes_of(source), strides_of(source), source.storage_offset()),
-            target.dtype.itemsize,
-            source.dtype.itemsize,
-        )
+def check_no_overlap(target: Tensor, source: Tensor, disjoint: bool = False) -> None:
+    """Refuse a source that shares memory with the destination; unless `disjoint`, the same elements in place are fine."""
+    if target._storage is not source._storage or (target is source and not disjoint):
+        return
+    check = geometry.assert_no_overlap if disjoint else geometry.assert_no_partial_overlap
+    check(
+        (sizes_of(target), strides_of(target), target.storage_offset()),
+        (sizes_of(source), strides_of(source), source.storage_offset()),
+        target.dtype.itemsize,
+        source.dtype.itemsize,
+    )
 
 
 def fit_result(out: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -148,7 +154,7 @@ def write_out(name: str, target: Any, source: Tensor, operands: list[Tensor], ex
         resize_tensor(target, sizes, strides_of(source))
     check_writable(target)
     for operand in operands:
-        check_no_overlap(target, operand)
+        check_no_overlap(target, operand, name in DISJOINT)
     store(target, cast(array_of(source), target.dtype))
     bump(target, name)
 
