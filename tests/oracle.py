@@ -55,6 +55,8 @@ def raised(error: BaseException) -> tuple[str, str, str]:
     """An error as its class and its wording, less the library's name and what follows a first sentence of PyTorch's."""
     text = str(error).replace("torch.", "LIB.").replace("xtensor.", "LIB.")
     text = re.sub(r"0x[0-9a-f]+|<class '[^']*'>", "…", text)
+    # PyTorch names the node that the written tensor has by then, xtensor the one that made what was saved.
+    text = re.sub(r", which is output \d+ of \w+,", "", text)
     text = re.sub(r" It was saved for .*? \(in \w+\)\.", "", text)
     return ("raises", type(error).__name__, " ".join(text.split()))
 

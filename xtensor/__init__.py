@@ -13,6 +13,8 @@ from .ops.comparison import *
 from .ops.conversion import *
 from .ops.convolution import *
 from .ops.creation import *
+from .ops.distributions import *
+from .ops.cumulative import *
 from .ops.distances import *
 from .ops.elementwise import *
 from .ops.embedding import *
@@ -29,12 +31,14 @@ from .ops.matmul import *
 from .ops.metadata import *
 from .ops.normalization import *
 from .ops.norms import *
+from .ops.padding import *
 from .ops.pooling import *
 from .ops.powers import *
 from .ops.precision import *
 from .ops.queries import *
 from .ops.random import *
 from .ops.ranges import *
+from .ops.rearranging import *
 from .ops.reductions import *
 from .ops.reinterpret import *
 from .ops.scatter import *
@@ -91,6 +95,8 @@ from .dtypes import (
 from .engine import (
     enable_grad,
     inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import devices, dtypes, engine, geometry
+from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
 from .storage import MetaArray
 from .tensor import (
+    Size,
     Tensor,
     array_of,
     asks_grad,
@@ -23,7 +24,7 @@ from .tensor import (
     wrap,
 )
 
-__all__ = ["accumulate_grad", "backward", "grad", "gradient_edge", "ones_for", "register_hook"]
+__all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "ones_for", "register_hook"]
 
 TensorOrTensors = Tensor | Sequence[Tensor]
 
@@ -71,7 +72,8 @@ def check_hook(original: Any, result: Any, name: str) -> None:
     if original is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if result.dtype is not original.dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was {original.dtype} got {result.dtype})")
+        was, got = checks.tensor_type(original), checks.tensor_type(result)
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {was} got {got})")
     if result.device is not original.device:
         raise RuntimeError(f"hook '{name}' has changed the type of value")
     if sizes_of(result) != sizes_of(original):
@@ -123,51 +125,70 @@ def ones_for(tensor: Tensor) -> Tensor:
     return wrap(_ones(tuple(sizes_of(tensor)), tensor.dtype.numpy, tensor.device), shared=True)
 
 
-def gradient_edge(tensor: Tensor) -> Any:
-    """The edge `(node, slot)` along which the tensor's gradient arrives, or None."""
-    return plain_edge(edge_of(tensor))
+def gradient_edge(tensor: Any) -> Any:
+    """The edge `(node, slot)` along which the gradient of a tensor (or GradientEdge) arrives, or None."""
+    return tuple(tensor) if isinstance(tensor, GradientEdge) else plain_edge(edge_of(tensor))
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, Tensor) or value is None else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
+
+
+class GradientEdge(NamedTuple):
+    """Where a tensor's gradient arrives: a node, and which of its outputs the tensor was."""
+
+    node: engine.Node
+    output_nr: int
+
+
+def metadata_of(output: Any) -> Any:
+    """What has the shape, dtype and device of a tensor, or of the tensor at an edge."""
+    return output.node.input_metadata[output.output_nr] if isinstance(output, GradientEdge) else output
+
+
+def shape_of(output: Any) -> tuple[int, ...]:
+    return tuple(sizes_of(output)) if isinstance(output, Tensor) else tuple(metadata_of(output).shape)
 
 
 def make_grads(outputs: tuple[Any, ...], grads: tuple[Any, ...], is_grads_batched: bool = False) -> tuple[Any, ...]:
     """A gradient per output: the one given, checked, or one for a scalar."""
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made: list[Any] = []
     for i, (out, grad) in enumerate(zip(outputs, grads, strict=True)):
+        what = metadata_of(out)
+        dtype = dtypes.FROM_NUMPY[np.dtype(getattr(what.dtype, "numpy", what.dtype))]
         if grad is None:
-            if not out.requires_grad:
+            if isinstance(out, Tensor) and not asks_grad(out):
                 made.append(None)
                 continue
-            if out.numel() != 1:
+            if geometry.numel(shape_of(out)) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not (out.dtype.is_floating_point):
-                raise RuntimeError(
-                    f"grad can be implicitly created only for real scalar outputs but got {out.dtype}"
-                )
-            made.append(ones_for(out))
+            if not dtype.is_floating_point:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
+            place = getattr(what, "device", None) or devices.current()
+            made.append(wrap(_ones(shape_of(out), dtype.numpy, place), shared=True))
             continue
         if not isinstance(grad, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
         shape = tuple(sizes_of(grad))[1:] if is_grads_batched else tuple(sizes_of(grad))
-        if shape != tuple(sizes_of(out)):
+        if shape != shape_of(out):
             if is_grads_batched:
                 raise RuntimeError(
                     "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                     "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                    f"output, but a mismatch was detected: grad_output[{i}] has a shape of {tuple(sizes_of(grad))} and "
-                    f"output[{i}] has a shape of {tuple(sizes_of(out))}. If you only want some tensors in `grad_output` "
+                    f"output, but a mismatch was detected: grad_output[{i}] has a shape of {grad.shape} and "
+                    f"output[{i}] has a shape of {Size(shape_of(out))}. If you only want some tensors in `grad_output` "
                     "to be considered batched, consider using vmap."
                 )
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {tuple(sizes_of(grad))} and output[{i}] has a shape "
-                f"of {tuple(sizes_of(out))}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape "
+                f"of {Size(shape_of(out))}."
             )
-        if out.dtype.is_complex != grad.dtype.is_complex:
+        if dtype.is_complex != grad.dtype.is_complex:
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {out.dtype}."
+                f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
             )
         made.append(grad)
     return tuple(made)
@@ -204,14 +225,18 @@ def backward(
                 "`grad_tensors`."
             )
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, Tensor) and len(inputs) == 0:
+    if inputs is not None and len(as_tuple(inputs)) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = as_tuple(tensors)
     given = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
-    if len(given) != len(outputs):
-        given = given + (None,) * (len(outputs) - len(given))
     edges, grads = root_edges(outputs, make_grads(outputs, given))
-    chosen = None if inputs is None else tuple([input_edge(t) for t in as_tuple(inputs)])
+    chosen = None
+    if inputs is not None:
+        inputs = as_tuple(inputs)
+        for t in inputs:
+            if isinstance(t, Tensor):
+                retain_grad(t)
+        chosen = tuple([input_edge(t) for t in inputs])
     engine.run_backward(
         edges,
         grads,
@@ -223,9 +248,9 @@ def backward(
     )
 
 
-def input_edge(tensor: Tensor) -> Any:
+def input_edge(tensor: Any) -> Any:
     """Where the gradient of one of `inputs` arrives; None where it requires grad but no graph can reach it."""
-    if not asks_grad(tensor):
+    if isinstance(tensor, Tensor) and not asks_grad(tensor):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return gradient_edge(tensor)
 

@@ -447,6 +447,8 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -461,7 +463,7 @@ class Tensor(Methods):
             return self
         if requires_grad and edge is None:
             if not (self.dtype.is_floating_point or self.dtype.is_complex):
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.is_inference() and not modes.is_inference_mode_enabled():
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -602,8 +604,9 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not tensor.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{grad.dtype}' to a tensor with dtype '{tensor.dtype}'. "
-            "The gradient must match the tensor's dtype"
+            f"attempting to assign a gradient with dtype '{grad.dtype.scalar_name.lower()}' to a tensor with grad_dtype "
+            f"'{tensor.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype)."
         )
     if grad.device != tensor.device:
         raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..devices import device
 from ..engine import (
@@ -14,7 +14,7 @@ from ..engine import (
     register_multi_grad_hook,
     saved_tensors_hooks,
 )
-from ..gradients import gradient_edge
+from ..gradients import GradientEdge, gradient_edge
 from ..ops.write import bump
 from ..tensor import Tensor
 
@@ -29,13 +29,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
-
-
-class GradientEdge(NamedTuple):
-    """Where a tensor's gradient arrives: a node, and which of its outputs the tensor was."""
-
-    node: Node
-    output_nr: int
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -39,4 +39,6 @@ def to_torch(tensor: Tensor) -> Any:
         made = torch.from_numpy(values.view(np.uint8)).view(kind)
     else:
         made = torch.from_numpy(values)
-    return made.requires_grad_(tensor.requires_grad) if made.is_floating_point() or made.is_complex() else made
+    return (
+        made.requires_grad_(tensor.requires_grad) if made.is_floating_point() or made.is_complex() else made
+    )

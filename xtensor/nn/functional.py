@@ -40,9 +40,18 @@ from ..ops.activation_functions import (
 from ..ops.activations import hardshrink
 from ..ops.class_losses import *
 from ..ops.convolution import *
+from ..ops.distances import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    pairwise_distance,
+    pdist,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.embedding import *
 from ..ops.losses import *
 from ..ops.matmul import bilinear, linear
 from ..ops.normalization import *
+from ..ops.padding import pad
 from ..ops.pooling import *

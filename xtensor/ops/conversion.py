@@ -119,7 +119,9 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
     return array_of(turned)
 
 
-def change(input: Tensor, dtype: dtypes.dtype, place: devices.device, copy: bool, memory_format: Any) -> Tensor:
+def change(
+    input: Tensor, dtype: dtypes.dtype, place: devices.device, copy: bool, memory_format: Any
+) -> Tensor:
     """The body of `to`: itself where nothing is asked for, else a differentiable copy."""
     same_place = place is input.device or place == input.device
     preserve = memory_format is None or memory_format is dtypes.preserve_format
@@ -164,7 +166,9 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
     first = args[0] if args else None
     if isinstance(first, Tensor):
         args = (first.device, first.dtype, *args[1:])
-    elif isinstance(first, dtypes.dtype) or (isinstance(first, type) and first in (bool, int, float, complex)):
+    elif isinstance(first, dtypes.dtype) or (
+        isinstance(first, type) and first in (bool, int, float, complex)
+    ):
         args = (None, *args)
     elif not args and isinstance(kwargs.get("tensor"), Tensor):
         kwargs = dict(kwargs)
@@ -360,7 +364,9 @@ class OverwriteNode(Node):
         return (own, grad.to(self.place, self.dtype))
 
 
-def overwrite(target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None = None) -> Tensor:
+def overwrite(
+    target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None = None
+) -> Tensor:
     """Replace the values of `target` by the array that `values()` makes (of its sizes and dtype), with its history."""
     if not modes.state.mode & modes.PROFILING:
         return _overwrite(target, name, title, values, source)

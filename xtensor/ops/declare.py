@@ -91,7 +91,6 @@ class Operator:
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
         self.pullbacks: dict[Any, Any] = {}
-        self.node_name: Callable[[OpNode], str] | None = None
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None

@@ -106,7 +106,9 @@ def uniform(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: in
         words = bits64(seed, draw, shape, stream) >> np.uint64(64 - keep)
         return lax.convert_element_type(words, np.float64) * 2.0**-keep
     words = bits32(seed, draw, shape, stream) >> np.uint32(32 - keep)
-    return lax.convert_element_type(lax.convert_element_type(words, np.float32) * np.float32(2.0**-keep), dtype)
+    return lax.convert_element_type(
+        lax.convert_element_type(words, np.float32) * np.float32(2.0**-keep), dtype
+    )
 
 
 def inner(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream: int = 0) -> Any:

@@ -89,9 +89,7 @@ def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.nd
     return values.copy() if copy else values
 
 
-def wrap_array(
-    self: Tensor, array: Any, context: Any = None, return_scalar: bool = False
-) -> Any:
+def wrap_array(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """NumPy's protocol: the result of a ufunc on tensors as a tensor."""
     return from_numpy(np.asarray(array))
 
@@ -168,9 +166,7 @@ class Capsule:
         return DLDeviceType.kDLCPU, 0
 
 
-def from_dlpack(
-    ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None
-) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor with the values of another library's array.
 
     Differs from PyTorch: a copy, unless the values cannot change (a JAX array, a tensor of ours) or `copy=False`
@@ -203,7 +199,9 @@ def jax_array(self: Tensor) -> jax.Array:
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if edge_of(self) is not None:
-        raise RuntimeError("Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead.")
+        raise RuntimeError(
+            "Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead."
+        )
     self._storage.shared = True
     return array_of(self)
 

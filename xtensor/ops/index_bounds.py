@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .. import geometry
 from ..storage import MetaArray
@@ -73,7 +74,7 @@ def in_bounds(array: Any, size: int, wrap: bool) -> bool:
 
     A meta array, and one that only exists while a program is traced, has no values to look at.
     """
-    if array.size == 0 or type(array) is MetaArray or isinstance(array, jax.core.Tracer):
+    if array.size == 0 or type(array) is MetaArray or isinstance(array, Tracer):
         return True
     least, most = (array.min(), array.max()) if isinstance(array, np.ndarray) else bounds_of(array)
     return bool(least >= (-size if wrap else 0) and most < size)

@@ -175,8 +175,15 @@ def reduce_gradients(
     include_self: bool,
 ) -> tuple[Array, Array]:
     where, shape = spread_index(input, dim, index)
-    flat = [grad.reshape(-1), input.reshape(-1), where, source.reshape(shape), result.reshape(-1)]
-    to_input, to_source = fold_gradients(*flat, reduce, include_self)
+    to_input, to_source = fold_gradients(
+        grad.reshape(-1),
+        input.reshape(-1),
+        where,
+        source.reshape(shape),
+        result.reshape(-1),
+        reduce,
+        include_self,
+    )
     return to_input.reshape(input.shape), to_source.reshape(source.shape)
 
 

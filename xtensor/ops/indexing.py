@@ -25,7 +25,7 @@ from ..x64 import call
 from . import dispatch, hostindex
 from .declare import REGISTRY, general
 from .hostindex import Placed
-from .index_bounds import check_bounds, refuse_overlap, remember
+from .index_bounds import in_bounds, refuse_overlap, remember
 from .inplace import check_inplace, run_inplace
 from .masks import check_number, masked_fill, masked_fill_
 from .options import placed
@@ -111,8 +111,16 @@ INDEX, INDEX_PUT = REGISTRY["index"], REGISTRY["index_put"]
 # ---- picks ---------------------------------------------------------------------------------------------------------
 
 
-def index_error(dim: int, size: int) -> Any:
-    return lambda value: IndexError(f"index {value} is out of bounds for dimension {dim} with size {size}")
+def first_outside(found: Placed, sizes: Sequence[int]) -> IndexError:
+    """The error for the first element of the broadcast indices that names no place."""
+    lengths = [sizes[d] for d in found.dims]
+    values = [np.broadcast_to(hostindex.values_of(a), found.shape).reshape(-1) for a in found.arrays]
+    outside = np.stack([(v < -n) | (v >= n) for v, n in zip(values, lengths, strict=True)])
+    element = int(outside.any(axis=0).argmax())
+    which = int(outside[:, element].argmax())
+    return IndexError(
+        f"index {int(values[which][element])} is out of bounds for dimension {which} with size {lengths[which]}"
+    )
 
 
 def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
@@ -170,7 +178,8 @@ def check_places(view: Tensor, found: Placed) -> None:
     for i, (d, a) in enumerate(zip(found.dims, found.arrays, strict=True)):
         if i not in found.masks:
             values = a if isinstance(a, np.ndarray) else array_of(a)
-            check_bounds(values, sizes[d], True, index_error(i, sizes[d]))
+            if not in_bounds(values, sizes[d], True):
+                raise first_outside(found, sizes)
 
 
 def shape_of(array: Any) -> tuple[int, ...]:
@@ -356,7 +365,7 @@ def drop_ones(value: Tensor) -> Tensor:
     return value.view(tuple(sizes[first:])) if first else value
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def fill_program(recipe: Any, donate: bool) -> Any:
     """`program(base, offset, number)`: the base with a number everywhere in a view."""
 
@@ -546,7 +555,13 @@ def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
     return masked_select(self, mask)
 
 
+def delitem(self: Tensor, index: Any) -> None:
+    """Refuse `del x[index]`."""
+    raise TypeError("Tensor does not support deleting items")
+
+
 METHODS = dict(
+    __delitem__=delitem,
     __getitem__=getitem,
     __setitem__=setitem,
     index_put=index_put,

@@ -51,7 +51,9 @@ def tensor(
     return finish("tensor", ingest("tensor", data, dtype, device, copy=True), requires_grad)
 
 
-def ingest(function: str, data: Any, dtype: Any, device: Any, copy: bool, default_device: Any = None) -> Tensor:
+def ingest(
+    function: str, data: Any, dtype: Any, device: Any, copy: bool, default_device: Any = None
+) -> Tensor:
     """A tensor with the values of `data` that no graph knows; without `copy`, a tensor of the right kind is itself."""
     chosen = None if dtype is None else pick_dtype(function, dtype)
     if isinstance(data, Tensor):
@@ -104,7 +106,9 @@ def host_cast(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[An
         if dtype in dtypes.FLOAT8 or dtype in (dtypes.float16, dtypes.bfloat16):
             array = array.astype(np.float32)
         elif array.dtype == object:
-            array = array.astype(np.complex128 if target.kind == "c" else np.float64 if target.kind == "f" else target)
+            array = array.astype(
+                np.complex128 if target.kind == "c" else np.float64 if target.kind == "f" else target
+            )
         return array.astype(target)
 
 

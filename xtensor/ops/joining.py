@@ -277,18 +277,21 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack(grids, 1)
 
 
-@general(name="combinations", out=False, derivatives=FROM_KERNEL)
-def combinations(input: Array, r: int = 2, with_replacement: bool = False) -> Array:
+@general(name="combinations", method=False, out=False, derivatives=FROM_KERNEL)
+def choices(input: Array, count: int, with_replacement: bool) -> Array:
+    """The combinations of `count` elements of a vector."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    index = np.array(list(choose(range(input.shape[0]), count)), np.int32).reshape((-1, count))
+    return jnp.take(input, index, axis=0) if index.size else jnp.zeros((0, count), input.dtype)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """The combinations of `r` elements of a vector, one a row, in lexicographic order of their indices."""
-    if input.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(input))}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return jnp.zeros((0,), input.dtype)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    index = np.array(list(choose(range(input.shape[0]), r)), np.int32).reshape((-1, r))
-    return jnp.take(input, index, axis=0) if index.size else jnp.zeros((0, r), input.dtype)
+    return choices(input, r, with_replacement) if r else input.new_empty((0,))
 
 
 @general(derivatives=FROM_KERNEL)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jax.core import ShapedArray
 
@@ -41,9 +42,11 @@ class OpNode(Node):
     shapes: tuple[Any, ...]
     targets: tuple[Any, ...]
     trusted = True
+    namers: ClassVar[dict[str, Callable[[OpNode], str]]] = {}
+    """How nodes of an operator are named where the class name does not say enough."""
 
     def name(self) -> str:
-        named = self.op.node_name
+        named = self.namers.get(self.op.name)
         return type(self).__name__ if named is None else named(self)
 
     @property

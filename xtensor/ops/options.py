@@ -224,7 +224,9 @@ def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np
 
 
 def _overflow(dtype: dtypes.dtype, name: str | None) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {name or C_NAMES.get(dtype, dtype.name)} without overflow")
+    return RuntimeError(
+        f"value cannot be converted to type {name or C_NAMES.get(dtype, dtype.name)} without overflow"
+    )
 
 
 # ---- constant arrays -----------------------------------------------------------------------------------------------
@@ -271,7 +273,9 @@ def _fill(shape: tuple[int, ...], place: devices.device) -> Any:
     return jax.jit(fill, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
-def constant(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: Any) -> tuple[Any, bool]:
+def constant(
+    shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: Any
+) -> tuple[Any, bool]:
     """An array of one value (0, 1, or a 0-d NumPy array of the dtype), and whether others may hold it too."""
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy), False

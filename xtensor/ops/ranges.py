@@ -151,7 +151,9 @@ def arange(
     return deliver("arange", out, steps_tensor(low, by, count, chosen, place), requires_grad)
 
 
-def check_steps(function: str, low: Any, high: Any, by: Any, dtype: dtypes.dtype, inclusive: bool = False) -> int:
+def check_steps(
+    function: str, low: Any, high: Any, by: Any, dtype: dtypes.dtype, inclusive: bool = False
+) -> int:
     """How many steps there are, or the error that PyTorch gives."""
     if any(isinstance(v, builtins.complex) for v in (low, high, by)):
         raise RuntimeError("value cannot be converted to type double without overflow")
@@ -160,7 +162,9 @@ def check_steps(function: str, low: Any, high: Any, by: Any, dtype: dtypes.dtype
     exact = dtype is dtypes.int64
     a, b, s = (int(v) if exact and math.isfinite(v) else v for v in (low, high, by))
     if by == 0 or (dtype.is_integral and int(by) == 0):
-        raise ValueError("step must be nonzero") if exact and by != 0 else RuntimeError("step must be nonzero")
+        raise (
+            ValueError("step must be nonzero") if exact and by != 0 else RuntimeError("step must be nonzero")
+        )
     if not (math.isfinite(a) and math.isfinite(b)):
         raise RuntimeError(f"unsupported range: {shown(low)} -> {shown(high)}")
     if (s > 0 and b < a) or (s < 0 and b > a):
@@ -231,7 +235,9 @@ def space_program(steps: int, dtype: dtypes.dtype, base: Any, place: devices.dev
     return jax.jit(space, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
-def finished_space(xp: Any, index: Any, start: Any, end: Any, steps: int, dtype: dtypes.dtype, base: Any) -> Any:
+def finished_space(
+    xp: Any, index: Any, start: Any, end: Any, steps: int, dtype: dtypes.dtype, base: Any
+) -> Any:
     values = even_values(xp, index, start, end, steps, dtype)
     if base is not None:
         values = xp.asarray(base, values.dtype) ** values
@@ -449,9 +455,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in ("ij", "xy"):
-        raise RuntimeError(
-            f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
-        )
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

@@ -33,8 +33,16 @@ class Hooked:
 
     def __init__(self, tensor: Tensor) -> None:
         pack, self.unpack = modes.state.saved_hooks[-1]
+        counter = counter_of(tensor)
+        version = counter.version
         with modes.no_grad():
             self.packed = pack(tensor)
+        if counter.version != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+                "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
 
     def tensor(self) -> Tensor:
         with modes.no_grad():

@@ -302,14 +302,24 @@ def reduce_gradients(
     if index.size == 0:
         return grad, jnp.zeros(src.shape, grad.dtype)
     where = places(input.shape, dim, index)
-    flat = [grad.reshape(-1), input.reshape(-1), where, corner(src, where.shape), result.reshape(-1)]
-    to_base, to_values = fold_gradients(*flat, reduce, include_self)
+    to_base, to_values = fold_gradients(
+        grad.reshape(-1),
+        input.reshape(-1),
+        where,
+        corner(src, where.shape),
+        result.reshape(-1),
+        reduce,
+        include_self,
+    )
     return to_base.reshape(input.shape), uncorner(to_values, src.shape)
 
 
 @general(
     out="exact",
-    derivatives=dict(input=reduce_input, src=reduce_src), name="scatter_reduce", inplace=True, method=False
+    derivatives=dict(input=reduce_input, src=reduce_src),
+    name="scatter_reduce",
+    inplace=True,
+    method=False,
 )
 def scatter_reduce_kernel(
     input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True

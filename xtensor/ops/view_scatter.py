@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from .. import geometry, lowering
 from ..geometry import Geometry, contiguous_strides
 from ..storage import MetaArray, fresh_storage
-from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of
+from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of, strides_of
 from ..x64 import call
 from .declare import REGISTRY, general
 from .schema import Array, Number
@@ -80,8 +80,13 @@ def as_strided_scatter(
     stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> Tensor:
-    """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`."""
+    """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`.
+
+    Differs from PyTorch: the gradient of `input` is zero where `src` was written (PyTorch 2.13 has it the other way).
+    """
     size, stride = ints(size), ints(stride)
+    if geometry.has_internal_overlap(tuple(sizes_of(input)), tuple(strides_of(input))) == "YES":
+        input = input.contiguous()
     sizes, strides, start = geometry_of(input)
     offset = start if storage_offset is None else storage_offset
     itemsize = input.dtype.itemsize

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 from ... import dtypes
 from ...ops.generator import Generator
 from ...ops.ingest import as_tensor
-from ...ops.random import multinomial, randint, randperm
+from ...ops.distributions import multinomial
+from ...ops.random import randint, randperm
 
 __all__ = [
     "BatchSampler",

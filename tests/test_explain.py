@@ -1,0 +1,195 @@
+"""`explain`: where an operator comes from, and what runs."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import re
+
+import pytest
+
+import xtensor
+from xtensor import ops
+from xtensor.ops.calls import calls_in
+from xtensor.ops.catalog import entries_of, families
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def x():
+    return xtensor.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+
+
+def declared_at(name: str) -> tuple[str, int]:
+    """File and line of the only `def name(` of an operator."""
+    for path in sorted((ROOT / "xtensor" / "ops").glob("*.py")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if line.startswith(f"def {name}("):
+                return path.relative_to(ROOT).as_posix(), number
+    raise LookupError(name)
+
+
+def test_the_declaration():
+    found = ops.explain("tanh")
+    assert (found.name, found.kind) == ("tanh", "pointwise")
+    assert (found.file, found.line) == declared_at("tanh")
+    assert found.signatures == ("tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor",)
+    assert [(r.argument, r.saves) for r in found.rules] == [("input", ("result",))]
+    assert found.rules[0].source.startswith("lambda grad, result:")
+    assert dict(found.variants) == {
+        "function": "xtensor.tanh",
+        "method": "Tensor.tanh",
+        "in-place": "Tensor.tanh_",
+        "out=": "xtensor.tanh(..., out=tensor)",
+    }
+    assert found.programs == ()
+
+
+def test_aliases_and_overloads():
+    assert ops.explain("multiply").name == "multiply"
+    assert "multiply" in ops.explain("mul").aliases
+    permute = ops.explain("permute").signatures
+    assert permute == (
+        "permute(input: Tensor, dims: Sequence[int]) -> Tensor",
+        "permute(input: Tensor, *dims: int) -> Tensor",
+    )
+    assert "axis: " in ops.explain("sum").signatures[0]
+
+
+@pytest.mark.parametrize("what", ["add", "Tensor.add", xtensor.add, xtensor.Tensor.add, xtensor.Tensor.add_])
+def test_an_operator_by_any_of_its_names(what):
+    found = ops.explain(what)
+    assert (found.file, found.line) == declared_at("add")
+
+
+def test_the_programs(x):
+    found = ops.explain("sum", x, dim=1)
+    assert found.result.tolist() == [3.0, 12.0]
+    (program,) = found.programs
+    assert program.operator == "sum"
+    assert program.key["dim"] in (1, (1,))
+    assert program.arguments == ("float32[2,3]",)
+    assert "stablehlo.reduce" in program.operations
+    assert "func.func public @main" in program.stablehlo
+    assert "HloModule jit_sum" in program.hlo
+    assert "FileNames" not in program.hlo
+    assert program.optimised_operations
+    text = repr(found)
+    assert "stablehlo.reduce" in text
+    assert "HloModule jit_sum" in text
+
+
+def test_in_place_programs(x):
+    found = ops.explain(xtensor.Tensor.mul_, x, 2.0)
+    assert x.tolist()[1] == [6.0, 8.0, 10.0]
+    (program,) = found.programs
+    assert "stablehlo.multiply" in program.operations
+
+
+def test_custom_calls_are_named():
+    program = ops.explain("tanh", xtensor.ones(2)).programs[0]
+    program.__dict__["hlo"] = (
+        'ENTRY %m { %c = f32[] custom-call(), custom_call_target="__cudnn$convForward" }'
+    )
+    assert program.custom_calls == ["__cudnn$convForward"]
+
+
+def test_a_view_runs_nothing(x):
+    found = ops.explain("transpose", x, 0, 1)
+    assert found.kind == "view"
+    assert found.programs == ()
+    assert any("strides (1, 3)" in str(call) for call in found.path)
+
+
+def test_watching_leaves_nothing_behind(x):
+    before = ops.dispatch.watchers[:]
+    with pytest.raises(RuntimeError):
+        ops.explain("add", x, xtensor.ones(7))
+    assert ops.dispatch.watchers == before
+    assert xtensor.is_grad_enabled()
+
+
+class Block:
+    """A module in miniature."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def forward(self, input):
+        """Scale and squash."""
+        return self.scaled(input).tanh()
+
+    def scaled(self, input):
+        return xtensor.mul(input, self.weight)
+
+    def __call__(self, input):
+        return self.forward(input)
+
+    @classmethod
+    def _example(cls):
+        return cls(xtensor.ones(3)), (xtensor.ones(2, 3),)
+
+
+# The walk stays inside the package; pretend that the class is there.
+for function in (Block.forward, Block.scaled):
+    function.__module__ = Block.__module__ = "xtensor.testing"
+
+
+def test_a_module(x):
+    found = ops.explain(Block(xtensor.ones(3)), x)
+    assert found.kind == "module"
+    assert [p.operator for p in found.programs] == ["mul", "tanh"]
+    names = [call.name.rpartition(".")[2] for call in found.path]
+    assert names[0] == "forward"
+    assert {"scaled", "mul", "tanh"} <= set(names)
+    depth = {call.name.rpartition(".")[2]: call.depth for call in found.path}
+    assert depth["mul"] == depth["scaled"] + 1 == 2
+
+
+def test_a_modules_class_brings_its_own_example():
+    found = ops.explain(Block)
+    assert [p.operator for p in found.programs] == ["mul", "tanh"]
+    assert {r.argument for r in found.rules} >= {"mul.input", "mul.other", "tanh.input"}
+
+
+def test_a_notebook_gets_a_table(x):
+    html = ops.explain("add", x, x)._repr_html_()
+    assert html.startswith("<table>")
+    assert "<details><summary>StableHLO of add(float32[2,3], float32[2,3])" in html
+    assert "<script" not in html
+    assert re.search(r"lambda grad: grad", html)
+
+
+@pytest.mark.parametrize(
+    ("what", "error"), [("no_such_operator", LookupError), (3, TypeError), (int, TypeError)]
+)
+def test_what_cannot_be_explained(what, error):
+    with pytest.raises(error):
+        ops.explain(what)
+
+
+def test_everything_can_be_explained():
+    for name, family in families().items():
+        for entry in entries_of(name, family):
+            found = ops.explain(entry.function)
+            assert found.signatures, entry.name
+            path = ROOT / found.file
+            line = path.read_text("utf-8").splitlines()[found.line - 1]
+            assert line.lstrip().startswith(("def ", "lambda", "return", "@")), (entry.name, line)
+            if entry.kind in ("pointwise", "reduction", "general"):
+                assert {r.argument for r in found.rules} == set(entry.op.rules.differentiable)
+                assert all(r.source for r in found.rules), entry.name
+
+
+def test_paths_of_composites_lead_to_operators():
+    found = list(calls_in(inspect.unwrap(xtensor.hstack)))
+    assert found[0].depth == 0
+    assert any(call.kind in ("general", "pointwise", "view") for call in found)
+
+
+def test_source_of_generated_functions():
+    assert ops.source("tanh").startswith("def tanh(input")
+    assert ops.source("tanh_").startswith("def tanh_(input")
+    assert "def transpose(" in ops.source("transpose")
+    assert ops.source("hstack").startswith("def hstack(")
