@@ -41,6 +41,7 @@ from .ops.ranges import *
 from .ops.rearranging import *
 from .ops.reductions import *
 from .ops.reinterpret import *
+from .ops.scalars import *
 from .ops.scatter import *
 from .ops.shapes import *
 from .ops.special import *

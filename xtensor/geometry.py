@@ -283,7 +283,7 @@ _INTERNAL_OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
     "Please clone() the tensor before performing the operation."
 )
-_INPUT_OVERLAP = (
+INPUT_OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
@@ -300,13 +300,13 @@ def assert_no_partial_overlap(
 ) -> None:
     """Refuse a destination that shares part of its memory with an input of the same storage (pointwise operators)."""
     if overlap_status(a, b, a_itemsize, b_itemsize) == "PARTIAL":
-        raise RuntimeError(_INPUT_OVERLAP)
+        raise RuntimeError(INPUT_OVERLAP)
 
 
 def assert_no_overlap(a: GeometryLike, b: GeometryLike, a_itemsize: int = 1, b_itemsize: int = 1) -> None:
     """Refuse a destination that shares any memory with an input of the same storage (indexing operators)."""
     if overlap_status(a, b, a_itemsize, b_itemsize) in ("PARTIAL", "FULL"):
-        raise RuntimeError(_INPUT_OVERLAP)
+        raise RuntimeError(INPUT_OVERLAP)
 
 
 # --- shapes: broadcasting, view sizes ------------------------------------------------------------------------------

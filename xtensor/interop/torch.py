@@ -28,7 +28,7 @@ def from_torch(tensor: Any, device: devices.DeviceLike = None) -> Tensor:
 
 
 def to_torch(tensor: Tensor) -> Any:
-    """A `torch.Tensor` with a copy of the values, on the CPU, without the graph; it wants a gradient if `tensor` does."""
+    """A CPU `torch.Tensor` with a copy of the values, without the graph; it wants a gradient if `tensor` does."""
     import torch
 
     values = np.array(array_of(tensor.detach().cpu()))

@@ -104,6 +104,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
 
 @pointwise(
+    method=False,
     inplace=False,
     derivatives=dict(input=lambda grad, alpha: -by_alpha(grad, alpha), other=lambda grad: grad),
 )

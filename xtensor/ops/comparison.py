@@ -310,4 +310,12 @@ def lcm(input: Array, other: Array) -> Array:
 
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
-METHODS = {"allclose": allclose, "equal": equal}
+
+def invert(input: Tensor) -> Tensor:
+    """`~input`; TypeError unless it is an integer or a bool."""
+    if input.dtype.is_floating_point or input.dtype.is_complex:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(input)
+
+
+METHODS = {"__invert__": invert, "allclose": allclose, "equal": equal}

@@ -1,9 +1,8 @@
-"""Copies and conversions: `to`, `type`, `clone`, `contiguous`, `copy_`, `fill_`, and the dtype and device shorthands."""
+"""Copies and conversions: `to`, `type`, `clone`, `contiguous`, `copy_`, `fill_`, the dtype and device shorthands."""
 
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +35,7 @@ from .options import constant, format_name, number_array, pick_device, pick_dtyp
 from .schema import Array, Operand
 from .write import bump, cast, check_no_overlap, check_writable, convert, store
 
-__all__ = ["clone", "fill", "is_nonzero", "zero_"]
+__all__ = ["clone", "fill", "zero_"]
 
 new = object.__new__
 
@@ -141,16 +140,17 @@ def change(
 
 
 TO_SIGNATURES = (
-    "xtensor.device device = None, xtensor.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
-    "xtensor.memory_format memory_format = None",
-    "xtensor.dtype dtype, bool non_blocking = False, bool copy = False, *, "
-    "xtensor.memory_format memory_format = None",
+    (
+        "xtensor.device device = None, xtensor.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+        "xtensor.memory_format memory_format = None"
+    ),
+    "xtensor.dtype dtype, bool non_blocking = False, bool copy = False, *, xtensor.memory_format memory_format = None",
     "Tensor tensor, bool non_blocking = False, bool copy = False, *, xtensor.memory_format memory_format = None",
 )
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """This tensor with another dtype or on another device, given by name or by a tensor that has them.
+    """The tensor with another dtype or on another device, given by name or by a tensor that has them.
 
     Itself where both are right already, unless `copy`. Gradients flow back to the original dtype and device.
     """
@@ -200,7 +200,7 @@ def dtype_method(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
         return self if self.dtype is dtype else to_copy(self, dtype=dtype)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"This tensor as {dtype}; itself where it is that already."
+    method.__doc__ = f"The tensor as {dtype}; itself where it is that already."
     return method
 
 
@@ -222,7 +222,7 @@ def device_method(name: str) -> Callable[..., Tensor]:
         return change(self, self.dtype, place, False, memory_format)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"This tensor on the {name} device; itself where it is there already."
+    method.__doc__ = f"The tensor on the {name} device; itself where it is there already."
     return method
 
 
@@ -248,7 +248,7 @@ def typed_name(name: str) -> tuple[Any, ...]:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """This tensor with the dtype and on the device of `other`."""
+    """The tensor with the dtype and on the device of `other`."""
     return self.to(other)
 
 
@@ -321,7 +321,7 @@ clone.operator = CLONE  # type: ignore[attr-defined]
 
 
 def contiguous(self: Tensor, memory_format: dtypes.memory_format = dtypes.contiguous_format) -> Tensor:
-    """This tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
+    """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
     if self.is_contiguous(memory_format=memory_format):
         return self
     if memory_format is dtypes.preserve_format:
@@ -531,104 +531,17 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-# ---- one value -----------------------------------------------------------------------------------------------------
-
-
-def item(self: Tensor) -> Any:
-    """The value of a tensor of one element as a Python number."""
-    array = self._storage.array if self._view is None else None
-    if array is None or array.size != 1:
-        if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        array = array_of(self)
-    if type(array) is MetaArray:
-        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    return array.item()
-
-
-def tolist(self: Tensor) -> Any:
-    """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
-    array = array_of(self)
-    if type(array) is MetaArray:
-        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return np.asarray(array).tolist()
-
-
-def truth(self: Tensor) -> bool:
-    count = self.numel()
-    if count != 1:
-        few = "no values" if count == 0 else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
-    return bool(item(self))
-
-
-def single(self: Tensor) -> Any:
-    """The one value, for Python's conversions."""
-    if self.numel() != 1:
-        raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.requires_grad:
-        warnings.warn(
-            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            "Consider using tensor.detach() first.",
-            UserWarning,
-            stacklevel=3,
-        )
-    return item(self)
-
-
-def real_number(self: Tensor) -> Any:
-    value = single(self)
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError("value cannot be converted to type double without overflow")
-        return value.real
-    return value
-
-
-def index(self: Tensor) -> int:
-    dtype = self.dtype
-    if self.numel() != 1 or dtype.is_floating_point or dtype.is_complex:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
-    return operator.index(item(self))
-
-
-def formatted(self: Tensor, spec: str) -> str:
-    if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
-        return item(self).__format__(spec)
-    return object.__format__(self, spec)
-
-
-def contains(self: Tensor, element: Any) -> bool:
-    if isinstance(element, (Tensor, int, float, complex, np.generic)):
-        return bool((element == self).any().item())
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-    )
-
-
-def iterate(self: Tensor) -> Any:
-    if self.dim() == 0:
-        raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))
-
-
-def backwards(self: Tensor) -> Tensor:
-    return self if self.dim() == 0 else self.flip(0)
+# ---- memory that is nowhere else ----------------------------------------------------------------------------------
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """This tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
+    """The tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
     return self
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """This tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
+    """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
     return self
-
-
-def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
-    return truth(input)
 
 
 METHODS: dict[str, Any] = {
@@ -641,22 +554,10 @@ METHODS: dict[str, Any] = {
     "fill_": fill_,
     "zero_": zero_,
     "fill_diagonal_": fill_diagonal_,
-    "item": item,
-    "tolist": tolist,
-    "is_nonzero": is_nonzero,
     "pin_memory": pin_memory,
     "is_pinned": lambda self, device=None: False,
     "share_memory_": share_memory_,
     "is_shared": lambda self: False,
-    "__bool__": truth,
-    "__int__": lambda self: int(real_number(self)),
-    "__float__": lambda self: float(real_number(self)),
-    "__complex__": lambda self: complex(single(self)),
-    "__index__": index,
-    "__format__": formatted,
-    "__contains__": contains,
-    "__iter__": iterate,
-    "__reversed__": backwards,
     **{
         name: dtype_method(name, dtype)
         for name, dtype in {

@@ -144,8 +144,8 @@ def check_probability(p: Any) -> None:
 def check_probabilities(good: Any) -> None:
     if good is not None and not holds(good):
         raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
-            "please report an enhancement request to PyTorch.)"
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
         )
 
 
@@ -199,9 +199,11 @@ NORMAL_SIGNATURES = (
     "Tensor mean, Tensor std, *, xtensor.Generator generator = None, Tensor out = None",
     "Tensor mean, float std = 1, *, xtensor.Generator generator = None, Tensor out = None",
     "float mean, Tensor std, *, xtensor.Generator generator = None, Tensor out = None",
-    "float mean, float std, tuple of ints size, *, xtensor.Generator generator = None, Tensor out = None, "
-    "xtensor.dtype dtype = None, xtensor.layout layout = None, xtensor.device device = None, "
-    "bool pin_memory = False, bool requires_grad = False",
+    (
+        "float mean, float std, tuple of ints size, *, xtensor.Generator generator = None, Tensor out = None, "
+        "xtensor.dtype dtype = None, xtensor.layout layout = None, xtensor.device device = None, "
+        "bool pin_memory = False, bool requires_grad = False"
+    ),
 )
 
 

@@ -274,7 +274,7 @@ def rounded(name: str, function: Callable[[Array], Array], input: Array) -> Arra
     if is_complex(input):
         raise NotImplementedError(f"{name} is not supported for complex inputs")
     if is_bool(input):
-        raise not_implemented_for(f"{name}_cpu", dtypes.bool)
+        raise not_implemented_for(f"{name}_vml_cpu", dtypes.bool)
     return function(input) if is_float(input) else input
 
 

@@ -92,6 +92,8 @@ def check_bounds(array: Any, size: int, wrap: bool, error: Callable[[int], Excep
 def refuse_overlap(target: Tensor, *others: Any) -> None:
     """Refuse operands that share memory with the destination of an indexed write, the same elements included."""
     for other in others:
+        if other is target:
+            raise RuntimeError(geometry.INPUT_OVERLAP)
         if isinstance(other, Tensor) and other._storage is target._storage:
             geometry.assert_no_overlap(
                 (tuple(sizes_of(target)), strides_of(target), target.storage_offset()),

@@ -357,7 +357,7 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed.
 
-    Differs from PyTorch: NumPy arrays and buffers cannot be shared, so they are copied, and refused with `copy=False`.
+    Differs from PyTorch: NumPy arrays and buffers cannot be shared: they are copied, or refused with `copy=False`.
     """
     if isinstance(obj, Tensor):
         wanted = obj.dtype if dtype is None else pick_dtype("asarray", dtype)

@@ -1,4 +1,4 @@
-"""What functions that make tensors share: sizes, dtype, device and `requires_grad` as arguments, and constant arrays."""
+"""What functions that make tensors share: sizes, dtype, device and `requires_grad` as arguments; constants."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def into_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[Any, Any
 # ---- numbers -------------------------------------------------------------------------------------------------------
 
 
-def python_number(function: str, name: str, position: int, value: Any) -> bool | int | float | complex:
+def python_number(function: str, name: str, position: int, value: Any) -> Any:
     """An argument that must be a number (or a tensor of no dimensions that autograd does not follow)."""
     if type(value) in (int, float, bool, complex):
         return value

@@ -121,9 +121,9 @@ def arange(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from `start` (0) up to but without `end`, `step` (1) apart: `arange(end)`, `arange(start, end, step)`.
+    """The numbers from `start` (0) up to but without `end`, `step` (1) apart.
 
-    int64 if all three are integers, else the default float.
+    `arange(end)`, `arange(start, end)` or `arange(start, end, step)`; int64 if all three are integers, else the default float.
     """
     if len(args) > 3:
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)

@@ -1,4 +1,4 @@
-"""How random tensors are drawn: kernels for one shape, dtype and device, compiled once, run with a generator's next draw."""
+"""How random tensors are drawn: kernels compiled for a shape, dtype and device, run with a generator's next draw."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from .declare import pointwise
 from .elementwise import unary
 from .promotion import float_operands, is_complex, is_float, promote
 from .schema import Array, Number, Operand
+from .write import check_castable
 
 __all__ = [
     "angle",
@@ -302,7 +303,9 @@ def polygamma_of_order(input: Tensor, n: int) -> Tensor:
 
 def polygamma_(input: Tensor, n: int) -> Tensor:
     """In-place `polygamma`."""
-    return input.copy_(polygamma(n, input))
+    result = polygamma(n, input)
+    check_castable(result.dtype.numpy, input.dtype.numpy)
+    return input.copy_(result)
 
 
 arctan2 = atan2

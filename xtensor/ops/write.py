@@ -68,6 +68,8 @@ def check_no_overlap(target: Tensor, source: Tensor, disjoint: bool = False) -> 
     """Refuse a source that shares memory with the destination; unless `disjoint`, the same elements in place are fine."""
     if target._storage is not source._storage or (target is source and not disjoint):
         return
+    if target is source:
+        raise RuntimeError(geometry.INPUT_OVERLAP)
     check = geometry.assert_no_overlap if disjoint else geometry.assert_no_partial_overlap
     check(
         (sizes_of(target), strides_of(target), target.storage_offset()),

@@ -1,0 +1,292 @@
+"""Sorting and searching: `sort`, `topk`, `kthvalue`, `searchsorted`, `isin`.
+
+NaN counts as the largest value, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import checks, dtypes
+from ..tensor import Tensor, array_of
+from .declare import general, reduction
+from .embedding import readable
+from .extrema import at_index
+from .index_bounds import in_bounds
+from .promotion import promote
+from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
+from .schema import Array, Operand
+
+__all__ = [
+    "argsort",
+    "bucketize",
+    "isin",
+    "kthvalue",
+    "msort",
+    "searchsorted",
+    "sort",
+    "topk",
+]
+
+
+# ---- keys and order ------------------------------------------------------------------------------------------------
+
+
+def sort_key(x: Any, descending: bool) -> Any:
+    """An array whose ascending order, ties kept, is the wanted order of `x`."""
+    if x.dtype == jnp.bool_:
+        x = x.astype(jnp.int8)
+    if not descending:
+        # XLA orders -0 before 0, PyTorch does not.
+        return jnp.where(x == 0, jnp.zeros_like(x), x) if is_float(x) else x
+    if not is_float(x):
+        return ~x
+    # NaN comes first: below minus infinity there is only what sorts before it.
+    return jnp.where(jnp.isnan(x), -jnp.inf, jnp.where(x == 0, jnp.zeros_like(x), -x)).astype(x.dtype)
+
+
+def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """The values of `x` in order along `axis`, and their indices; ties keep their order."""
+    index = lax.broadcasted_iota(jnp.int32, x.shape, axis)
+    key = sort_key(x, descending)
+    keys = (key,)
+    if descending and is_float(x):
+        # Minus infinity itself must come after all NaNs among the keys.
+        keys = (~jnp.isnan(x), key)
+    *_, values, found = lax.sort((*keys, x, index), dimension=axis, is_stable=True, num_keys=len(keys))
+    return values, found.astype(jnp.int64)
+
+
+def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
+    """Gradients put at the indices along `axis` that were picked, each at most once."""
+    moved = jnp.moveaxis(grad, axis, -1)
+    places = jnp.moveaxis(indices, axis, -1).astype(jnp.int32)
+    size = shape[axis]
+    lead = moved.shape[:-1]
+    count = int(np.prod(lead, dtype=np.int64))
+    rows = jnp.arange(count, dtype=jnp.int32)[:, None]
+    zeros = jnp.zeros((count, size), grad.dtype)
+    made = zeros.at[rows, places.reshape((count, -1))].set(
+        moved.reshape((count, places.shape[-1])), unique_indices=True
+    )
+    return jnp.moveaxis(made.reshape((*lead, size)), -1, axis)
+
+
+def _order_grad(grads: Any, results: Any, input_shape: Any, dim: int) -> Array:
+    if not input_shape:
+        return grads[0]
+    return scatter_along(grads[0], results[1], tuple(input_shape), checks.wrap_dim(dim, len(input_shape)))
+
+
+# ---- sort ----------------------------------------------------------------------------------------------------------
+
+
+@reduction(
+    name="sort",
+    node="Sort",
+    method=False,
+    returns=("values", "indices"),
+    derivatives=dict(input=_order_grad),
+)
+def sort_along(input: Array, dim: int = -1, descending: bool = False) -> tuple[Array, ...]:
+    """The elements in order along `dim`, and their indices."""
+    axis = checks.wrap_dim(dim, input.ndim)
+    if is_complex(input):
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    if input.ndim == 0:
+        return input, jnp.zeros((), jnp.int64)
+    return order(input, axis, descending)
+
+
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool | None = None,
+    out: Any = None,
+) -> Any:
+    """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise checks.argument_error("sort", "dim", 2, "int", dim)
+    return sort_along(input, dim, descending, out=out)
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices that put the elements in order along `dim`; always stable."""
+    return sort_along(input.detach(), dim, descending)[1]
+
+
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in order along the first dimension."""
+    values = sort_along(input, 0)[0]
+    return values if out is None else out.copy_(values)
+
+
+# ---- the largest and the k-th --------------------------------------------------------------------------------------
+
+
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_order_grad))
+def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, ...]:
+    """The `k` largest (or smallest) elements along `dim` and their indices, in order."""
+    axis = checks.wrap_dim(dim, input.ndim)
+    if k < 0 or k > (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if is_complex(input):
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if input.dtype == jnp.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if input.ndim == 0:
+        return (input, jnp.zeros((), jnp.int64)) if k else (input, jnp.zeros((), jnp.int64))
+    values, indices = order(input, axis, largest)
+    return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
+
+
+def _picked_grad(grads: Any, results: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+    return at_index(grads[0], results[1], input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
+
+
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
+def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
+    """The `k`-th smallest element along `dim` (from 1) and its index."""
+    axis = checks.wrap_dim(dim, input.ndim)
+    if input.ndim:
+        check_nonempty("kthvalue", input.shape, dim, (axis,))
+    if k <= 0 or k > (input.shape[axis] if input.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
+    if is_complex(input) or input.dtype == jnp.bool_:
+        raise checks.not_implemented_for("kthvalue_cpu", dtype_of(input))
+    if input.ndim == 0:
+        return input, jnp.zeros((), jnp.int64)
+    values, indices = order(input, axis, False)
+    picked = [kept(lax.slice_in_dim(a, k - 1, k, axis=axis), (axis,), keepdim) for a in (values, indices)]
+    return picked[0], picked[1]
+
+
+# ---- searching -----------------------------------------------------------------------------------------------------
+
+
+def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
+    """The places of values in sorted rows: one search per row, the rows of `boundaries` and `values` paired."""
+    a, v = promote(boundaries, values)
+    if sorter is not None:
+        a = jnp.take_along_axis(a, sorter, axis=-1)
+    side = "right" if right else "left"
+    if a.ndim == 1:
+        return jnp.searchsorted(a, v, side=side)
+    rows = a.reshape((-1, a.shape[-1]))
+    wanted = v.reshape((-1, v.shape[-1]))
+    found = jax.vmap(lambda x, y: jnp.searchsorted(x, y, side=side))(rows, wanted)
+    return found.reshape(v.shape)
+
+
+@general(name="searchsorted", method=False, out=True, derivatives=None)
+def search(
+    sorted_sequence: Array,
+    input: Operand,
+    sorter: Array | None = None,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+) -> Array:
+    """Where values would be inserted into sorted rows."""
+    values = jnp.asarray(input)
+    name = "torch.searchsorted()"
+    if sorted_sequence.ndim == 0:
+        raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
+    if sorter is not None:
+        if sorter.shape != sorted_sequence.shape:
+            raise RuntimeError(
+                f"{name}: boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(sorted_sequence.shape)}and got sorter tensor {list(sorter.shape)}"
+            )
+        if sorter.dtype != jnp.int64:
+            raise RuntimeError(
+                f"{name}: sorter must be a tensor of long dtype but got dtype {dtype_of(sorter).scalar_name}"
+            )
+    if sorted_sequence.ndim > 1:
+        if values.ndim == 0:
+            raise RuntimeError(
+                f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+                f"tensor dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+            )
+        if sorted_sequence.shape[:-1] != values.shape[:-1]:
+            raise RuntimeError(
+                f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+                f"input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input "
+                f"value tensor {list(values.shape)}"
+            )
+    found = _search(sorted_sequence, input, right, sorter)
+    return found.astype(jnp.int32 if out_int32 else jnp.int64)
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    out: Tensor | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where every value of `input` would be inserted into the sorted rows to keep their order."""
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if right and side == "left":
+            raise RuntimeError(
+                "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+            )
+        right = side == "right"
+    if sorter is not None and sorter.dtype is dtypes.int64 and sorter.numel() and readable(array_of(sorter)):
+        if not in_bounds(array_of(sorter), int(sorted_sequence.shape[-1]), False):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
+    return search(sorted_sequence, input, sorter, out_int32=out_int32, right=right, out=out)
+
+
+def bucketize(
+    input: Tensor | float,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The number of the bucket between sorted boundaries that every value falls into."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return search(boundaries, input, None, out_int32=out_int32, right=right, out=out)
+
+
+BY_COMPARISON = 16  # test values up to which comparing with each is faster than sorting them
+
+
+@general(method=False, derivatives=None)
+def isin(
+    elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False
+) -> Array:
+    """Whether every element is one of the test elements."""
+    given = [x for x in (elements, test_elements) if isinstance(x, jax.Array)]
+    for x in given:
+        if is_complex(x) or x.dtype == jnp.bool_:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dtype_of(x).scalar_name}")
+    a, b = promote(elements, test_elements)
+    tests = b.reshape(-1)
+    if tests.size == 0:
+        found = jnp.zeros(a.shape, bool)
+    elif tests.size <= BY_COMPARISON:
+        found = jnp.any(a[..., None] == tests, axis=-1)
+    else:
+        ordered = jnp.sort(tests)
+        at = jnp.minimum(jnp.searchsorted(ordered, a), tests.size - 1)
+        found = ordered[at] == a
+    return ~found if invert else found
+
+
+METHODS = {"argsort": argsort, "msort": msort, "sort": sort}
