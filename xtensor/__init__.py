@@ -44,7 +44,9 @@ from .ops.reinterpret import *
 from .ops.scalars import *
 from .ops.scatter import *
 from .ops.shapes import *
+from .ops.sorting import *
 from .ops.special import *
+from .ops.statistics import *
 from .ops.view_scatter import *
 from . import autograd, gradients, interop, nn, optim, random, utils
 from .devices import device, set_default_device

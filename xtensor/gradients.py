@@ -24,7 +24,7 @@ from .tensor import (
     wrap,
 )
 
-__all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "ones_for", "register_hook"]
+__all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
 TensorOrTensors = Tensor | Sequence[Tensor]
 
@@ -35,6 +35,9 @@ def validate(node: engine.Node, slot: int, grad: Any) -> Any:
     if slot >= len(metadata):
         return grad
     want = metadata[slot]
+    # Equal avals are mostly one object.
+    if grad._view is None and grad._storage.array.aval is want:
+        return grad
     shape = tuple(want.shape)
     if tuple(sizes_of(grad)) != shape:
         if not expandable(shape, tuple(sizes_of(grad))):
@@ -82,10 +85,19 @@ def check_hook(original: Any, result: Any, name: str) -> None:
         )
 
 
+def place_of(node: engine.Node, grads: Sequence[Any]) -> Any:
+    """Where a node runs: where its gradients lie."""
+    for grad in grads:
+        if isinstance(grad, Tensor):
+            return grad.device
+    return None
+
+
 interpreter = engine.interpreter()
 interpreter.validate = validate
 interpreter.is_nan = is_nan
 interpreter.check_hook = check_hook
+interpreter.place = place_of
 
 
 def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
@@ -93,10 +105,14 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     meta = meta_of(self)
     present = meta.grad
     if present is None:
-        if create_graph:
-            meta.grad = grad.clone()
-            return
         view = self._view
+        if create_graph:
+            strided = view is not None and not geometry.is_contiguous(view.sizes, view.strides)
+            if strided and geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
+                meta.grad = grad.new_empty_strided(view.sizes, view.strides).copy_(grad)
+            else:
+                meta.grad = grad.clone()
+            return
         array = array_of(grad)
         if view is None or type(array) is MetaArray or geometry.is_contiguous(view.sizes, view.strides):
             meta.grad = wrap(array)
@@ -120,9 +136,24 @@ def _ones(shape: tuple[int, ...], dtype: Any, place: devices.device) -> Any:
     return devices.put(np.ones(shape, dtype), place)
 
 
-def ones_for(tensor: Tensor) -> Tensor:
-    """The gradient of a result with respect to itself, from a cache of constant arrays."""
-    return wrap(_ones(tuple(sizes_of(tensor)), tensor.dtype.numpy, tensor.device), shared=True)
+_implied: dict[Any, tuple[Any, Any]] = {}
+
+
+def implied_grad(tensor: Tensor) -> Tensor | None:
+    """The gradient that a real scalar implies, one; None where there is more to check."""
+    array = tensor._storage.array
+    if tensor._view is not None or type(array) is MetaArray:
+        return None
+    # Avals are interned, and an executable's results share one sharding.
+    key = (id(array.aval), array.sharding)
+    found = _implied.get(key)
+    if found is None:
+        if array.size != 1 or not tensor.dtype.is_floating_point:
+            return None
+        if len(_implied) >= 256:
+            _implied.clear()
+        found = _implied[key] = (_ones(array.shape, tensor.dtype.numpy, tensor.device), array.aval)
+    return wrap(found[0], shared=True)
 
 
 def gradient_edge(tensor: Any) -> Any:
@@ -339,6 +370,13 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
+    if gradient is None and inputs is None:
+        edge = self._edge
+        one = implied_grad(self) if type(edge) is tuple else None
+        if one is not None:
+            keep = create_graph if retain_graph is None else retain_graph
+            engine.run_backward((edge,), (one,), keep, create_graph, None, True, True)
+            return
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

@@ -64,7 +64,9 @@ class Row:
     reference: PyTorch's function, by dotted name or as a function of torch tensors. numpy: a function of arrays.
     random: values are drawn: only shape, dtype and strides are compared, and `check(arguments, result)` is called.
     empty: values are unset memory, compared in shape, dtype and strides only.
-    grad: whether gradients are tested. tolerance: a factor on the usual one, with the reason beside the row.
+    grad: whether gradients are tested. tolerance, grad_tolerance: factors on the usual ones for values and for
+        gradients, with the reason beside the row.
+    differences: gradients are those of finite differences even where PyTorch is there, whose own are wrong.
     meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
     strides: whether the strides of results over other memory layouts are PyTorch's too.
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
@@ -83,6 +85,8 @@ class Row:
     grad: bool = True
     second: bool = True
     tolerance: float = 1.0
+    grad_tolerance: float = 1.0
+    differences: bool = False
     meta: bool = True
     layouts: bool = True
     strides: bool = True

@@ -38,6 +38,7 @@ ROWS = [
         [*PLAIN, Sample(KINKS, 0.1, 0.2)],
         numpy=lambda a, low=0.125, high=1 / 3: np.where(a > 0, a, a * (low + high) / 2),
         others=HALF,
+        strides=False,
     ),
     Row(
         "selu",

@@ -70,9 +70,12 @@ TORCH_PLACES = ("", "nn.functional.", "special.", "linalg.", "fft.", "Tensor.")
 def torch_named(name: str) -> Any:
     for place in TORCH_PLACES:
         try:
-            return operator.attrgetter(place + name)(torch)
+            found = operator.attrgetter(place + name)(torch)
         except AttributeError:
             continue
+        # torch.cpu is a module and torch.int a dtype; the methods are meant.
+        if callable(found) or inspect.isdatadescriptor(found):
+            return found
     raise LookupError(f"PyTorch has no {name!r}; give the row a reference")
 
 

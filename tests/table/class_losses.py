@@ -40,9 +40,20 @@ ROWS = [
         ],
         others=HALF,
         covers=("soft_cross_entropy",),
+        reference="nn.functional.cross_entropy",
     ),
-    Row("multi_margin_loss", [*each(T(2, 3), CLASSES), Sample(T(2, 3), CLASSES, 2, 0.5, WEIGHT)], others=()),
-    Row("multilabel_margin_loss", each(T(2, 3), LABELS), others=()),
+    Row(
+        "multi_margin_loss",
+        [*each(T(2, 3), CLASSES), Sample(T(2, 3), CLASSES, 2, 0.5, WEIGHT)],
+        others=(),
+        reference="nn.functional.multi_margin_loss",
+    ),
+    Row(
+        "multilabel_margin_loss",
+        each(T(2, 3), LABELS),
+        others=(),
+        reference="nn.functional.multilabel_margin_loss",
+    ),
     Row(
         "multilabel_soft_margin_loss",
         [
@@ -50,6 +61,7 @@ ROWS = [
             Sample(T(2, 3), T(2, 3, grad=False), WEIGHT),
         ],
         others=(),
+        reference="nn.functional.multilabel_soft_margin_loss",
     ),
     Row(
         "nll_loss",
@@ -62,5 +74,6 @@ ROWS = [
         ],
         numpy=picked,
         others=HALF,
+        reference="nn.functional.nll_loss",
     ),
 ]

@@ -10,54 +10,7 @@ def shorthand(name):
     return Row(name, [Sample(T(2, 3)), Sample(T()), Sample(T(0))])
 
 
-PLAIN = [Sample(T(2, 3)), Sample(T()), Sample(T(0))]
-CASTS = (
-    "bool",
-    "byte",
-    "char",
-    "short",
-    "int",
-    "long",
-    "half",
-    "bfloat16",
-    "float",
-    "double",
-    "cfloat",
-    "cdouble",
-)
-ALONE = dict(meta=False, grad=False)
-
 ROWS = [
-    *[
-        Row(name, PLAIN, reference=f"Tensor.{name}", covers=("_to_copy",) if name == "double" else ())
-        for name in CASTS
-    ],
-    Row("contiguous", PLAIN, numpy=np.copy),
-    Row(
-        "copy_",
-        [
-            Sample(T(2, 3, grad=False), T(3)),
-            Sample(T(2, 3, grad=False), T(2, 3, dtype="int64")),
-            Sample(T(3), T(2)),
-        ],
-    ),
-    Row("cpu", PLAIN, numpy=np.copy, meta=False),
-    Row("fill_diagonal_", [Sample(T(2, 3), 1.5), Sample(T(5, 2), 1, True), Sample(T(3), 1)], **ALONE),
-    Row("is_pinned", PLAIN, **ALONE),
-    Row("is_shared", PLAIN, **ALONE),
-    Row("item", [Sample(T()), Sample(T(1)), Sample(T(2))], **ALONE),
-    Row(
-        "to",
-        [
-            Sample(T(2, 3), Dtype("float64")),
-            Sample(T(2, 3), T(3, dtype="int64")),
-            Sample(T(2, 3), "cpu"),
-            Sample(T(2, 3), dtype=Dtype("int64"), copy=True),
-        ],
-    ),
-    Row("tolist", PLAIN, **ALONE),
-    Row("type", [Sample(T(2, 3), Dtype("float64")), Sample(T(), Dtype("int64"))], reference="Tensor.type"),
-    Row("type_as", [Sample(T(2, 3), T(dtype="float64")), Sample(T(2, 3), T(dtype="int64"))]),
     *map(
         shorthand, ("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int")
     ),

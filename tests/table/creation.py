@@ -27,23 +27,7 @@ FULL = [
 
 NEW = [Sample(T(2), 2, 3), Sample(T(2), (2, 3)), Sample(T(2), 2, dtype=Dtype("int32")), Sample(T(2), 2.5)]
 
-NEW = [
-    Sample(T(2, 3), (2,)),
-    Sample(T(2, 3), 2, 3),
-    Sample(T(), ()),
-    Sample(T(2, 3), (2,), dtype=Dtype("int64")),
-]
-
 ROWS = [
-    Row("new_empty", NEW, empty=True, grad=False),
-    Row("new_empty_strided", [Sample(T(2, 3), (2, 3), (1, 2)), Sample(T(), (), ())], empty=True, grad=False),
-    Row(
-        "new_full",
-        [Sample(T(2, 3), (2,), 1.5), Sample(T(), (), 2), Sample(T(), (0,), 2, dtype=Dtype("int64"))],
-        grad=False,
-    ),
-    Row("new_ones", NEW, grad=False),
-    Row("new_zeros", NEW, grad=False),
     Row("empty", SIZES, empty=True, **ONCE),
     Row("empty_like", LIKE, empty=True, grad=False),
     Row("empty_permuted", [Sample((2, 3), (1, 0)), Sample((2, 1, 3), (0, 2, 1))], empty=True, **ONCE),

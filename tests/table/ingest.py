@@ -38,12 +38,6 @@ ROWS = [
         **ONCE,
     ),
     Row("scalar_tensor", [Sample(1), Sample(2.5), Sample(True), Sample(1, dtype=Dtype("int64"))], **ONCE),
-    Row(
-        "new_tensor",
-        [Sample(T(2), [1, 2]), Sample(T(2), 3.5), Sample(T(2), [1], dtype=Dtype("int64"))],
-        grad=False,
-        meta=False,
-    ),
     Row("tensor", DATA, **ONCE),
     Row(
         "new_tensor",

@@ -59,13 +59,14 @@ ROWS = [
         numpy=batch,
         others=HALF,
         covers=("batch_norm_training", "batch_norm_inference"),
+        reference="nn.functional.batch_norm",
     ),
     Row(
         "group_norm",
         [Sample(X, 2, T(4), T(4)), Sample(X, 4), Sample(T(3, 4, 1), 1), Sample(X, 3)],
         numpy=groups,
         others=HALF,
-        covers=("group_statistics",),
+        reference="nn.functional.group_norm",
     ),
     Row(
         "instance_norm",
@@ -75,6 +76,7 @@ ROWS = [
             Sample(X, MEAN, VAR),
         ],
         others=HALF,
+        reference="nn.functional.instance_norm",
     ),
     Row(
         "layer_norm",
@@ -87,12 +89,14 @@ ROWS = [
         ],
         numpy=layer,
         others=HALF,
+        reference="nn.functional.layer_norm",
     ),
     Row(
         "local_response_norm",
         [Sample(X, 2), Sample(X, 3, 0.1, 0.5, 2.0)],
         others=(),
         covers=("channel_windows",),
+        reference="nn.functional.local_response_norm",
     ),
     Row(
         "native_batch_norm",
@@ -102,7 +106,12 @@ ROWS = [
         ],
         others=(),
     ),
-    Row("native_group_norm", [Sample(X, T(4), T(4), 3, 4, 2, 2, 1e-5)], others=()),
+    Row(
+        "native_group_norm",
+        [Sample(X, T(4), T(4), 3, 4, 2, 2, 1e-5)],
+        others=(),
+        covers=("group_statistics",),
+    ),
     Row(
         "native_layer_norm",
         [Sample(T(2, 3), (3,), T(3), T(3), 1e-5)],
@@ -118,11 +127,13 @@ ROWS = [
             Sample(T(values=[[0.0, 0.0], [3.0, 4.0]], smooth=False)),
         ],
         others=(),
+        reference="nn.functional.normalize",
     ),
     Row(
         "rms_norm",
         [Sample(T(2, 3), (3,), T(3)), Sample(T(2, 3), (3,), eps=1e-3), Sample(T(2, 1, 3), (1, 3))],
         numpy=rms,
         others=HALF,
+        reference="nn.functional.rms_norm",
     ),
 ]

@@ -15,13 +15,15 @@ ROWS = [
     Row("angle", unary(), numpy=np.angle),
     Row("atan2", binary(number=None), numpy=np.arctan2, others=REAL),
     Row("conj_physical", unary(), dtype="complex64", others=("float32",), numpy=np.conj),
-    Row("digamma", unary(**GAMMA, special=False), numpy=special.digamma, others=REAL, tolerance=TRIGAMMA),
+    Row(
+        "digamma", unary(**GAMMA, special=False), numpy=special.digamma, others=REAL, grad_tolerance=TRIGAMMA
+    ),
     Row("erf", unary(), numpy=special.erf, others=REAL),
     Row("erfc", unary(), numpy=special.erfc, others=REAL),
     Row("erfinv", unary(low=-0.9, high=0.9), numpy=special.erfinv, others=REAL),
     Row("hypot", binary(number=None), numpy=np.hypot, others=REAL),
     Row("i0", unary(), numpy=special.i0, others=REAL),
-    Row("lgamma", unary(**GAMMA), numpy=special.gammaln, others=REAL, tolerance=TRIGAMMA),
+    Row("lgamma", unary(**GAMMA), numpy=special.gammaln, others=REAL, grad_tolerance=TRIGAMMA),
     Row("logaddexp", binary(number=None), numpy=np.logaddexp, others=REAL),
     Row("logaddexp2", binary(number=None), numpy=np.logaddexp2, others=REAL),
     Row(
@@ -35,7 +37,7 @@ ROWS = [
         [Sample(t.args[0], 2) for t in unary(low=1.0, high=4.0, special=False)],
         numpy=special.multigammaln,
         others=("int64", "bfloat16"),
-        tolerance=TRIGAMMA,
+        grad_tolerance=TRIGAMMA,
         strides=False,
     ),
     Row(

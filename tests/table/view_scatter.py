@@ -13,6 +13,7 @@ ROWS = [
         # PyTorch's own gradcheck refuses its gradient; ours is checked in test_indexing.py.
         grad=False,
         second=False,
+        differences=True,
     ),
     Row(
         "diagonal_scatter",

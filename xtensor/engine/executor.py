@@ -16,7 +16,7 @@ from . import anomaly, profiler
 from .graph import EdgeTuple, Gradients, GraphRoot, Node, NodeMeta
 from .handles import HookDict
 from .modes import ANOMALY, NO_GRAD, PROFILING, state
-from .task import GraphTask, local
+from .task import GraphTask, InputBuffer, local
 from .workers import drive, in_fresh_thread
 
 __all__ = ["Executor", "Fallback", "Interpreter", "InvalidGradient"]
@@ -66,14 +66,19 @@ def _never(grad: Any) -> bool:
     return False
 
 
+def _own_device(node: Node, grads: Sequence[Any]) -> Any:
+    return node.device
+
+
 class Interpreter:
     """The reference executor.
 
     The layer that knows what a gradient is supplies the rules: `validate(node, slot, grad)` returns the gradient fit
     for the node's incoming place (summed, cast) or raises `InvalidGradient`; `is_nan(grad)` for anomaly mode;
-    `check_hook(original, result, hook_name)` raises where a hook's replacement does not fit. A graph of one device
-    runs on the calling thread; of several, that thread serves `home` (or the first root's device) and each other
-    device has a worker.
+    `check_hook(original, result, hook_name)` raises where a hook's replacement does not fit; `place(node, grads)` is
+    the device whose worker runs a node, asked where the nodes' own `device` names several. A graph of one device runs
+    on the calling thread; of several, that thread serves `home` (or the first root's device) and each other device
+    has a worker.
     """
 
     name = "interpreter"
@@ -84,7 +89,9 @@ class Interpreter:
         is_nan: Callable[[Any], bool] = _never,
         check_hook: Callable[[Any, Any, str], None] = _accept_hook,
         home: Any = None,
+        place: Callable[[Node, Sequence[Any]], Any] = _own_device,
     ) -> None:
+        self.place = place
         self.validate = validate
         self.is_nan = is_nan
         self.check_hook = check_hook
@@ -119,11 +126,13 @@ class Interpreter:
         local.depth += 1
         try:
             devices = task.devices
-            if len(devices) > 1 and len(devices - {None}) > 1:
+            if len(devices) > 1 or len(roots) > 1:
+                devices = self._places(task, roots, grads)
+            if len(devices) > 1:
                 home = local.device if local.queue is not None else self.home
                 if home is None or home not in devices:
-                    home = roots[0][0].device
-                drive(task, root, start, home, self._work)
+                    home = self.place(roots[0][0], grads)
+                drive(task, root, start, home, self._work, self.place)
             else:
                 self._walk(task, root, start)
             state.mode = mode
@@ -134,7 +143,12 @@ class Interpreter:
             local.depth -= 1
         return tuple(task.captured)
 
-    def _walk(self, task: GraphTask, root: Node, start: Gradients) -> None:
+    def _places(self, task: GraphTask, roots: tuple[EdgeTuple, ...], grads: Gradients) -> set[Any]:
+        """The devices that a pass meets: those that nodes name, and those of the first gradients."""
+        found = task.devices | {self.place(edge[0], (grad,)) for edge, grad in zip(roots, grads, strict=True)}
+        return found - {None}
+
+    def _walk(self, task: GraphTask, node: Node, grads: Sequence[Any]) -> None:
         """Run a task whose nodes are all of one device on this thread."""
         ready: list[tuple[int, int, Node, Sequence[Any]]] = []
         ticks = itertools.count().__next__
@@ -142,20 +156,48 @@ class Interpreter:
         def push(node: Node, grads: Sequence[Any]) -> None:
             heappush(ready, (-node.sequence_nr, ticks(), node, grads))
 
-        push(root, start)
-        short = task.needed is None and not state.mode & (ANOMALY | PROFILING)
-        keep_graph, route = task.keep_graph, task.route
-        while ready:
-            _, _, node, grads = heappop(ready)
-            if short and node.meta is None:
-                outputs = node.apply(tuple(grads))
+        if task.needed is not None or state.mode & (ANOMALY | PROFILING):
+            push(node, grads)
+            while ready:
+                _, _, node, grads = heappop(ready)
+                task.route(node, self._evaluate(task, node, tuple(grads)), push)
+            return
+        counts, not_ready, keep_graph = task.dependencies, task.not_ready, task.keep_graph
+        while True:
+            if node.meta is None:
+                outputs = node.apply(grads if type(grads) is tuple else tuple(grads))
                 if not node.trusted:
                     outputs = self._validate(node, node.edges, outputs)
                 if not keep_graph:
                     node.release()
             else:
                 outputs = self._evaluate(task, node, tuple(grads))
-            route(node, outputs, push)
+            # The same as `task.route`, which this loop is too hot to call.
+            for edge, grad in zip(node.edges, outputs):
+                if edge is None:
+                    continue
+                target, slot = edge
+                try:
+                    counts[target] = left = counts[target] - 1
+                except KeyError:
+                    raise RuntimeError(f"dependency not found for {target.name()}") from None
+                waiting = not_ready.get(target)
+                if waiting is not None:
+                    waiting.add(slot, grad)
+                    if not left:
+                        push(target, not_ready.pop(target))
+                    continue
+                size = target.num_inputs
+                full = (grad,) if size == 1 else (*(None,) * slot, grad, *(None,) * (size - slot - 1))
+                if left:
+                    not_ready[target] = InputBuffer(full)
+                else:
+                    push(target, full)
+            if not ready:
+                return
+            # What arrived must not be kept alive by this frame while the next node runs.
+            outputs = grad = full = waiting = None
+            _, _, node, grads = heappop(ready)
 
     def _work(self, task: GraphTask, node: Node, grads: Sequence[Any]) -> Gradients:
         """Run one node of a task that several threads share."""

@@ -31,12 +31,21 @@ class SharedTask:
         "modes",
         "outstanding",
         "queue",
+        "place",
         "queue_of",
         "task",
         "work",
     )
 
-    def __init__(self, task: GraphTask, queue: ReadyQueue, queue_of: Callable[[Any], ReadyQueue], work: Work):
+    def __init__(
+        self,
+        task: GraphTask,
+        queue: ReadyQueue,
+        queue_of: Callable[[Any], ReadyQueue],
+        work: Work,
+        place: Callable[[Node, Sequence[Any]], Any],
+    ):
+        self.place = place
         self.task = task
         self.queue = queue
         self.queue_of = queue_of
@@ -51,7 +60,7 @@ class SharedTask:
     def push(self, node: Node, grads: Sequence[Any]) -> None:
         """Queue a ready node with its device's worker; the caller holds the lock."""
         self.outstanding += 1
-        self.queue_of(node.device).push(self, node, grads)
+        self.queue_of(self.place(node, grads)).push(self, node, grads)
 
     def process(self, node: Node, grads: Sequence[Any], queue: ReadyQueue) -> None:
         """Run one node on this thread in the modes of the pass, and wake the owner after the last."""
@@ -114,7 +123,14 @@ _queues: dict[Any, ReadyQueue] = {}
 _starting = threading.Lock()
 
 
-def drive(task: GraphTask, root: Node, start: Sequence[Any], home: Any, work: Work) -> None:
+def drive(
+    task: GraphTask,
+    root: Node,
+    start: Sequence[Any],
+    home: Any,
+    work: Work,
+    place: Callable[[Node, Sequence[Any]], Any],
+) -> None:
     """Run a task whose nodes are of several devices; this thread serves `home` and nodes of no device."""
     # A worker that re-enters keeps serving its own queue, or passes that wait on each other would lock up.
     own = local.queue or ReadyQueue()
@@ -122,7 +138,7 @@ def drive(task: GraphTask, root: Node, start: Sequence[Any], home: Any, work: Wo
     def queue_of(device: Any) -> ReadyQueue:
         return own if device is None or device == home else _device_queue(device)
 
-    shared = SharedTask(task, own, queue_of, work)
+    shared = SharedTask(task, own, queue_of, work, place)
     with shared.lock:
         shared.push(root, start)
     try:

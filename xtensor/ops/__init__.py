@@ -14,8 +14,8 @@ from . import (
     creation,
     cumulative,
     display,
-    distributions,
     distances,
+    distributions,
     elementwise,
     embedding,
     export,
@@ -44,7 +44,9 @@ from . import (
     scalars,
     scatter,
     shapes,
+    sorting,
     special,
+    statistics,
     view_scatter,
 )
 from .attach import attach
@@ -80,6 +82,8 @@ attach(
         **distances.METHODS,
         **rearranging.METHODS,
         **cumulative.METHODS,
+        **sorting.METHODS,
+        **statistics.METHODS,
     }
 )
 __all__ = [
@@ -94,8 +98,8 @@ __all__ = [
     "creation",
     "cumulative",
     "display",
-    "distributions",
     "distances",
+    "distributions",
     "elementwise",
     "embedding",
     "explain",
@@ -125,7 +129,9 @@ __all__ = [
     "scalars",
     "scatter",
     "shapes",
+    "sorting",
     "source",
     "special",
+    "statistics",
     "view_scatter",
 ]

@@ -129,7 +129,7 @@ def shrink_input(grad: Array, input: Array, lambd: Any) -> Array:
     return jnp.where((input >= -lambd) & (input <= lambd), 0, grad)
 
 
-@pointwise(inplace=False, derivatives=dict(input=shrink_input))
+@pointwise(out="exact", inplace=False, derivatives=dict(input=shrink_input))
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """Every element, or 0 where it lies in [-lambd, lambd]."""
     x, dtype = computed("hardshrink_cpu", input)
@@ -137,7 +137,7 @@ def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     return jnp.where((x >= -bound) & (x <= bound), 0, x).astype(dtype)
 
 
-@pointwise(method=False, inplace=False, derivatives=dict(input=shrink_input))
+@pointwise(out="exact", method=False, inplace=False, derivatives=dict(input=shrink_input))
 def softshrink(input: Array, lambd: Number = 0.5) -> Array:
     """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd]."""
     x, dtype = computed("softshrink_check", input)
@@ -233,7 +233,7 @@ def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Arra
     return grad * slope.astype(dtype)
 
 
-@pointwise(method=False, inplace=False, derivatives=dict(input=softplus_input))
+@pointwise(out="exact", method=False, inplace=False, derivatives=dict(input=softplus_input))
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """`log(1 + exp(beta * x)) / beta`, and x itself where `beta * x` is above `threshold`."""
     x, dtype = computed("softplus_cpu", input)
@@ -244,6 +244,7 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
 
 
 @pointwise(
+    out="exact",
     method=False,
     inplace=False,
     node="LogSigmoid",
@@ -339,7 +340,7 @@ def softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (product - y * summed(product, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(derivatives=dict(input=softmax_input))
+@general(out="exact", derivatives=dict(input=softmax_input))
 def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     x, axis, result = softened("softmax", input, dim, dtype)
@@ -352,7 +353,7 @@ def log_softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (g - jnp.exp(y) * summed(g, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(derivatives=dict(input=log_softmax_input))
+@general(out="exact", derivatives=dict(input=log_softmax_input))
 def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`log(softmax(input, dim))` without overflow; half types in float32."""
     x, axis, result = softened("log_softmax", input, dim, dtype)

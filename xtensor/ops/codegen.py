@@ -104,7 +104,9 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
         if p.name == varargs:
             parts.append(f"*{p.name}_")
             starred = True
-        parts.append(p.name if p.required and p.name != varargs else f"{p.name}=default_{p.name}")
+        # `cumsum(x, axis=0)`: the other name may stand for one that is required.
+        given = p.required and p.name != varargs and not (op.kind == "reduction" and p.name in AXIS_NAMES)
+        parts.append(p.name if given else f"{p.name}=default_{p.name}")
     extra = []
     if op.kind == "reduction":
         extra = [f"{AXIS_NAMES[p.name]}=None" for p in op.schema.parameters if p.name in AXIS_NAMES]
@@ -240,7 +242,7 @@ def fast_path(op: Operator, out: bool) -> list[str]:
         "t._storage = s",
         "t._view = t._edge = t._meta = None",
     ]
-    if op.rules.differentiable:
+    if op.rules.differentiable and not op.boolean:
         tail += record_lines(op)
     tail.append("return t")
     inner += [f"    {line}" for line in tail]

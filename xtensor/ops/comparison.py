@@ -70,42 +70,42 @@ def ordered(name: str, input: Any, other: Any) -> list[Any]:
     return [a, b]
 
 
-@pointwise(derivatives=CONSTANT)
+@pointwise(boolean=True, derivatives=CONSTANT)
 def eq(input: Array, other: Operand) -> Array:
     """Where the elements are equal (NaN equals nothing)."""
     a, b = promote(input, other)
     return a == b
 
 
-@pointwise(aliases=("not_equal",), derivatives=CONSTANT)
+@pointwise(aliases=("not_equal",), boolean=True, derivatives=CONSTANT)
 def ne(input: Array, other: Operand) -> Array:
     """Where the elements differ."""
     a, b = promote(input, other)
     return a != b
 
 
-@pointwise(aliases=("less",), derivatives=CONSTANT)
+@pointwise(aliases=("less",), boolean=True, derivatives=CONSTANT)
 def lt(input: Array, other: Operand) -> Array:
     """Where `input < other`."""
     a, b = ordered("lt", input, other)
     return a < b
 
 
-@pointwise(aliases=("less_equal",), derivatives=CONSTANT)
+@pointwise(aliases=("less_equal",), boolean=True, derivatives=CONSTANT)
 def le(input: Array, other: Operand) -> Array:
     """Where `input <= other`."""
     a, b = ordered("le", input, other)
     return a <= b
 
 
-@pointwise(aliases=("greater",), derivatives=CONSTANT)
+@pointwise(aliases=("greater",), boolean=True, derivatives=CONSTANT)
 def gt(input: Array, other: Operand) -> Array:
     """Where `input > other`."""
     a, b = ordered("gt", input, other)
     return a > b
 
 
-@pointwise(aliases=("greater_equal",), derivatives=CONSTANT)
+@pointwise(aliases=("greater_equal",), boolean=True, derivatives=CONSTANT)
 def ge(input: Array, other: Operand) -> Array:
     """Where `input >= other`."""
     a, b = ordered("ge", input, other)

@@ -64,6 +64,11 @@ class TransferNode(Node):
     place: devices.device
 
     @property
+    def device(self) -> devices.device:
+        """Where its results go: tells the engine that a graph spans devices."""
+        return self.place
+
+    @property
     def input_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
@@ -320,7 +325,7 @@ CLONE.function = CLONE.method = clone
 clone.operator = CLONE  # type: ignore[attr-defined]
 
 
-def contiguous(self: Tensor, memory_format: dtypes.memory_format = dtypes.contiguous_format) -> Tensor:
+def contiguous(self: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
     """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
     if self.is_contiguous(memory_format=memory_format):
         return self
@@ -340,6 +345,11 @@ class OverwriteNode(Node):
 
     __slots__ = ("aval", "dtype", "place", "shape", "title")
     aval: Any
+
+    @property
+    def device(self) -> Any:
+        """Where the gradient of what was written goes."""
+        return getattr(self, "place", None)
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:

@@ -31,6 +31,8 @@ __all__ = [
 
 
 def along(name: str, dim: Any, ndim: int) -> int:
+    if dim is None:
+        raise checks.missing_error(name, ["dim"])
     if not isinstance(dim, int):
         raise checks.argument_error(name, "dim", 2, "int", dim)
     return checks.wrap_dim(dim, ndim)

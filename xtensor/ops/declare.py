@@ -15,6 +15,7 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
     composite   plain Python over Tensors; the gradient comes for free
 
 `out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does.
+A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class Operator:
         self.is_method = False
         self.takes_out = False
         self.exact_out = False
+        self.boolean = False
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
     def forget(self) -> None:
@@ -190,6 +192,7 @@ def declare(
     function: bool = True,
     inplace: bool = False,
     out: bool | str = True,
+    boolean: bool = False,
     node: str | None = None,
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
@@ -202,6 +205,7 @@ def declare(
     op.is_method = method
     op.takes_out = bool(out)
     op.exact_out = out == "exact"
+    op.boolean = boolean
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None
     if inplace:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 
 from .. import checks, devices, dtypes, geometry
 from ..engine import anomaly, modes
@@ -77,7 +77,7 @@ def record(made: Tensor, title: str, inputs: Sequence[Any]) -> Tensor:
 
 def holds(flag: Any) -> bool:
     """Whether a check computed with the sample came out true; only the CPU's results are waited for."""
-    if isinstance(flag, jax.core.Tracer) or next(iter(flag.devices())).platform != "cpu":
+    if isinstance(flag, Tracer) or next(iter(flag.devices())).platform != "cpu":
         return True
     return bool(flag)
 
@@ -323,7 +323,7 @@ def multinomial(
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         made = wrap(array)
     if out is not None:
-        write_out("multinomial", out, made, [input])
+        write_out("multinomial", out, made, [input], "general")
         return out
     return made
 

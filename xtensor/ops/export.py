@@ -256,7 +256,7 @@ def reduce_tensor(self: Tensor) -> Any:
     return rebuild_tensor, (type(self), self._storage, *described(self), self.__dict__ or None)
 
 
-def described(tensor: Tensor) -> tuple[Any, ...]:
+def described(tensor: Tensor) -> tuple[Any, Any, Any, bool]:
     """What makes a tensor out of its storage."""
     geometry = (tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
     return tensor.dtype, geometry, (tensor.is_conj(), tensor.is_neg()), tensor.requires_grad
@@ -306,7 +306,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         # Both hold the one immutable array until either is written.
         twin = memo[id(storage)] = Storage(storage.array, storage.shared)
         twin.cover = unclaimed  # type: ignore[assignment]
-    made = rebuild_tensor(type(self), twin, *described(self), None)
+    made = rebuild_tensor(type(self), twin, *described(self), state=None)
     if self.grad is not None:
         meta_of(made).grad = copying.deepcopy(self.grad, memo)
     memo[id(self)] = made

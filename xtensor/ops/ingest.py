@@ -242,7 +242,8 @@ def element(value: Any, dtype: dtypes.dtype) -> Any:
         return bool(value)
     if dtype.is_complex:
         return complex(value)
-    return float(value) if dtype.is_floating_point else operator.index(value)
+    other: Any = value
+    return float(other) if dtype.is_floating_point else operator.index(other)
 
 
 def numbers_array(flat: list[Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
@@ -286,7 +287,8 @@ def from_host(data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: dev
     if any(s < 0 for s in data.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     dtype = dtype or found
     strides = tuple([s // data.itemsize for s in data.strides])

@@ -180,7 +180,8 @@ def python_number(function: str, name: str, position: int, value: Any) -> Any:
     elif isinstance(value, np.generic) and not isinstance(value, (np.str_, np.bytes_)):
         return value.item()
     elif isinstance(value, (int, float, complex)):
-        return next(kind for kind in (int, float, complex) if isinstance(value, kind))(value)
+        kind: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+        return kind(value)
     raise checks.argument_error(function, name, position, "Number", value)
 
 
@@ -218,7 +219,7 @@ def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np
     else:
         with np.errstate(over="ignore"):
             made = wide.astype(d)
-    if np.isfinite(wide) and (abs(wide) > ml_dtypes.finfo(dtype.to_real().numpy).max):
+    if np.isfinite(wide) and (np.abs(wide) > ml_dtypes.finfo(dtype.to_real().numpy).max):
         raise _overflow(dtype, name)
     return made
 

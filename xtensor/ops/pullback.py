@@ -236,7 +236,7 @@ def derived(
         return function(*full)[k]
 
     def differentiable(form: Any) -> bool:
-        return isinstance(form, tuple) and np.issubdtype(form[1], np.inexact)
+        return isinstance(form, tuple) and jnp.issubdtype(form[1], np.inexact)
 
     examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
     out = jax_shape(kernel, examples)

@@ -123,14 +123,15 @@ def arange(
 ) -> Tensor:
     """The numbers from `start` (0) up to but without `end`, `step` (1) apart.
 
-    `arange(end)`, `arange(start, end)` or `arange(start, end, step)`; int64 if all three are integers, else the default float.
+    `arange(end)`, `arange(start, end)` or `arange(start, end, step)`; int64 if all three are integers, else the
+    default float.
     """
     if len(args) > 3:
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)
     if len(args) == 1 and start is None and end is None:
         end = args[0]
     else:
-        given = dict(zip(("start", "end", "step"), args, strict=False))
+        given: dict[str, Any] = dict(zip(("start", "end", "step"), args, strict=False))
         start, end, step = (given.get(n, v) for n, v in (("start", start), ("end", end), ("step", step)))
     if end is None:
         if start is not None or args:
@@ -456,13 +457,14 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    swap = indexing == "xy" and len(tensors) > 1
+    axes = list(tensors)
+    swap = indexing == "xy" and len(axes) > 1
     if swap:
-        tensors = (tensors[1], tensors[0], *tensors[2:])
-    shape = [t.numel() for t in tensors]
+        axes[:2] = axes[1], axes[0]
+    shape = [t.numel() for t in axes]
     grids = []
-    for i, tensor in enumerate(tensors):
-        sizes = [1] * len(tensors)
+    for i, tensor in enumerate(axes):
+        sizes = [1] * len(axes)
         sizes[i] = shape[i]
         grids.append(tensor.view(sizes).expand(shape))
     if swap:

@@ -172,17 +172,27 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
 
 
 def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
-    """The places of values in sorted rows: one search per row, the rows of `boundaries` and `values` paired."""
+    """The places of values in sorted rows by bisection, with PyTorch's comparisons (a NaN is passed over)."""
     a, v = promote(boundaries, values)
     if sorter is not None:
         a = jnp.take_along_axis(a, sorter, axis=-1)
-    side = "right" if right else "left"
-    if a.ndim == 1:
-        return jnp.searchsorted(a, v, side=side)
-    rows = a.reshape((-1, a.shape[-1]))
-    wanted = v.reshape((-1, v.shape[-1]))
-    found = jax.vmap(lambda x, y: jnp.searchsorted(x, y, side=side))(rows, wanted)
-    return found.reshape(v.shape)
+    n = a.shape[-1]
+    rows = a.reshape((-1, n))
+    wanted = v.reshape((1, -1)) if a.ndim == 1 else v.reshape((rows.shape[0], -1))
+
+    def halve(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) // 2
+        found = jnp.take_along_axis(rows, jnp.minimum(middle, n - 1), axis=1)
+        beyond = ~(found > wanted) if right else ~(found >= wanted)
+        open_ = low < high
+        return jnp.where(open_ & beyond, middle + 1, low), jnp.where(open_ & ~beyond, middle, high)
+
+    start = jnp.zeros(wanted.shape, jnp.int32)
+    if n == 0 or wanted.size == 0:
+        return start.reshape(v.shape)
+    low, _ = lax.fori_loop(0, n.bit_length(), halve, (start, jnp.full(wanted.shape, n, jnp.int32)))
+    return low.reshape(v.shape)
 
 
 @general(name="searchsorted", method=False, out=True, derivatives=None)
