@@ -205,6 +205,76 @@ def integer_write_keeps_history_away(T):
     return facts(n)
 
 
+# -- views of another dtype or with bits
+
+
+def complex_leaf(T: Any, *shape: int) -> Any:
+    return (leaf(T, *shape).detach() * (1 + 2j)).requires_grad_()
+
+
+@case
+def write_to_view_as_real(T):
+    x = complex_leaf(T, 3)
+    y = x * 2
+    T.view_as_real(y)[0].mul_(3)
+    (y * y.conj()).real.sum().backward()
+    return facts(y), y, x.grad
+
+
+@case
+def write_to_imag(T):
+    x, w = complex_leaf(T, 3), leaf(T, 3)
+    y = x * 2
+    y.imag.copy_(w)
+    y.real.mul_(2)
+    (y * y.conj()).real.sum().backward()
+    return y, x.grad, w.grad
+
+
+@case
+def write_to_conj(T):
+    x = complex_leaf(T, 3)
+    y = x * 2
+    y.conj()[1:].mul_(1 + 1j)
+    (y * (1 + 3j)).abs().sum().backward()
+    return y, x.grad
+
+
+@case
+def view_as_real_after_base_written(T):
+    x = complex_leaf(T, 3)
+    y = x * 2
+    v, c = T.view_as_real(y), y.conj()
+    y.mul_(1 + 1j)
+    ((v * v).sum() + (c * (1 + 2j)).abs().sum()).backward()
+    return v, c, x.grad
+
+
+@case
+def reinterpreted_view(T):
+    x = leaf(T, 2, 2)
+    y = x.to(T.float32) * 1
+    v = T.view_as_complex(y)
+    v.mul_(2j)
+    (y * y).sum().backward()
+    return facts(y), y, x.grad
+
+
+# -- strides of gradients
+
+
+@case
+def gradient_follows_strides_of_leaf(T):
+    x = T.ones(2, 3, dtype=T.float64).t().detach().requires_grad_()
+    (x * 2).sum().backward()
+    first = x.grad.stride()
+    y = T.ones(2, 3, dtype=T.float64).t().detach().requires_grad_()
+    (y * y).sum().backward(create_graph=True)
+    z = T.ones(2, 6, dtype=T.float64)[:, ::2].detach().requires_grad_()
+    (z * z).sum().backward()
+    return first, y.grad.stride(), z.grad.stride(), x.grad
+
+
 # -- leaves and their views
 
 

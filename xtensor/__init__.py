@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from .ops.activation_functions import *
 from .ops.activations import *
+from .ops.adaptive_pooling import *
 from .ops.arithmetic import *
+from .ops.attention import *
 from .ops.clamping import *
 from .ops.class_losses import *
 from .ops.comparison import *
@@ -16,6 +18,7 @@ from .ops.creation import *
 from .ops.distributions import *
 from .ops.cumulative import *
 from .ops.distances import *
+from .ops.einsum import *
 from .ops.elementwise import *
 from .ops.embedding import *
 from .ops.export import *

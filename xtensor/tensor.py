@@ -547,7 +547,7 @@ class Tensor(Methods):
 
     @property
     def retains_grad(self) -> bool:
-        return self._meta is not None and self._meta.retains_grad and not self.is_leaf
+        return self._meta is not None and self._meta.retains_grad and type(self._edge) is tuple
 
     @property
     def names(self) -> tuple[None, ...]:

@@ -31,6 +31,7 @@ class AutogradDrawing:
         self.views: list[str] = []
         self.gradients: list[str] = []
         self.integers: set[str] = set()
+        self.memory: dict[str, str] = {}  # per name the tensor whose memory it may share
         self.ancestors: dict[
             str, set[str]
         ] = {}  # per name the differentiable names it comes from, itself included
@@ -61,9 +62,11 @@ class AutogradDrawing:
         """Mostly a tensor that has a gradient to compute."""
         return self.tensor(graphed=not self.chance(0.06))
 
-    def partner(self, shape: Shape) -> str:
-        """Something that broadcasts with a tensor of `shape` to that shape."""
-        name = self.tensor(lambda s: _broadcast(s, shape) == shape)
+    def partner(self, shape: Shape, target: str) -> str:
+        """Something that broadcasts to `shape` and shares no memory with `target`, whose result would be undefined."""
+        found = [n for n in self.floats() if _broadcast(self.shapes[n], shape) == shape]
+        found = [n for n in found if self.memory[n] != self.memory[target]]
+        name = self.pick(found) if found else None
         return name if name and self.chance(0.8) else self.pick(("2.0", "0.5", "-1.5"))
 
     # Building.
@@ -93,7 +96,9 @@ class AutogradDrawing:
         self.steps.append(Step(kind, source.replace("OUT", target, 1), tuple(made), read))
         self.shapes.update(zip(made, shapes, strict=True))
         self.integers.update(made[i] for i in integers)
+        shared = kind in ("view", "several outputs", "detach", "no_grad") and bool(read)
         for name in made:
+            self.memory[name] = self.memory[read[0]] if shared else name
             grows = name not in self.integers and (history or "requires_grad" in source)
             self.ancestors[name] = history | {name} if grows else set()
         return made
@@ -392,7 +397,7 @@ def write(g: AutogradDrawing, name: str) -> str:
         expression, shape = made
     else:
         expression = name
-    other = g.partner(shape)
+    other = g.partner(shape, name)
     forms = ["{x}.mul_({b})", "{x}.add_({b})", "{x}.sub_({b})", "{x}.copy_({t})", "{x}.zero_()", "{x}.fill_(0.5)",
              "{x}.tanh_()", "{x}.sigmoid_()", "{x}.neg_()", "{x}.mul_(0.5)", "{x}.sin_()"]  # fmt: skip
     if not g.smooth:

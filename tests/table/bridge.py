@@ -74,8 +74,10 @@ def torch_named(name: str) -> Any:
         except AttributeError:
             continue
         # torch.cpu is a module and torch.int a dtype; the methods are meant.
-        if callable(found) or inspect.isdatadescriptor(found):
+        if callable(found):
             return found
+        if inspect.isdatadescriptor(found):
+            return found.__get__
     raise LookupError(f"PyTorch has no {name!r}; give the row a reference")
 
 

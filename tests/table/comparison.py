@@ -40,6 +40,7 @@ ROWS = [
         [TIES, Sample(T(2, 3), T(2, 3)), Sample(T(0), T(0)), Sample(T(2), T(3))],
         numpy=np.array_equal,
         meta=False,
+        covers=("_equal",),
     ),
     Row("gcd", INTEGERS, numpy=np.gcd, **BITS),
     Row("ge", **compared(np.greater_equal)),

@@ -13,12 +13,16 @@ ROWS = [
             Sample(INDICES, T(4, 3)),
             Sample(INDICES, T(4, 3), padding_idx=2),
             Sample(INDICES, T(4, 3), scale_grad_by_freq=True),
+            Sample(INDICES, T(4, 3), max_norm=1.0),
             Sample(T(values=[], dtype="int64"), T(4, 3)),
             Sample(T(values=4, dtype="int64"), T(4, 3)),
         ],
         reference="nn.functional.embedding",
-        numpy=lambda i, w, padding_idx=None, scale_grad_by_freq=False: w[i],
+        numpy=lambda i, w, padding_idx=None, scale_grad_by_freq=False, max_norm=None: (
+            w if max_norm is None else w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), max_norm)
+        )[i],
         others=("bfloat16",),
+        covers=("embedding_renorm",),
     ),
     Row(
         "one_hot",

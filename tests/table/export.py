@@ -10,5 +10,8 @@ ROWS = [
         grad=False,
         meta=False,
     ),
+    Row(
+        "to_dlpack", [Sample(T(2, 3))], reference="utils.dlpack.to_dlpack", others=(), random=True, meta=False
+    ),
     Row("numpy", [Sample(T(2, 3, grad=False)), Sample(T(2, 3), force=True)], grad=False, meta=False),
 ]

@@ -29,11 +29,12 @@ ROWS = [
             Sample(T(2, 3), T(2, 3, dtype="bool")),
             Sample(T(2, 3), (at(1), at(2))),
             Sample(T(2, 1, 3), (at(1, 0), slice(None), at(2, 2))),
+            Sample(T(2, 3), Ellipsis),
             Sample(T(2, 3), 2),
             Sample(T(2, 3), (0, 0, 0)),
             Sample(T(), ()),
         ],
-        covers=("index",),
+        covers=("alias", "index"),
         meta=False,
     ),
     Row(

@@ -14,6 +14,10 @@ def split_samples(dim):
 
 
 ROWS = [
+    Row("T", [Sample(T(2, 3)), Sample(T())], reference="Tensor.T", covers=("reverse_dims",), **VIEW),
+    Row(
+        "mT", [Sample(T(2, 1, 3)), Sample(T(3))], reference="Tensor.mT", covers=("matrix_transpose",), **VIEW
+    ),
     Row("reshape_as", [Sample(T(2, 3), T(3, 2)), Sample(T(), T(1)), Sample(T(2, 3), T(4))], **VIEW),
     Row(
         "sum_to_size",
@@ -146,6 +150,7 @@ ROWS = [
             Sample(T(0), 2),
             Sample(T(3), (1, 1)),
         ],
+        covers=("equal_split",),
         **VIEW,
     ),
     Row("split_with_sizes", [Sample(T(2, 3), (1, 2), 1), Sample(T(3), (0, 3)), Sample(T(3), (1, 1))], **VIEW),

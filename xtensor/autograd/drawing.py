@@ -11,7 +11,7 @@ from ..engine.graph import AccumulateGrad
 from ..gradients import gradient_edge
 from ..ops.nodes import OpNode
 from ..ops.inplace import CopySlices
-from ..tensor import Tensor, counter_of, sizes_of
+from ..tensor import Tensor, sizes_of
 from .function import BackwardCFunction
 
 __all__ = ["GraphPicture", "draw"]
@@ -77,15 +77,27 @@ def saved_of(node: Node) -> tuple[int, list[str]]:
     if isinstance(node, OpNode) and node.saved is not None:
         for counter, version, array in entries(list(node.saved)):
             total += array.nbytes
-            if counter is not None and counter.version != version:
-                conflicts.append(f"saved at version {version}, now {counter.version}")
+            conflicts += conflict(counter, version)
     elif isinstance(node, BackwardCFunction) and node._saved:
         for kept in node._saved:
-            if kept is not None and kept.tensor is not None:
-                total += kept.tensor.nbytes
-                if counter_of(kept.tensor).version != kept.version:
-                    conflicts.append(f"saved at version {kept.version}, now {counter_of(kept.tensor).version}")
+            if kept is None or type(kept.entry) is not tuple:
+                continue
+            counter, version, array = kept.entry
+            total += array.nbytes if kept.tensor is None else kept.tensor.nbytes
+            conflicts += conflict(counter, version)
     return total, conflicts
+
+
+def conflict(counter: Any, version: int) -> list[str]:
+    """A line where a saved value was written since: the versions, and who wrote where it is known."""
+    if counter is None or counter.version == version:
+        return []
+    writer = getattr(counter, "writer", None)
+    where = ""
+    if writer is not None:
+        code, line, name = writer
+        where = f"\nby {name} at {pathlib.PurePath(code.co_filename).name}:{line}"
+    return [f"saved at version {version}, now {counter.version}{where}"]
 
 
 def hooks_of(node: Node) -> int:
@@ -110,6 +122,9 @@ def describe(node: Node, names: Mapping[int, str]) -> dict[str, str]:
         variable = node.variable
         name = names.get(id(variable), variable.name or "leaf")
         lines = [name, str(list(sizes_of(variable)))]
+        count = hooks_of(node) + len(node.leaf.post_accumulate or ())
+        if count:
+            lines.append(f"{count} hook{'s' if count > 1 else ''}")
         return {"label": "\n".join(lines), "shape": "box", "style": "filled", "fillcolor": "#cfe8cf"}
     lines = [node.name(), shapes_of(node)]
     nbytes, conflicts = saved_of(node)
@@ -145,6 +160,7 @@ def draw(
     tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")
     picture.node_attr.update(fontname="Helvetica", fontsize="10")
+    picture.edge_attr.update(fontname="Helvetica", fontsize="9")
     roots = []
     for i, tensor in enumerate(tensors):
         edge = gradient_edge(tensor)

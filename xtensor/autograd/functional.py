@@ -61,13 +61,15 @@ def checked_vector(v: Any, against: tuple[Tensor, ...], name: str, what: str) ->
     if v is None:
         if len(against) != 1 or against[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the {what} of the user-provided function is a single Tensor with a "
+                f"The vector v can only be None if the {what} to the user-provided function is a single Tensor with a "
                 "single element."
                 if name != "vjp"
                 else "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
             )
         return (against[0].new_ones(tuple(sizes_of(against[0]))),)
     _, vs = as_tuple(v, "v", name)
+    if len(vs) != len(against) and len(against) == 1:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(vs) != len(against):
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(against)} but got {len(vs)}."
@@ -89,11 +91,18 @@ def vjp(
         given, ins = as_tuple(inputs, "inputs", "vjp")
         ins = prepared(ins, create_graph)
         many, outs = as_tuple(func(*ins), "outputs of the user-provided function", "vjp")
+        refuse_detached(outs, strict)
         vs = checked_vector(v, outs, "vjp", "output")
         found = grad_of(outs, ins, vs, create_graph, strict, "Output of the user-provided function")
         result = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
     keep = create_graph or (is_grad_enabled() and create_graph)
     return shaped(many, released(outs, keep)), shaped(given, released(result, keep))
+
+
+def refuse_detached(outs: tuple[Tensor, ...], strict: bool) -> None:
+    for i, out in enumerate(outs):
+        if strict and not out.requires_grad:
+            raise RuntimeError(DETACHED.format(output=i))
 
 
 def grad_of(
@@ -114,6 +123,7 @@ def jvp(
         ins = prepared(ins, create_graph)
         vs = checked_vector(v, ins, "jvp", "input")
         many, outs = as_tuple(func(*ins), "outputs of the user-provided function", "jvp")
+        refuse_detached(outs, strict)
         dual = tuple([zeros(o).requires_grad_() for o in outs])
         found = grad_of(outs, ins, dual, True, strict, "jvp")
         back = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
@@ -140,6 +150,27 @@ def jacobian(
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    return strict_jacobian(func, inputs, create_graph, strict, DETACHED, INDEPENDENT)
+
+
+DETACHED = (
+    "Output {output} of the user-provided function does not require gradients. The outputs must be computed in a "
+    "differentiable manner from the input when running in strict mode."
+)
+INDEPENDENT = (
+    "Output {output} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+)
+LINEAR = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {output} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example)."
+)
+
+
+def strict_jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, detached: str, independent: str
+) -> Any:
+    """The body of `jacobian`, with what it says in strict mode of outputs that depend on nothing or not on an input."""
     with enable_grad():
         given, ins = as_tuple(inputs, "inputs", "jacobian")
         ins = prepared(ins, create_graph)
@@ -147,13 +178,15 @@ def jacobian(
         table = []
         for i, out in enumerate(outs):
             if strict and not out.requires_grad:
-                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner from the input when running in strict mode.")
-            table.append(rows_of(out, ins, create_graph, strict, i))
+                raise RuntimeError(detached.format(output=i))
+            table.append(rows_of(out, ins, create_graph, strict, independent.replace("{output}", str(i))))
     result = tuple([shaped(given, released(row, create_graph)) for row in table])
     return shaped(many, result)
 
 
-def rows_of(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool, strict: bool, index: int) -> tuple[Tensor, ...]:
+def rows_of(
+    out: Tensor, ins: tuple[Tensor, ...], create_graph: bool, strict: bool, message: str
+) -> tuple[Tensor, ...]:
     """The Jacobian of one output, a row per element."""
     sizes = tuple(sizes_of(out))
     flat = out.reshape(-1)
@@ -162,9 +195,6 @@ def rows_of(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool, strict: bo
         found: tuple[Any, ...] = (None,) * len(ins)
         if out.requires_grad:
             found = grad(flat[k], ins, retain_graph=True, create_graph=create_graph, allow_unused=True)
-        message = (
-            f"Output {index} of the user-provided function is independent of input {{i}}. This is not allowed in strict mode."
-        )
         for row, g in zip(rows, filled(found, ins, strict, message), strict=True):
             row.append(g)
     result = []
@@ -211,7 +241,7 @@ def hessian(
         gradients = jacobian(checked, tuple(arguments), create_graph=True, strict=strict)
         return gradients if given else gradients[0]
 
-    return jacobian(first, inputs if given else ins[0], create_graph=create_graph, strict=strict)
+    return strict_jacobian(first, inputs if given else ins[0], create_graph, strict, LINEAR, INDEPENDENT)
 
 
 def hvp(

@@ -146,7 +146,7 @@ def _gradcheck(
 ) -> None:
     chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not chosen:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
     for x in chosen:
         x.retain_grad()
     all_outputs = as_tuple(func(*inputs))
@@ -187,7 +187,7 @@ def _check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], chosen: 
     outputs = differentiable(func(*inputs))
     for o in outputs:
         try:
-            grad(o.sum() if not o.is_complex() else o.abs().sum(), chosen, allow_unused=True)
+            grad(o.sum() if not o.is_complex() else o.abs().sum(), chosen, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .inspection import Memory, Properties, count, is_available, memory, properties, synchronize
+from .inspection import present as list
 from .placement import (
     DeviceLike,
     current,
@@ -17,13 +19,21 @@ from .placement import (
 
 __all__ = [
     "DeviceLike",
+    "Memory",
+    "Properties",
+    "count",
     "current",
     "default",
     "device",
+    "is_available",
     "jax_device",
+    "list",
+    "memory",
     "of_array",
+    "properties",
     "put",
     "resolve",
     "set_default_device",
+    "synchronize",
     "use",
 ]

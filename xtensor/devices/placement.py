@@ -126,7 +126,7 @@ def _find(place: device) -> Any:
             raise RuntimeError(
                 f"device {place} does not exist: {len(present)} {place.type} device(s) present"
                 + (
-                    "; set jax.config.update('jax_num_cpu_devices', n) before the first tensor for more"
+                    f"; start Python with JAX_NUM_CPU_DEVICES={index + 1} in its environment for more"
                     if place.type == "cpu"
                     else ""
                 )

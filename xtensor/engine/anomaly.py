@@ -31,11 +31,16 @@ PARENT_KEY = "parent_"
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+def _is_ours(filename: str) -> bool:
+    """Whether a frame is the library's: its files, and the functions that it makes."""
+    return filename.startswith("<xtensor ") or os.path.abspath(filename).startswith(_LIBRARY)
+
+
 def record(node: Node) -> None:
     """Note where `node` is being made and, inside a backward pass, the node whose run makes it."""
     frames = traceback.extract_stack()
     user = frames[:]
-    while user and os.path.abspath(user[-1].filename).startswith(_LIBRARY):
+    while user and _is_ours(user[-1].filename):
         user.pop()
     metadata = node.metadata
     metadata[TRACE_KEY] = traceback.format_list(user or frames)

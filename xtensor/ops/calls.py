@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pathlib
+import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from ..tensor import Tensor
-from .catalog import entry_for, location_of
+from .catalog import PACKAGE, entry_for, location_of
+from .programs import Program
 
-__all__ = ["Call", "calls_in"]
+__all__ = ["Call", "calls_in", "calls_of"]
 
 DEPTH = 8
 # What lies below an operator is not on the way to one.
 MACHINERY = frozenset(
     f"xtensor.{name}"
     for name in (
-        "checks devices dtypes engine geometry gradients lowering printing storage tensor x64 ops.attach ops.catalog "
-        "ops.codegen ops.declare ops.derivatives ops.dispatch ops.inplace ops.promotion ops.saved ops.schema ops.views "
-        "ops.write"
+        "checks devices dtypes engine geometry gradients lowering nn.modules.module printing storage tensor x64 "
+        "ops.attach ops.calls ops.catalog ops.codegen ops.declare ops.deferred ops.dependence ops.derivatives "
+        "ops.dispatch ops.examples ops.explain ops.inplace ops.node_names ops.nodes ops.older ops.programs "
+        "ops.promotion ops.pullback ops.saved ops.scalars ops.schema ops.views ops.write"
     ).split()
 )
 
@@ -63,8 +68,7 @@ def below(function: Callable[..., Any], cls: type | None, depth: int, seen: set[
         seen.add(callee)
         op = getattr(callee, "operator", None)
         if op is not None:
-            entry = entry_for(op)
-            found.append(Call(depth, f"ops.{entry.family}.{callee.__name__}", *entry.location, op.kind))
+            found += operator_calls(op, depth)
             continue
         if callee.__module__ in MACHINERY or not callee.__module__.startswith("xtensor"):
             continue
@@ -72,6 +76,51 @@ def below(function: Callable[..., Any], cls: type | None, depth: int, seen: set[
         if inner:
             found += [Call(depth, public_name(callee), *location_of(callee), "function"), *inner]
     return found
+
+
+def operator_calls(op: Any, depth: int) -> list[Call]:
+    """The last steps of a path: the operator under the name that `nn.functional` gives it, if it does, and itself."""
+    entry = entry_for(op)
+    functional = sys.modules.get("xtensor.nn.functional")
+    found = []
+    if functional is not None and getattr(functional, op.name, None) is op.function:
+        found.append(Call(depth, f"nn.functional.{op.name}", *entry.location, "function"))
+    found.append(Call(depth + len(found), f"ops.{entry.family}.{op.name}", *entry.location, op.kind))
+    return found
+
+
+def calls_of(programs: Sequence[Program], cls: type | None = None) -> Iterator[Call]:
+    """The calls that led to programs which ran, as one tree in their order; the first is a method of `cls`."""
+    shown: list[Any] = []
+    for program in programs:
+        codes = [code for code in program.stack if on_the_way(code)]
+        kept = 0
+        while kept < min(len(codes), len(shown)) and shown[kept] is codes[kept]:
+            kept += 1
+        for depth in range(kept, len(codes)):
+            yield call_of(codes[depth], depth, cls)
+        yield from operator_calls(program.declaration, len(codes))
+        shown = codes
+
+
+def on_the_way(code: CodeType) -> bool:
+    """Whether a running function is a step that a reader wants to see: of the package, and none of its machinery."""
+    path = pathlib.Path(code.co_filename)
+    if not path.is_relative_to(PACKAGE):
+        return False
+    module = ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts))
+    inner = any(module == m or module.startswith(f"{m}.") for m in MACHINERY)
+    return not inner and not code.co_name.startswith("<")
+
+
+def call_of(code: CodeType, depth: int, cls: type | None) -> Call:
+    path = pathlib.Path(code.co_filename)
+    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    name = f"{module}.{code.co_qualname}"
+    if depth == 0 and cls is not None:
+        name = f"{cls.__module__.removeprefix('xtensor.')}.{cls.__qualname__}.{code.co_name}"
+    kind = "method" if "." in code.co_qualname else "function"
+    return Call(depth, name, path.relative_to(PACKAGE.parent).as_posix(), code.co_firstlineno, kind)
 
 
 def callees(function: Callable[..., Any], cls: type | None) -> Iterator[Any]:
@@ -96,7 +145,7 @@ def target_of(node: ast.expr, names: dict[str, Any], cls: type | None) -> Any:
         return names.get(node.id)
     if not isinstance(node, ast.Attribute):
         return None
-    if isinstance(node.value, ast.Name) and node.value.id == "self" and cls is not None:
+    if cls is not None and ast.unparse(node.value) in ("self", "type(self)", "cls"):
         return getattr(cls, node.attr, None)
     owner = owner_of(node.value, names)
     if owner is not None:

@@ -177,6 +177,16 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
     return made
 
 
+# What the inline path calls its own; an operator with a parameter of that name does without the path.
+LOCALS = {"aval", "c", "counter", "m", "mode", "node", "previous", "program", "r", "s", "t"}
+
+
+def is_inlined(op: Operator) -> bool:
+    """Whether the common case of an operator is in its function."""
+    plain = all(p.kind in ("Array", "Operand", "Number") for p in op.runtime)
+    return op.single and plain and LOCALS.isdisjoint(op.schema.names())
+
+
 def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
     """The lines of the function: the common case inline, everything else to `dispatch.run`."""
     lines: list[str] = []
@@ -192,7 +202,7 @@ def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
         ]
     everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
     slow = f"return op_run({everything}{', out' if out else ''})"
-    if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
+    if is_inlined(op):
         lines += fast_path(op, out)
     lines.append(slow)
     return lines
@@ -360,7 +370,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
 
     def parts() -> tuple[str, list[str]]:
         lines = older_lines(op, inplace=True)
-        if op.single and all(p.kind in ("Array", "Operand", "Number") for p in op.runtime):
+        if is_inlined(op):
             lines += inplace_fast_path(op)
         lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")
         return header(op, False, None), lines

@@ -6,7 +6,7 @@ argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, profiling
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -44,12 +44,23 @@ new = object.__new__
 def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     """Call `op` with one value per parameter of its schema."""
     if modes.state.mode & modes.PROFILING:
-        token = profiler.begin(op.name, [tuple(v.shape) for v in values if isinstance(v, Tensor)])
+        token = profiler.begin(op.name, shapes_of(values))
+        nbytes = 0
         try:
-            return _run(op, values, out)
+            result = _run(op, values, out)
+            if out is None:
+                made = (result,) if isinstance(result, Tensor) else result
+                nbytes = sum(t._storage.nbytes() for t in made)
+            return result
         finally:
-            profiler.end(token)
+            profiler.end(token, nbytes)
     return _run(op, values, out)
+
+
+def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The sizes of the tensors among arguments, for a profile."""
+    tensors = [t for v in values for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, Tensor)]
+    return [tuple(sizes_of(t)) for t in tensors]
 
 
 def _run(op: Operator, values: tuple[Any, ...], out: Any) -> Any:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..tensor import Tensor
-from .calls import Call, calls_in
+from .calls import Call, calls_in, calls_of
 from .catalog import Entry, Rule, composite_named, declared, entry_for, location_of, unquoted
 from .declare import Operator
 from .deferred import source_of
+from .examples import example_of
 from .programs import Program, watch_programs
 
 __all__ = ["Explanation", "explain", "source"]
@@ -109,17 +110,16 @@ def shorten(text: str, limit: int = 120) -> str:
 def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
     """What an operator is and does: by name, or a function, a Tensor method, a module or a module's class.
 
-    With example arguments it is called, and the programs that ran are shown. A class is explained by its `forward`;
-    where it has a class method `_example()` that returns a module and a tuple of arguments, those are the example.
+    With example arguments it is called, and the programs that ran are shown. A class is explained by its `forward` on
+    an example of its own: that of its class method `_example()`, which returns a module and a tuple of arguments, or
+    one guessed from its constructor.
 
     Raises LookupError for a name that no operator has, TypeError for an object that is none of the above.
     """
     if isinstance(what, type):
-        example: Any = getattr(what, "_example", None)
-        if not args and not kwargs and callable(example):
-            module, args = example()
-            return explain_function(what.__name__, forward_of(what), module, args, {})
-        return explain_function(what.__name__, forward_of(what), None, args, kwargs)
+        forward = forward_of(what)
+        module, args = example_of(what) or (None, ())
+        return explain_function(what.__name__, forward, module, args, {}, what)
     name, function = resolve(what)
     if name is None:
         return explain_function(type(what).__name__, forward_of(type(what)), what, args, kwargs)
@@ -179,26 +179,27 @@ def explain_operator(name: str, entry: Entry, function: Any, args: Any, kwargs: 
     )
 
 
-def explain_function(name: str, function: Any, module: Any, args: Any, kwargs: Any) -> Explanation:
+def explain_function(
+    name: str, function: Any, module: Any, args: Any, kwargs: Any, cls: type | None = None
+) -> Explanation:
     """A composite, a method written by hand, or the `forward` of a module."""
-    run = function if module is None else module
-    programs, result = watched(run, args, kwargs)
+    cls = cls or (type(module) if module is not None else None)
+    programs, result = watched(function if module is None else module, args, kwargs)
     file, line = location_of(function)
-    path = tuple(calls_in(function, type(module) if module is not None else None))
-    reached = {call.name: call for call in path if call.kind not in ("function", "method")}
-    rules = []
-    for call in reached.values():
-        op = declared(call.name.rpartition(".")[2])
-        if isinstance(op, Operator):
-            rules += [Rule(f"{op.name}.{r.argument}", r.source, r.saves) for r in entry_for(op).rules]
+    path = tuple(calls_of(programs, cls) if programs else calls_in(function, cls))
+    operators = [op for call in path if isinstance(op := declared(call.name.rpartition(".")[2]), Operator)]
     return Explanation(
         name=name,
-        kind="module" if module is not None or function.__name__ == "forward" else "composite",
+        kind="composite" if cls is None else "module",
         doc=inspect.cleandoc(function.__doc__ or ""),
         file=file,
         line=line,
         signatures=(f"{name}{unquoted(inspect.signature(function))}",),
-        rules=tuple(rules),
+        rules=tuple(
+            Rule(f"{op.name}.{r.argument}", r.source, r.saves)
+            for op in dict.fromkeys(operators)
+            for r in entry_for(op).rules
+        ),
         path=path,
         programs=programs,
         result=result,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import checks, geometry
-from ..engine import modes, profiler
+from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import (
@@ -156,6 +156,8 @@ def rebase(target: Tensor, node: Any) -> None:
         return
     base = view.base
     slices = CopySlices(base, target, node)
+    if modes.state.mode & modes.ANOMALY:
+        anomaly.record(slices)
     move_retained(base, slices)
     base._edge = (slices, 0)
     edge_of(target)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import CodeType
 from typing import Any
 
 from ..engine import modes
@@ -21,12 +23,15 @@ class Program:
     """One jitted program of an operator, and the example arrays that it ran on (kept as shapes and dtypes).
 
     operator: its name. key: the static arguments that it was made for. arguments: shapes and dtypes.
+    stack: the code of the functions that led to it, the outermost first.
     """
 
     def __init__(self, op: Operator, program: Any, arrays: list[Any]) -> None:
         self.operator = op.name
+        self.declaration = op
         self.key = key_of(op, program)
         self.arguments = tuple(describe(a) for a in arrays)
+        self.stack = callers()
         self._lowered = call(program.lower, *arrays)
 
     @property
@@ -76,6 +81,16 @@ def without_locations(text: str) -> str:
     return re.sub(r', (?:metadata|frontend_attributes|sharding)=\{(?:[^{}"]|"[^"]*"|\{[^{}]*\})*\}', "", text)
 
 
+def callers() -> tuple[CodeType, ...]:
+    """The code of the functions that are running, down to the one that ran the program."""
+    found = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        found.append(frame.f_code)
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
 def key_of(op: Operator, program: Any) -> dict[str, Any]:
     """The static arguments for which an operator made this program."""
     names = [p.name for p in op.static]
@@ -106,7 +121,9 @@ def watch_programs() -> Iterator[list[Program]]:
         mark = (program, tuple(describe(a) for a in arrays))
         if mark not in seen:
             seen.add(mark)
-            found.append(Program(op, program, arrays))
+            # What cannot be traced is an error of the call itself, which says so better.
+            with suppress(Exception):
+                found.append(Program(op, program, arrays))
 
     dispatch.watchers.append(watch)
     try:

@@ -269,7 +269,7 @@ def space(
         middle = "int steps, " if base is None else "int steps, float base = 10.0, "
         kinds = itertools.product(("Tensor", "Number"), repeat=2)
         raise checks.combination_error(
-            function, (start, end, steps), {}, [f"{b} start, {a} end, {middle}{options}" for a, b in kinds]
+            function, (start, end) if steps is None else (start, end, steps), {}, [f"{b} start, {a} end, {middle}{options}" for a, b in kinds]
         )
     count = operator.index(steps)
     if count < 0:

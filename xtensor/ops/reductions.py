@@ -224,8 +224,11 @@ def nanmean(
 # ---- products ------------------------------------------------------------------------------------------------------
 
 
-def _prod_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
-    """The gradient times the product of all other elements, which is exact where some are zero."""
+def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool) -> Array:
+    """The gradient times the product of all other elements, which is exact where some are zero.
+
+    `result` is not computed with: it is saved as in PyTorch, which refuses a later write to it.
+    """
     axes = axes_of(dim, input.ndim)
     shape = input.shape
     full = spread(grad, shape, axes, keepdim)

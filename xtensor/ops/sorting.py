@@ -177,6 +177,8 @@ def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
     if sorter is not None:
         a = jnp.take_along_axis(a, sorter, axis=-1)
     n = a.shape[-1]
+    if n == 0 or v.size == 0:
+        return jnp.zeros(v.shape, jnp.int32)
     rows = a.reshape((-1, n))
     wanted = v.reshape((1, -1)) if a.ndim == 1 else v.reshape((rows.shape[0], -1))
 
@@ -189,8 +191,6 @@ def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
         return jnp.where(open_ & beyond, middle + 1, low), jnp.where(open_ & ~beyond, middle, high)
 
     start = jnp.zeros(wanted.shape, jnp.int32)
-    if n == 0 or wanted.size == 0:
-        return start.reshape(v.shape)
     low, _ = lax.fori_loop(0, n.bit_length(), halve, (start, jnp.full(wanted.shape, n, jnp.int32)))
     return low.reshape(v.shape)
 

@@ -194,7 +194,7 @@ def alias_of(
         view.base = input if old.base is None else old.base
         view.attr_version = counter.version
         view.creation = creation or old.creation
-        edge = edge_of(input)
+        edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
     result = new(Tensor)
     result._storage = storage
     result._view = view

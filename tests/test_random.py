@@ -1,0 +1,450 @@
+"""Random numbers: arguments and errors as PyTorch's, the distributions, and what a seed promises."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import xtensor
+from tests.expressions import expressions
+from xtensor.ops import draws, sampling
+
+test_arguments = expressions(
+    """
+    T.rand(2,dtype=T.int64)
+    T.randn(2,dtype=T.int64)
+    T.rand(-1)
+    T.rand(2,3).shape
+    T.rand((2,3)).shape
+    T.rand(size=(2,3)).shape
+    T.rand(2,dtype=T.cfloat).shape
+    T.rand(2,dtype=T.half).dtype
+    T.rand(2,requires_grad=True).requires_grad
+    T.rand(2,out=T.empty(0)).shape
+    T.rand(2,device='meta')
+    T.randn(2,device='meta')
+    T.randint(3,(2,)).dtype
+    T.randint(3,1,(2,))
+    T.randint(0,(2,))
+    T.randint(1,3,(2,),dtype=T.float32).dtype
+    T.randint(1,3,2)
+    T.randint(3)
+    T.randint(3,[2,3]).shape
+    T.randint(low=1,high=3,size=(2,)).shape
+    T.randint(high=3,size=(2,)).shape
+    T.randint(0,300,(2,),dtype=T.uint8)
+    T.randint(-3,30,(2,),dtype=T.uint8)
+    T.randint(0,2,(2,),dtype=T.bool).dtype
+    T.randint(0,3,(2,),dtype=T.bool)
+    T.randint(1.5,(2,))
+    T.randint_like(T.ones(2),5).dtype
+    T.randint_like(T.ones(2),1,5).shape
+    T.randperm(5).dtype
+    T.randperm(-1)
+    T.randperm(0)
+    T.randperm(1)
+    T.randperm(300,dtype=T.uint8)
+    T.randperm(5,dtype=T.float32).dtype
+    T.randperm(5,dtype=T.int32).dtype
+    T.randperm(2.5)
+    T.normal(0.,1.,(2,)).shape
+    T.normal(0.,1.)
+    T.normal(T.zeros(3),T.ones(3)).shape
+    T.normal(T.zeros(3),T.ones(2,3)).shape
+    T.normal(T.zeros(3),T.ones(2))
+    T.normal(T.zeros(3)).shape
+    T.normal(2.,T.ones(3)).shape
+    T.normal(2,T.ones(3)).shape
+    T.normal(T.zeros(3),-1.)
+    T.normal(T.zeros(3),-T.ones(3))
+    T.normal(0.,-1.,(2,))
+    T.normal(T.zeros(3,dtype=T.int64),1.)
+    T.normal(T.zeros(3,requires_grad=True),1.).requires_grad
+    T.normal(T.zeros(3,requires_grad=True),1.).grad_fn.name()
+    T.normal(mean=T.zeros(3),std=T.ones(3)).shape
+    T.normal(mean=0.,std=1.,size=(2,)).shape
+    T.bernoulli(T.tensor([0.,1.]))
+    T.bernoulli(T.tensor([0.,1.],requires_grad=True)).grad_fn.name()
+    T.bernoulli(T.tensor([0.,1.5]))
+    T.bernoulli(T.tensor([0,1]))
+    T.bernoulli(T.ones(3),0.)
+    T.bernoulli(T.ones(3),1.5)
+    T.ones(3).bernoulli_(0.)
+    T.ones(3).bernoulli_(1.5)
+    T.ones(3,dtype=T.int64).bernoulli_(1.)
+    T.zeros(3).bernoulli_(T.ones(3))
+    T.zeros(3).bernoulli_(T.ones(2))
+    T.ones(3).bernoulli(0.)
+    T.zeros(3).bernoulli(p=1.)
+    T.poisson(T.tensor([0.,0.]))
+    T.poisson(T.tensor([1.,2.])).dtype
+    T.poisson(T.tensor([-1.,2.]))
+    T.poisson(T.tensor([1,2]))
+    T.multinomial(T.tensor([0.,0.,1.]),1)
+    T.multinomial(T.tensor([0.,0.,1.]),2)
+    T.multinomial(T.tensor([0.,0.,1.]),3,replacement=True)
+    T.multinomial(T.tensor([[0.,0.,1.],[1.,0,0]]),2,True)
+    T.multinomial(T.tensor([0.,-1,1.]),1)
+    T.multinomial(T.tensor([0.,float('nan'),1.]),1)
+    T.multinomial(T.tensor([0.,0.]),1)
+    T.multinomial(T.tensor([1.,1.]),3)
+    T.multinomial(T.tensor([1.,1.]),0)
+    T.multinomial(T.tensor([1,1]),1)
+    T.multinomial(T.ones(2,2,2),1)
+    T.multinomial(T.tensor(1.),1)
+    T.multinomial(T.tensor([1.,1.]),2).dtype
+    T.zeros(3).uniform_(2,2)
+    T.zeros(3).uniform_(3,2)
+    T.zeros(3,dtype=T.int64).uniform_()
+    T.zeros(3).uniform_(0,1e40)
+    T.zeros(3).normal_(0,-1)
+    T.zeros(3).normal_(0,0)
+    T.zeros(3,dtype=T.int64).normal_()
+    T.zeros(3).exponential_(0.)
+    T.zeros(3).exponential_(-1.)
+    T.zeros(3,dtype=T.int64).exponential_()
+    T.zeros(3).cauchy_(0,-1)
+    T.zeros(3,dtype=T.int64).cauchy_()
+    T.zeros(3).log_normal_(0,-1)
+    T.zeros(3,dtype=T.int64).log_normal_()
+    T.zeros(3).geometric_(0)
+    T.zeros(3).geometric_(1.)
+    T.zeros(3).geometric_(1)
+    T.zeros(3,dtype=T.int64).geometric_(0.5).dtype
+    T.zeros(3).random_(0)
+    T.zeros(3).random_(2,1)
+    T.zeros(3).random_(2,3)
+    T.zeros(3,dtype=T.uint8).random_(0,300)
+    T.zeros(3,dtype=T.bool).random_().dtype
+    T.zeros(3,dtype=T.cfloat).random_(0,3)
+    T.zeros(3,dtype=T.cfloat).normal_().dtype
+    T.zeros(3,requires_grad=True).uniform_()
+    (T.zeros(3,requires_grad=True)*1).uniform_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).normal_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).exponential_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).cauchy_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).log_normal_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).geometric_(0.5).grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).bernoulli_().grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).bernoulli_(T.ones(3)).grad_fn.name()
+    (T.zeros(3,requires_grad=True)*1).random_().grad_fn.name()
+    T.rand_like(T.ones(2,3).t()).stride()
+    T.randn_like(T.ones(2,dtype=T.int64))
+    T.rand_like(T.ones(2),dtype=T.float64).dtype
+    T.Generator().device
+    T.Generator().manual_seed(3).initial_seed()
+    T.Generator().manual_seed(-1).initial_seed()
+    T.Generator().manual_seed(2**64)
+    T.Generator().manual_seed(2**64-1).initial_seed()
+    T.Generator().manual_seed(1.5)
+    T.Generator().manual_seed('a')
+    T.Generator('cpu').get_state().dtype
+    T.Generator(device='cpu').set_state(T.zeros(3))
+    T.Generator(device='meta')
+    T.manual_seed(3).initial_seed()
+    T.initial_seed()
+    T.manual_seed(-5).initial_seed()
+    T.binomial(T.tensor([3.]),T.tensor([1.]))
+    T.randn(2,dtype=T.bool)
+    T.normal(T.zeros(2,dtype=T.cfloat),1.).dtype
+    T.normal(T.zeros(2),T.ones(2,dtype=T.cfloat))
+    """
+)
+
+COUNT = 20_000
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    xtensor.manual_seed(20_240)
+
+
+# -- the bits
+
+
+def test_threefry_is_the_published_one():
+    """The known answers of the Random123 library for threefry2x32 with 20 rounds."""
+    ones = 0xFFFFFFFF
+    known = [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((ones, ones), (ones, ones), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ]
+    for key, counter, expected in known:
+        words = draws.threefry(tuple(map(np.uint32, key)), tuple(np.array([c], np.uint32) for c in counter))
+        assert tuple(int(w[0]) for w in words) == expected
+
+
+def test_a_longer_draw_begins_with_the_shorter_one():
+    xtensor.manual_seed(1)
+    short = xtensor.rand(10)
+    xtensor.manual_seed(1)
+    assert xtensor.rand(4, 5).view(-1)[:10].tolist() == short.tolist()
+
+
+def test_streams_draws_and_seeds_are_apart():
+    seen = set()
+    for seed in (0, 1, 2**63, -1):
+        for draw in (0, 1, 2**40):
+            for stream in (0, 1):
+                bits = np.asarray(
+                    draws.bits32(np.int64(np.uint64(seed % 2**64)), np.int64(draw), (8,), stream)
+                )
+                seen.update(bits.tolist())
+    assert len(seen) == 4 * 3 * 2 * 8
+
+
+# -- the distributions
+
+
+def close_to(sample, cdf):
+    """Kolmogorov and Smirnov's statistic stays below its 1e-4 quantile."""
+    values = np.sort(np.asarray(sample.double().numpy()).ravel())
+    n = values.size
+    expected = cdf(values)
+    distance = max(
+        np.abs(expected - np.arange(n) / n).max(), np.abs(expected - np.arange(1, n + 1) / n).max()
+    )
+    return distance < 2.23 / np.sqrt(n)
+
+
+@np.vectorize
+def phi(x):
+    return 0.5 * (1 + float(xtensor_erf(x / np.sqrt(2))))
+
+
+def xtensor_erf(x):
+    import math
+
+    return math.erf(x)
+
+
+def empty(dtype=None):
+    return xtensor.empty(COUNT, dtype=dtype or xtensor.float32)
+
+
+CONTINUOUS = {
+    "rand": (lambda: xtensor.rand(COUNT), lambda x: x),
+    "rand float64": (lambda: xtensor.rand(COUNT, dtype=xtensor.float64), lambda x: x),
+    "randn": (lambda: xtensor.randn(COUNT), phi),
+    "randn float64": (lambda: xtensor.randn(COUNT, dtype=xtensor.float64), phi),
+    "randn complex": (
+        lambda: xtensor.view_as_real(xtensor.randn(COUNT // 2, dtype=xtensor.complex64)) * 2**0.5,
+        phi,
+    ),
+    "normal_": (lambda: (empty().normal_(3, 2) - 3) / 2, phi),
+    "normal": (lambda: (xtensor.normal(xtensor.full((COUNT,), 3.0), 2.0) - 3) / 2, phi),
+    "uniform_": (lambda: empty().uniform_(-2, 3), lambda x: (x + 2) / 5),
+    "exponential_": (lambda: empty().exponential_(2), lambda x: 1 - np.exp(-2 * x)),
+    "cauchy_": (lambda: empty().cauchy_(1, 2), lambda x: 0.5 + np.arctan((x - 1) / 2) / np.pi),
+    "log_normal_": (lambda: empty().log_normal_(0.5, 0.7).log().sub(0.5).div(0.7), phi),
+    "randint wide": (
+        lambda: xtensor.randint(-(2**62), 2**62, (COUNT,)),
+        lambda x: (x + 2.0**62) / 2.0**63,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_distribution(name):
+    draw, cdf = CONTINUOUS[name]
+    assert close_to(draw(), cdf)
+
+
+def test_the_statistic_can_fail():
+    assert not close_to(xtensor.rand(COUNT) * 1.03, lambda x: np.clip(x, 0, 1))
+    assert not close_to(xtensor.randn(COUNT) + 0.03, phi)
+
+
+def frequencies_fit(sample, probabilities):
+    """Every count within five standard deviations."""
+    counts = np.bincount(np.asarray(sample.long().numpy()).ravel(), minlength=len(probabilities))
+    n, p = sample.numel(), np.asarray(probabilities)
+    return (np.abs(counts[: len(p)] - n * p) <= 5 * np.sqrt(n * p * (1 - p)) + 1e-9).all()
+
+
+DISCRETE = {
+    "randint": (lambda: xtensor.randint(0, 7, (COUNT,)), [1 / 7] * 7),
+    "random_": (lambda: empty(xtensor.uint8).random_(3), [1 / 3] * 3),
+    "bernoulli": (lambda: xtensor.bernoulli(xtensor.full((COUNT,), 0.3)), [0.7, 0.3]),
+    "bernoulli_": (lambda: empty(xtensor.int64).bernoulli_(0.8), [0.2, 0.8]),
+    "geometric_": (lambda: empty(xtensor.int64).geometric_(0.3), [0, *(0.3 * 0.7**k for k in range(8))]),
+    "poisson": (
+        lambda: xtensor.poisson(xtensor.full((COUNT,), 2.0)),
+        [np.exp(-2), 2 * np.exp(-2), 2 * np.exp(-2), 4 / 3 * np.exp(-2)],
+    ),
+    "binomial": (
+        lambda: xtensor.binomial(xtensor.full((COUNT,), 3.0), xtensor.full((COUNT,), 0.5)),
+        [1 / 8, 3 / 8, 3 / 8, 1 / 8],
+    ),
+    "multinomial": (
+        lambda: xtensor.multinomial(xtensor.tensor([1.0, 2.0, 0.0, 7.0]), COUNT, replacement=True),
+        [0.1, 0.2, 0.0, 0.7],
+    ),
+    "multinomial, one each": (
+        lambda: xtensor.multinomial(xtensor.tensor([1.0, 2.0, 0.0, 7.0]).expand(COUNT, 4), 1),
+        [0.1, 0.2, 0.0, 0.7],
+    ),
+    "multinomial, second of two": (
+        lambda: xtensor.multinomial(xtensor.tensor([1.0, 1.0, 2.0]).expand(COUNT, 3), 2)[:, 1],
+        [1 / 3, 1 / 3, 1 / 3],
+    ),
+}
+DISCRETE["multinomial, second of two"] = (
+    DISCRETE["multinomial, second of two"][0],
+    [1 / 4 * 1 / 3 + 1 / 2 * 1 / 2, 1 / 4 * 1 / 3 + 1 / 2 * 1 / 2, 2 * 1 / 4 * 2 / 3],
+)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_distribution(name):
+    draw, probabilities = DISCRETE[name]
+    assert frequencies_fit(draw(), probabilities)
+
+
+def test_frequencies_can_fail():
+    assert not frequencies_fit(xtensor.randint(0, 6, (COUNT,)), [1 / 7] * 7)
+
+
+def test_permutations():
+    p = xtensor.randperm(1000)
+    assert sorted(p.tolist()) == list(range(1000))
+    assert p.tolist() != list(range(1000))
+    rows = xtensor.stack([xtensor.randperm(4) for _ in range(2000)])
+    for column in range(4):
+        assert frequencies_fit(rows[:, column], [1 / 4] * 4)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_bounds_hold(name):
+    dtype = getattr(xtensor, name)
+    u = xtensor.rand(100_000, dtype=dtype)
+    assert 0 <= u.min().item() and u.max().item() < 1
+    v = xtensor.empty(100_000, dtype=dtype).uniform_(1, 1.5)
+    assert 1 <= v.min().item() and v.max().item() < 1.5
+    assert xtensor.empty(100_000, dtype=dtype).exponential_().min().item() >= 0
+    assert bool(xtensor.randn(100_000, dtype=dtype).isfinite().all())
+
+
+# -- seeds, generators and states
+
+
+def test_same_seed_same_numbers():
+    def numbers():
+        return [
+            f().tolist()
+            for f in (lambda: xtensor.rand(3), lambda: xtensor.randn(2, 2), lambda: xtensor.randperm(5))
+        ]
+
+    xtensor.manual_seed(7)
+    first = numbers()
+    assert numbers() != first
+    assert xtensor.manual_seed(7).initial_seed() == xtensor.initial_seed() == 7
+    assert numbers() == first
+
+
+def test_numbers_do_not_depend_on_the_device():
+    xtensor.manual_seed(3)
+    here = xtensor.rand(5).tolist()
+    there = xtensor.rand(5, device="cpu:1")
+    assert str(there.device) == "cpu:1"
+    assert there.tolist() == here
+
+
+def test_states_and_forks():
+    state = xtensor.get_rng_state()
+    first = xtensor.rand(3).tolist()
+    xtensor.set_rng_state(state)
+    with xtensor.random.fork_rng():
+        xtensor.rand(3)
+        xtensor.manual_seed(0)
+    assert xtensor.rand(3).tolist() == first
+    with xtensor.random.fork_rng(enabled=False):
+        xtensor.manual_seed(5)
+    assert xtensor.initial_seed() == 5
+    assert xtensor.seed() == xtensor.initial_seed()
+
+
+def test_generators_are_streams_of_their_own():
+    g = xtensor.Generator().manual_seed(11)
+    state = g.get_state()
+    a = xtensor.rand(3, generator=g).tolist()
+    twin, pickled = g.clone_state(), pickle.loads(pickle.dumps(g))
+    b = xtensor.rand(3, generator=g).tolist()
+    assert b != a
+    assert xtensor.rand(3, generator=twin).tolist() == xtensor.rand(3, generator=pickled).tolist() == b
+    g.set_state(state)
+    assert xtensor.rand(3, generator=g).tolist() == a
+    default = xtensor.get_rng_state().tolist()
+    for draw in (
+        lambda: xtensor.randn(2, generator=g),
+        lambda: xtensor.randint(3, (2,), generator=g),
+        lambda: xtensor.randperm(3, generator=g),
+        lambda: xtensor.normal(0.0, 1.0, (2,), generator=g),
+        lambda: xtensor.bernoulli(xtensor.ones(2), generator=g),
+        lambda: xtensor.multinomial(xtensor.ones(2), 1, generator=g),
+        lambda: xtensor.poisson(xtensor.ones(2), generator=g),
+        lambda: xtensor.empty(2).uniform_(generator=g),
+        lambda: xtensor.rand_like(xtensor.ones(2), generator=g),
+    ):
+        before = g.draws
+        draw()
+        assert g.draws == before + 1
+    assert xtensor.get_rng_state().tolist() == default
+    assert copy.deepcopy(g).draws == g.draws
+
+
+def test_threads_never_share_a_draw():
+    g = xtensor.Generator()
+    seen = []
+    threads = [
+        threading.Thread(target=lambda: seen.extend(g.next_draw()[1] for _ in range(200))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == list(range(800))
+
+
+def test_drawing_again_compiles_nothing():
+    def draw():
+        xtensor.rand(3, 3)
+        xtensor.empty(3, 3).uniform_(-1, 2)
+        xtensor.empty(3, 3).normal_(4, 5)
+        xtensor.randint(2, 9, (3, 3))
+        xtensor.bernoulli(xtensor.ones(3, 3))
+
+    draw()
+    before = sampling.program.cache_info().misses
+    programs = [
+        p for p in (sampling.program(sampling.uniform, (3, 3), xtensor.float32, xtensor.device("cpu")),)
+    ]
+    sizes = [p._cache_size() for p in programs]
+    xtensor.manual_seed(2**63 + 5)
+    draw()
+    xtensor.empty(3, 3).uniform_(0, 9.5)
+    assert sampling.program.cache_info().misses == before
+    assert [p._cache_size() for p in programs] == sizes
+
+
+def test_a_kernel_given_the_same_draw_makes_the_same_mask():
+    g = xtensor.Generator().manual_seed(1)
+    seed, draw = g.next_draw()
+    masks = [np.asarray(draws.keep_mask(seed, draw, (50, 50), 0.25)) for _ in range(2)]
+    assert (masks[0] == masks[1]).all()
+    assert abs(masks[0].mean() - 0.75) < 0.05
+
+
+def test_in_place_draws_reach_views_and_count_as_writes():
+    x = xtensor.zeros(4, 6)
+    x[1:3, ::2].uniform_(1, 2)
+    assert x._version == 1
+    assert int((x != 0).sum()) == 6
+    y = xtensor.zeros(2, 3).t()
+    y.normal_()
+    assert y.stride() == (1, 3)

@@ -1,0 +1,182 @@
+"""Scaled dot-product attention: one program from queries, keys and values to the weighted sum.
+
+The softmax is computed in float32 for shorter floats. A query whose keys are all masked gives zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .. import dtypes
+from ..tensor import Tensor, sizes_of
+from .declare import general
+from .derivatives import FROM_KERNEL
+from .losses import check_broadcast
+from .matmul import product
+from .reductions import dtype_of
+from .schema import Array
+
+__all__ = ["scaled_dot_product_attention"]
+
+C_NAMES = {
+    dtypes.float32: "float",
+    dtypes.float64: "double",
+    dtypes.float16: "c10::Half",
+    dtypes.bfloat16: "c10::BFloat16",
+    dtypes.int32: "int",
+    dtypes.int64: "long int",
+}
+
+
+def named(dtype: Any) -> str:
+    return C_NAMES.get(dtype, dtype.name)
+
+
+def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -> None:
+    """PyTorch's errors for the shapes and dtypes of attention."""
+    a, b, c = (dtype_of(x) for x in (query, key, value))
+    if not a is b is c:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{named(a)} key.dtype: {named(b)} and value.dtype: {named(c)} instead."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    if mask is not None:
+        own = dtype_of(mask)
+        if own not in (dtypes.bool, a) and not (own is dtypes.float32 and a.itemsize == 2):
+            raise RuntimeError(
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{named(own)} and  query.dtype: {named(a)} instead."
+            )
+        if causal:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+
+
+def grouped(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Keys and values with every head repeated for the group of query heads that it serves."""
+    heads = query.shape[-3]
+    if heads % key.shape[-3] or heads % value.shape[-3]:
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+    return tuple(jnp.repeat(x, heads // x.shape[-3], axis=-3) for x in (key, value))  # type: ignore[return-value]
+
+
+def weights_of(
+    query: Any, key: Any, mask: Any, causal: bool, scale: float | None
+) -> Any:
+    """The attention weights `(*, L, S)` in the accumulation type."""
+    wide = dtypes.compute_type(dtype_of(query)).numpy
+    factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
+    for a, b in ((query, key),):
+        check_broadcast(a.shape[:-2], b.shape[:-2])
+        if a.shape[-1] != b.shape[-1]:
+            raise RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: [{math.prod(b.shape[:-2])}, {b.shape[-1]}]."
+            )
+    scores = product(query.astype(wide) * factor, jnp.swapaxes(key.astype(wide), -1, -2))
+    allowed = None
+    if causal:
+        rows = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 0)
+        columns = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 1)
+        allowed = columns <= rows
+    elif mask is not None:
+        check_broadcast(scores.shape, mask.shape)
+        if mask.dtype == jnp.bool_:
+            allowed = mask
+        else:
+            scores = scores + mask.astype(wide)
+    if allowed is not None:
+        scores = jnp.where(allowed, scores, jnp.asarray(-jnp.inf, wide))
+    top = lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True)) if scores.shape[-1] else jnp.zeros((), wide)
+    blocked = top == -jnp.inf
+    shares = jnp.exp(scores - jnp.where(blocked, jnp.zeros_like(top), top))
+    total = jnp.sum(shares, axis=-1, keepdims=True)
+    return shares / jnp.where(blocked, jnp.ones_like(total), total)
+
+
+@general(
+    name="scaled_dot_product_attention",
+    node="ScaledDotProductAttention",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
+def attend(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """Attention without dropout."""
+    check_attention(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, value = grouped(query, key, value)
+    weights = weights_of(query, key, attn_mask, is_causal, scale)
+    check_values(weights, value)
+    return product(weights, value.astype(weights.dtype)).astype(query.dtype)
+
+
+def check_values(weights: Any, value: Any) -> None:
+    if weights.shape[-1] != value.shape[-2]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{math.prod(weights.shape[:-2])}, {weights.shape[-1]}] but got: "
+            f"[{math.prod(value.shape[:-2])}, {value.shape[-2]}]."
+        )
+
+
+@general(name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
+def attention_weights(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """The weights with which every query attends to every key."""
+    check_attention(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, _ = grouped(query, key, value)
+    return weights_of(query, key, attn_mask, is_causal, scale).astype(query.dtype)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.T * scale + mask) @ value`, with dropout on the weights.
+
+    `query` is `(*, L, E)`, `key` `(*, S, E)` and `value` `(*, S, V)`; `scale` is `1 / sqrt(E)` by default. With
+    `enable_gqa` every head of keys and values serves a group of query heads.
+    """
+    if dropout_p == 0.0:
+        return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    weights = attention_weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    if enable_gqa:
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    kept = weights.detach().new_empty(tuple(sizes_of(weights))).bernoulli_(1 - dropout_p)
+    return (weights * kept / (1 - dropout_p)).matmul(value)
+
+

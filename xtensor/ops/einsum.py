@@ -1,0 +1,248 @@
+"""Sums of products by subscripts: `einsum` in both of PyTorch's call styles, and `tensordot`."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from .. import checks, dtypes
+from ..tensor import Tensor
+from .declare import general
+from .derivatives import FROM_KERNEL
+from .matmul import contract
+from .precision import accumulation, matmul_precision
+from .reductions import dtype_of
+from .schema import Array, Arrays
+
+__all__ = ["einsum", "tensordot"]
+
+LETTERS = string.ascii_uppercase + string.ascii_lowercase
+ELLIPSIS = "."
+
+
+# ---- parsing -------------------------------------------------------------------------------------------------------
+
+
+def terms_of(text: str, offset: int, where: str) -> list[str]:
+    """One string per operand (or one for the output), an ellipsis as one character."""
+    found = [""]
+    operand = 0
+    i = 0
+    while i < len(text):
+        c = text[i]
+        place = where or f"operand {operand}"
+        if c == ELLIPSIS:
+            if ELLIPSIS in found[-1]:
+                raise RuntimeError(f"einsum(): found '.' for {place} but an ellipsis (...) was already found")
+            if text[i : i + 3] != "...":
+                tail = " (...)" if where else ""
+                raise RuntimeError(f"einsum(): found '.' for {place} that is not part of any ellipsis{tail}")
+            found[-1] += ELLIPSIS
+            i += 2
+        elif c == "," and not where:
+            found.append("")
+            operand += 1
+        elif c in LETTERS:
+            found[-1] += c
+        elif c != " ":
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {offset + i} in the equation string, subscripts must be in "
+                "[a-zA-Z]"
+            )
+        i += 1
+    return found
+
+
+class Equation:
+    """An equation read against the shapes of its operands: a label per dimension of every operand and of the output."""
+
+    def __init__(self, text: str, shapes: Sequence[tuple[int, ...]]) -> None:
+        left, arrow, right = text.partition("->")
+        terms = terms_of(left, 0, "")
+        if len(terms) > len(shapes):
+            raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+        if len(terms) < len(shapes):
+            raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+        self.extra = 0
+        for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
+            named = len(term.replace(ELLIPSIS, ""))
+            if ELLIPSIS in term:
+                if named > len(shape):
+                    raise RuntimeError(
+                        f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                        f"dimensions ({len(shape)}) for operand {i}"
+                    )
+                self.extra = max(self.extra, len(shape) - named)
+            elif named != len(shape):
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                    f"dimensions ({len(shape)}) for operand {i} and no ellipsis was given"
+                )
+        # The dimensions of an ellipsis get labels of their own, aligned at the last.
+        spare = [chr(0x3B1 + i) for i in range(self.extra)]
+        self.inputs = []
+        for term, shape in zip(terms, shapes, strict=True):
+            count = len(shape) - len(term.replace(ELLIPSIS, ""))
+            self.inputs.append(term.replace(ELLIPSIS, "".join(spare[len(spare) - count :])))
+        self.sizes = self._sizes(shapes)
+        every = "".join(terms).replace(ELLIPSIS, "")
+        if arrow:
+            out = terms_of(right, len(left) + 2, "output")[0]
+            for label in out.replace(ELLIPSIS, ""):
+                if out.count(label) > 1:
+                    raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+                if label not in every:
+                    raise RuntimeError(
+                        f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+                    )
+            self.output = out.replace(ELLIPSIS, "".join(spare))
+        else:
+            self.output = "".join(spare) + "".join(c for c in LETTERS if every.count(c) == 1)
+
+    def _sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for i, (term, shape) in enumerate(zip(self.inputs, shapes, strict=True)):
+            own: dict[str, int] = {}
+            for label, size in zip(term, shape, strict=True):
+                if label in own and own[label] != size:
+                    raise RuntimeError(
+                        f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {size} != "
+                        f"{own[label]}"
+                    )
+                own[label] = size
+            for label, size in own.items():
+                seen = sizes.get(label, 1)
+                if seen != size and 1 not in (seen, size):
+                    raise RuntimeError(
+                        f"einsum(): subscript {label} has size {size} for operand {i} which does not broadcast with "
+                        f"previously seen size {seen}"
+                    )
+                sizes[label] = max(seen, size) if 0 not in (seen, size) else 0
+        return sizes
+
+    def squeezed(self, operands: Sequence[Any]) -> tuple[list[str], list[Any]]:
+        """Labels and operands without dimensions of size one that broadcast against larger ones."""
+        terms, arrays = [], []
+        for term, x in zip(self.inputs, operands, strict=True):
+            drop = [d for d, label in enumerate(term) if x.shape[d] == 1 and self.sizes[label] != 1]
+            terms.append("".join(c for d, c in enumerate(term) if d not in drop))
+            arrays.append(lax.squeeze(x, drop) if drop else x)
+        return terms, arrays
+
+
+# ---- einsum --------------------------------------------------------------------------------------------------------
+
+
+@general(name="einsum", method=False, out=False, derivatives=FROM_KERNEL)
+def sum_products(operands: Arrays, equation: str) -> Array:
+    """The sum of products of the operands that an equation says."""
+    parsed = Equation(equation, [x.shape for x in operands])
+    own = dtype_of(operands[0])
+    for x in operands[1:]:
+        if dtype_of(x) is not own:
+            raise RuntimeError(
+                f"expected scalar type {own.scalar_name} but found {dtype_of(x).scalar_name}"
+            )
+    if own is dtypes.bool and len(operands) > 1:
+        raise checks.not_implemented_for("bmm", own)
+    terms, arrays = parsed.squeezed(operands)
+    if len(arrays) == 1 and own.is_integral and set(terms[0]) - set(parsed.output):
+        arrays = [arrays[0].astype(jnp.int64)]
+    if own is dtypes.bool:
+        arrays = [arrays[0].astype(jnp.int8)]
+    present = set("".join(terms))
+    kept = "".join(c for c in parsed.output if c in present)
+    out = contract(f"{','.join(terms)}->{kept}", *arrays)
+    out = out.astype(jnp.bool_) if own is dtypes.bool else out
+    return out.reshape([parsed.sizes[c] for c in parsed.output])
+
+
+def einsum(*args: Any) -> Tensor:
+    """The sum of products that subscripts say: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        equation, operands = from_lists(args)
+    else:
+        equation, operands = args[0], args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return sum_products(list(operands), equation)
+
+
+def from_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
+    """The equation and the operands of a call with lists of subscripts."""
+
+    def spelled(labels: Sequence[Any]) -> str:
+        text = ""
+        for label in labels:
+            if label is Ellipsis:
+                text += "..."
+            elif isinstance(label, int) and 0 <= label < len(LETTERS):
+                text += LETTERS[label]
+            else:
+                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        return text
+
+    equation = ",".join(spelled(labels) for labels in args[1::2])
+    if len(args) % 2:
+        equation = ",".join(spelled(labels) for labels in args[1:-1:2]) + "->" + spelled(args[-1])
+        return equation, list(args[:-1:2])
+    return equation, list(args[::2])
+
+
+# ---- tensordot -----------------------------------------------------------------------------------------------------
+
+
+@general(name="tensordot", method=False, out="exact", derivatives=FROM_KERNEL)
+def dot_along(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) -> Array:
+    """The sum of products over pairs of dimensions."""
+    if len(dims_a) != len(dims_b):
+        raise RuntimeError("both dimension lists should have same length")
+    if dtype_of(a) is not dtype_of(b):
+        raise RuntimeError("both inputs should have same dtype")
+    left, right = checks.wrap_dims(dims_a, a.ndim), checks.wrap_dims(dims_b, b.ndim)
+    for given, d, e in zip(zip(dims_a, dims_b, strict=True), left, right, strict=True):
+        m, n = a.shape[d], b.shape[e]
+        if m == n:
+            continue
+        if n == 1:
+            a = jnp.sum(a, axis=d, keepdims=True)
+        elif m == 1:
+            b = jnp.sum(b, axis=e, keepdims=True)
+        else:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {m} in dim {given[0]} and second has size {n} "
+                f"in dim {given[1]}"
+            )
+    if a.dtype == jnp.bool_:
+        raise checks.not_implemented_for("addmm_impl_cpu_", dtypes.bool)
+    wide = accumulation(a.dtype)
+    out = lax.dot_general(
+        a, b, ((left, right), ((), ())), precision=matmul_precision(), preferred_element_type=wide
+    )
+    return out.astype(a.dtype)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them."""
+    if isinstance(dims, Tensor):
+        dims = dims.item() if dims.numel() == 1 else dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        left, right = tuple(range(-dims, 0)), tuple(range(dims))
+    else:
+        left, right = dims
+        left = (left,) if isinstance(left, int) else tuple(left)
+        right = (right,) if isinstance(right, int) else tuple(right)
+    return dot_along(a, b, left, right, out=out)
