@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,15 @@ def save(state: Any, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, np.ndarray] = {}
     text = json.dumps(packed(state, arrays))
     arrays[STRUCTURE] = np.frombuffer(text.encode(), np.uint8)
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(aside, "wb") as file:
             np.savez(file, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
     except BaseException:
-        pathlib.Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
     if hasattr(os, "O_DIRECTORY"):  # where directories can be synchronised, make the new name last too
         directory = os.open(path.parent, os.O_DIRECTORY)

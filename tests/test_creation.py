@@ -468,7 +468,7 @@ def test_jax_arrays_are_taken_without_a_copy_and_never_changed():
         gc.collect()
         c.add_(1)
         assert np.array_equal(np.array(source), before)
-    with pytest.raises(TypeError, match="expected jax.Array"):
+    with pytest.raises(TypeError, match=r"expected jax\.Array"):
         xtensor.interop.from_jax([1])
 
 

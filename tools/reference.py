@@ -57,6 +57,7 @@ def section(entry: Entry) -> Iterator[str]:
     yield ""
     yield "```python"
     yield from (str(s) for s in entry.spellings)
+    yield from (f"{s}  # deprecated" for s in entry.deprecated)
     yield "```"
     yield ""
     yield from paragraphs(entry.doc)

@@ -9,7 +9,7 @@ from .storage import UntypedStorage
 from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
-__all__ = ['abs', 'absolute', 'acos', 'acosh', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argwhere', 'as_strided', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'detach', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'ger', 'greater', 'greater_equal', 'group_norm', 'gt', 'hardshrink', 'heaviside', 'hinge_embedding_loss', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kl_div', 'kron', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lt', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'maximum', 'mean', 'meshgrid', 'min', 'minimum', 'mm', 'moveaxis', 'movedim', 'mse_loss', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nansum', 'narrow', 'native_batch_norm', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'pdist', 'permute', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'select', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_scatter', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'split', 'split_with_sizes', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'subtract', 'sum', 'swapaxes', 'swapdims', 't', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'threshold', 'tile', 'to_dlpack', 'trace', 'transpose', 'trapezoid', 'trapz', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unflatten', 'unsqueeze', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_real', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'detach', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'ger', 'greater', 'greater_equal', 'group_norm', 'gt', 'hardshrink', 'heaviside', 'hinge_embedding_loss', 'histc', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lt', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'native_batch_norm', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'pdist', 'permute', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_scatter', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'subtract', 'sum', 'swapaxes', 'swapdims', 't', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'trapezoid', 'trapz', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unflatten', 'unique', 'unique_consecutive', 'unsqueeze', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_real', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
 
 class return_types:
     class aminmax(NamedTuple):
@@ -24,169 +24,88 @@ class return_types:
     class frexp(NamedTuple):
         mantissa: Tensor
         exponent: Tensor
+    class kthvalue(NamedTuple):
+        values: Tensor
+        indices: Tensor
+    class mode(NamedTuple):
+        values: Tensor
+        indices: Tensor
+    class topk(NamedTuple):
+        values: Tensor
+        indices: Tensor
 
-@overload
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of every element: real for complex input."""
-@overload
-def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value of every element: real for complex input."""
-@overload
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of every element: real for complex input."""
-@overload
-def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value of every element: real for complex input."""
-@overload
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine of every element."""
-@overload
-def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine of every element."""
-@overload
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine of every element."""
-@overload
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine of every element."""
-@overload
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
+    """The means of `output_size` windows over the last dimension."""
+def adaptive_avg_pool2d(input: Tensor, output_size: int | None | Sequence[int | None]) -> Tensor:
+    """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements)."""
+def adaptive_avg_pool3d(input: Tensor, output_size: int | None | Sequence[int | None]) -> Tensor:
+    """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
+    """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie."""
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last two dimensions, with `return_indices` also where they lie."""
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last three dimensions, with `return_indices` also where they lie."""
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input + alpha * other`, element by element."""
-@overload
-def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`input + alpha * other`, element by element."""
-@overload
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`."""
-@overload
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`."""
-@overload
 def addcdiv(input: Tensor, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
-@overload
-def addcdiv(input: Tensor, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
-@overload
 def addcmul(input: Tensor, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input + value * tensor1 * tensor2`, element by element."""
-@overload
-def addcmul(input: Tensor, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`input + value * tensor1 * tensor2`, element by element."""
-@overload
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)` of matrices."""
-@overload
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)` of matrices."""
-@overload
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
-@overload
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
-@overload
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
-@overload
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * outer(vec1, vec2)`."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view."""
-@overload
-def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
-@overload
 def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere."""
-@overload
 def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-@overload
-def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-@overload
 def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
-@overload
-def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
-@overload
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
     """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
-@overload
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
-    """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
-@overload
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of every element in radians: 0 or pi where it is real."""
-@overload
-def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of every element in radians: 0 or pi where it is real."""
-@overload
-def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
-@overload
 def any(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
 def arange(*args: Any, start: Any = None, end: Any = None, step: Any = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
-    """The numbers from `start` (0) up to but without `end`, `step` (1) apart: `arange(end)`, `arange(start, end, step)`."""
-@overload
+    """The numbers from `start` (0) up to but without `end`, `step` (1) apart."""
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine of every element."""
-@overload
-def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine of every element."""
-@overload
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine of every element."""
-@overload
-def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine of every element."""
-@overload
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine of every element."""
-@overload
-def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine of every element."""
-@overload
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine of every element."""
-@overload
-def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic sine of every element."""
-@overload
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent of every element."""
-@overload
-def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse tangent of every element."""
-@overload
 def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input) in radians, from -pi to pi."""
-@overload
-def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of the point (other, input) in radians, from -pi to pi."""
-@overload
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent of every element."""
-@overload
-def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent of every element."""
-@overload
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
-@overload
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
-@overload
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
-@overload
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices that put the elements in order along `dim`; always stable."""
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row each."""
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
@@ -197,34 +116,14 @@ def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.Devi
     """`data` as a tensor: itself, with its history, where it is one of that dtype and device."""
 def asarray(obj: Any, *, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed."""
-@overload
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine of every element."""
-@overload
-def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine of every element."""
-@overload
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine of every element."""
-@overload
-def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic sine of every element."""
-@overload
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent of every element."""
-@overload
-def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse tangent of every element."""
-@overload
 def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input) in radians, from -pi to pi."""
-@overload
-def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of the point (other, input) in radians, from -pi to pi."""
-@overload
-def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent of every element."""
-@overload
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent of every element."""
 def atleast_1d(*tensors: Any) -> Any:
@@ -233,104 +132,56 @@ def atleast_2d(*tensors: Any) -> Any:
     """Views with at least two dimensions, of one tensor or of each of several."""
 def atleast_3d(*tensors: Any) -> Any:
     """Views with at least three dimensions, of one tensor or of each of several."""
-@overload
 def avg_pool1d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of every window over the last dimension."""
-@overload
-def avg_pool1d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of every window over the last dimension."""
-@overload
 def avg_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """The mean of every window over the last two dimensions."""
-@overload
-def avg_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
-    """The mean of every window over the last two dimensions."""
-@overload
 def avg_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
     """The mean of every window over the last three dimensions."""
-@overload
-def avg_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
-    """The mean of every window over the last three dimensions."""
-@overload
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
-@overload
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """`(N, C, *)` normalised channel by channel: by the batch's statistics when training, which also move the running"""
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities in `input` (or `p` everywhere) and zeros, in the dtype of `input`."""
-@overload
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[o] @ input2 + bias[o]` for every output `o`; `weight` is `(out, in1, in2)`."""
-@overload
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[o] @ input2 + bias[o]` for every output `o`; `weight` is `(out, in1, in2)`."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The cross entropy of probabilities against binary targets; logarithms are at least -100."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """The cross entropy of the sigmoid of logits against binary targets, without overflow."""
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often every non-negative integer occurs, or the sum of the weights where it does."""
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`."""
-@overload
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in both; logical for bools."""
-@overload
-def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The bits set in both; logical for bools."""
-@overload
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits moved `other` places up; 0 where `other` is negative or no less than the width."""
-@overload
-def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The bits moved `other` places up; 0 where `other` is negative or no less than the width."""
-@overload
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every bit flipped; logical for bools."""
-@overload
-def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every bit flipped; logical for bools."""
-@overload
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in either; logical for bools."""
-@overload
-def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The bits set in either; logical for bools."""
-@overload
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
-@overload
-def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
-@overload
-def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The bits set in exactly one; logical for bools."""
-@overload
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one; logical for bools."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given matrices (vectors being rows) along its diagonal."""
-@overload
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two batches of matrices."""
-@overload
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices."""
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Views of the tensors expanded to the shape that they share by broadcasting."""
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """The view broadcast to `size`."""
+def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None) -> Tensor:
+    """The number of the bucket between sorted boundaries that every value falls into."""
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of several vectors, one a row."""
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped."""
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norm distance between every pair of rows of two batches of matrices."""
-@overload
-def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every element rounded up."""
-@overload
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded up."""
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -339,34 +190,14 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of `celu`."""
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
-@overload
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
-@overload
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
-@overload
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-@overload
-def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-@overload
 def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Every element, or the bound where that is smaller."""
-@overload
-def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Every element, or the bound where that is smaller."""
-@overload
 def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Every element, or the bound where that is larger."""
-@overload
-def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Every element, or the bound where that is larger."""
-@overload
-def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-@overload
 def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -375,10 +206,6 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
     """The tensors joined along dimension 1, vectors and numbers being columns."""
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """The combinations of `r` elements of a vector, one a row, in lexicographic order of their indices."""
-@overload
-def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from their real and imaginary parts."""
-@overload
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their real and imaginary parts."""
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
@@ -387,182 +214,84 @@ def concatenate(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = N
     """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped."""
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
-@overload
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed at once; the input where it is real."""
-@overload
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate, computed at once; the input where it is real."""
-@overload
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor:
     """The tensor with `value` around its last dimensions (in pairs, the last dimension first); negative pads crop."""
-@overload
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor:
-    """The tensor with `value` around its last dimensions (in pairs, the last dimension first); negative pads crop."""
-@overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
     """The convolution of `(N, C, L)` or `(C, L)` with a weight `(O, C / groups, K)`."""
-@overload
-def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
-    """The convolution of `(N, C, L)` or `(C, L)` with a weight `(O, C / groups, K)`."""
-@overload
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
     """The convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(O, C / groups, KH, KW)`."""
-@overload
-def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
-    """The convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(O, C / groups, KH, KW)`."""
-@overload
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
     """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`."""
-@overload
-def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
-    """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`."""
-@overload
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
     """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`."""
-@overload
-def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
-    """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`."""
-@overload
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
     """The transposed convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(C, O / groups, KH, KW)`."""
-@overload
-def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
-    """The transposed convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(C, O / groups, KH, KW)`."""
-@overload
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
     """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
-@overload
-def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
-    """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
-@overload
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
-@overload
-def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
-@overload
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of every element."""
-@overload
-def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The cosine of every element."""
-@overload
-def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic cosine of every element."""
-@overload
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine of every element."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1."""
-@overload
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
-@overload
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
-@overload
-def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: int | Sequence[int] | None = None) -> Tensor:
-    """The number of elements over `dim` that are not zero, as int64."""
-@overload
 def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The number of elements over `dim` that are not zero, as int64."""
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of logits `(N, C, *)` against classes `(N, *)` or class probabilities `(N, C, *)`."""
-@overload
 def cummax(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The running maximum along `dim` and the index of its last place."""
-@overload
-def cummax(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
-    """The running maximum along `dim` and the index of its last place."""
-@overload
 def cummin(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummin:
     """The running minimum along `dim` and the index of its last place."""
-@overload
-def cummin(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummin:
-    """The running minimum along `dim` and the index of its last place."""
-@overload
 def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The running product along `dim`; integers multiply in int64."""
-@overload
-def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, axis: int | None = None, out: Tensor | None = None) -> Tensor:
-    """The running product along `dim`; integers multiply in int64."""
-@overload
-def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, axis: int | None = None, out: Tensor | None = None) -> Tensor:
-    """The running sum along `dim`; integers sum to int64."""
-@overload
 def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The running sum along `dim`; integers sum to int64."""
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The running integral along `dim` by the trapezoidal rule."""
-@overload
-def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Degrees as radians; RuntimeError for complex input."""
-@overload
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians; RuntimeError for complex input."""
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The square matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
-@overload
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
-@overload
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The square matrix with the flattened tensor on its diagonal."""
-@overload
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The view of the diagonal of two dimensions, which become one at the end."""
-@overload
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The view of the diagonal of two dimensions, which become one at the end."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of `input` with `src` on a diagonal of two of its dimensions."""
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """The n-th differences along `dim`; of bools, whether neighbours differ."""
-@overload
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `lgamma`."""
-@overload
-def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `lgamma`."""
-@overload
 def dist(input: Tensor, other: Tensor, p: float = 2, *, out: Tensor | None = None) -> Tensor:
     """The p-norm of the difference of two tensors."""
-@overload
-def dist(input: Tensor, other: Tensor, p: float = 2, *, out: Tensor | None = None) -> Tensor:
-    """The p-norm of the difference of two tensors."""
-@overload
 def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-@overload
-def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-@overload
 def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-@overload
-def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-@overload
-def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The dot product of two vectors of one length."""
-@overload
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product of two vectors of one length."""
 @overload
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` by depth."""
 @overload
-def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, *indices_or_sections: int) -> tuple[Tensor, ...]:
     """`tensor_split` by depth."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along their third dimension."""
+def einsum(*args: Any) -> Tensor:
+    """The sum of products that subscripts say: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """The rows of the table `weight` at the indices `input`; the row `padding_idx` receives no gradient."""
 def empty(*args: Any, size: Sequence[int] | None = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
@@ -573,64 +302,28 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
     """A tensor whose dimensions lie in memory in the order `physical_layout`, slowest first; its values are zeros."""
 def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor with these sizes and strides; its values are zeros."""
-@overload
-def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where the elements are equal (NaN equals nothing)."""
-@overload
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where the elements are equal (NaN equals nothing)."""
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and equal elements (NaN equals nothing)."""
-@overload
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function."""
-@overload
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function."""
-@overload
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`1 - erf(input)`, exact for large elements."""
-@overload
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`1 - erf(input)`, exact for large elements."""
-@overload
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the error function."""
-@overload
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the error function."""
-@overload
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Euler's number to the power of every element."""
-@overload
-def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Euler's number to the power of every element."""
-@overload
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power of every element."""
-@overload
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power of every element."""
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The view broadcast to the sizes of `other`."""
-@overload
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`exp(input) - 1`, exact for small elements."""
-@overload
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`exp(input) - 1`, exact for small elements."""
 def eye(n: Any, m: Any = None, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """A matrix of `n` rows and `m` (`n`) columns with ones on the diagonal and zeros elsewhere."""
-@overload
 def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """A tensor like `input` with every element `value`."""
-@overload
-def fill(input: Tensor, value: Tensor | Number) -> Tensor:
-    """A tensor like `input` with every element `value`."""
-@overload
-def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every element rounded towards zero."""
-@overload
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded towards zero."""
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -639,58 +332,26 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A copy with the order of the elements reversed along `dims`."""
 @overload
-def flip(input: Tensor, dims: Sequence[int]) -> Tensor:
+def flip(input: Tensor, *dims: int) -> Tensor:
     """A copy with the order of the elements reversed along `dims`."""
 def fliplr(input: Tensor) -> Tensor:
     """A copy with the order of the columns reversed."""
 def flipud(input: Tensor) -> Tensor:
     """A copy with the order of the rows reversed."""
-@overload
 def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input ** exponent` in double precision."""
-@overload
-def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input ** exponent` in double precision."""
-@overload
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded down."""
-@overload
-def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every element rounded down."""
-@overload
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input / other` rounded down, element by element."""
-@overload
-def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input / other` rounded down, element by element."""
-@overload
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two elements, the number where one of them is NaN."""
-@overload
-def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The larger of two elements, the number where one of them is NaN."""
-@overload
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements, the number where one of them is NaN."""
-@overload
-def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of two elements, the number where one of them is NaN."""
-@overload
 def fmod(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The remainder of `input / other` with the sign of `input`, as C's `fmod`."""
-@overload
-def fmod(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The remainder of `input / other` with the sign of `input`, as C's `fmod`."""
-@overload
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What `trunc` drops, with the sign of the element; only for floats."""
-@overload
-def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What `trunc` drops, with the sign of the element; only for floats."""
-@overload
-def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
-    """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
-@overload
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
     """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
 def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
@@ -707,78 +368,40 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     """The elements of `input` at `index` along `dim`: `input[i][index[i][j]]` for dim 1 of a matrix."""
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-06, reduction: str = 'mean') -> Tensor:
     """The negative log-likelihood of `target` under Gaussians of mean `input` and variance `var`, at least `eps`."""
-@overload
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor, never negative; `gcd(0, 0)` is 0."""
-@overload
-def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The greatest common divisor, never negative; `gcd(0, 0)` is 0."""
-@overload
 def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input >= other`."""
-@overload
-def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input >= other`."""
-@overload
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors."""
-@overload
-def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The outer product of two vectors."""
-@overload
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input > other`."""
-@overload
-def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input > other`."""
-@overload
-def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input >= other`."""
-@overload
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input >= other`."""
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05, cudnn_enabled: bool = True) -> Tensor:
     """`(N, C, *)` normalised over each of `num_groups` groups of channels, then scaled channel by channel."""
-@overload
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input > other`."""
-@overload
-def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input > other`."""
-@overload
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Every element, or 0 where it lies in [-lambd, lambd]."""
-@overload
-def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Every element, or 0 where it lies in [-lambd, lambd]."""
-@overload
-def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
-@overload
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1."""
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
+    """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
 @overload
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` by columns."""
 @overload
-def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, *indices_or_sections: int) -> tuple[Tensor, ...]:
     """`tensor_split` by columns."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined column by column: along dimension 1, or 0 for vectors."""
 def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
     """Half the squared difference where it is at most `delta`, else `delta` times the absolute one less `delta / 2`."""
-@overload
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The length of the vector (input, other)."""
-@overload
-def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The length of the vector (input, other)."""
-@overload
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
-@overload
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 def imag(input: Tensor) -> Tensor:
@@ -805,10 +428,6 @@ def index_reduce_(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     """Fold `source` into the slices along `dim` that `index` names, in place."""
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names, as a copy."""
-@overload
-def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products over the last dimension of both; a plain product if one is a number."""
-@overload
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dimension of both; a plain product if one is a number."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
@@ -833,200 +452,80 @@ def is_storage(obj: Any) -> bool:
     """Whether `obj` is a storage."""
 def is_tensor(obj: Any) -> bool:
     """Whether `obj` is a tensor."""
-@overload
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
-@overload
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
-@overload
 def isfinite(input: Tensor) -> Tensor:
     """Where an element is neither infinite nor NaN."""
-@overload
-def isfinite(input: Tensor) -> Tensor:
-    """Where an element is neither infinite nor NaN."""
-@overload
+def isin(elements: Tensor | Number, test_elements: Tensor | Number, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None) -> Tensor:
+    """Whether every element is one of the test elements."""
 def isinf(input: Tensor) -> Tensor:
     """Where an element, or either part of a complex one, is infinite."""
-@overload
-def isinf(input: Tensor) -> Tensor:
-    """Where an element, or either part of a complex one, is infinite."""
-@overload
 def isnan(input: Tensor) -> Tensor:
     """Where an element, or either part of a complex one, is NaN."""
-@overload
-def isnan(input: Tensor) -> Tensor:
-    """Where an element, or either part of a complex one, is NaN."""
-@overload
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where an element is negative infinity; RuntimeError for complex input."""
-@overload
-def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where an element is negative infinity; RuntimeError for complex input."""
-@overload
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where an element is positive infinity; RuntimeError for complex input."""
-@overload
-def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where an element is positive infinity; RuntimeError for complex input."""
-@overload
-def isreal(input: Tensor) -> Tensor:
-    """Where an element has no imaginary part."""
-@overload
 def isreal(input: Tensor) -> Tensor:
     """Where an element has no imaginary part."""
 def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of `target` from the log-probabilities `input`; `batchmean` divides by the batch."""
-@overload
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product of two tensors."""
-@overload
-def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product of two tensors."""
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.kthvalue:
+    """The `k`-th smallest element along `dim` (from 1) and its index."""
 def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """The absolute difference, element by element, reduced."""
-@overload
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05, cudnn_enable: bool = True) -> Tensor:
     """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
-@overload
-def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05, cudnn_enable: bool = True) -> Tensor:
-    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
-@overload
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple, never negative; 0 where either is 0."""
-@overload
-def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The least common multiple, never negative; 0 where either is 0."""
-@overload
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input * 2 ** other`, element by element."""
-@overload
-def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`input * 2 ** other`, element by element."""
-@overload
 def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input <= other`."""
-@overload
-def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input <= other`."""
-@overload
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input + weight * (end - input)`, exact at both ends."""
-@overload
-def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input + weight * (end - input)`, exact at both ends."""
-@overload
 def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input < other`."""
-@overload
-def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input < other`."""
-@overload
 def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input <= other`."""
-@overload
-def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input <= other`."""
-@overload
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
-@overload
-def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
-@overload
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`."""
-@overload
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`."""
 def linspace(start: Any, end: Any, steps: Any = None, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, evenly spaced."""
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
-@overload
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm of every element."""
-@overload
-def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm of every element."""
-@overload
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10 of every element."""
-@overload
-def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 10 of every element."""
-@overload
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + input)`, exact for small elements."""
-@overload
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`log(1 + input)`, exact for small elements."""
-@overload
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2 of every element."""
-@overload
-def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 2 of every element."""
-@overload
 def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """`log(softmax(input, dim))` without overflow; half types in float32."""
-@overload
-def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`log(softmax(input, dim))` without overflow; half types in float32."""
-@overload
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(exp(input) + exp(other))` without overflow."""
-@overload
-def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`log(exp(input) + exp(other))` without overflow."""
-@overload
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log2(2 ** input + 2 ** other)` without overflow."""
-@overload
-def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`log2(2 ** input + 2 ** other)` without overflow."""
-@overload
 def logcumsumexp(input: Tensor, dim: int, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The logarithm of the running sum of exponentials along `dim`."""
-@overload
-def logcumsumexp(input: Tensor, dim: int, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the running sum of exponentials along `dim`."""
-@overload
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where both elements are nonzero."""
-@overload
-def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where both elements are nonzero."""
-@overload
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where an element is zero."""
-@overload
-def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where an element is zero."""
-@overload
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where an element of either is nonzero."""
-@overload
-def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where an element of either is nonzero."""
-@overload
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where exactly one of both elements is nonzero."""
-@overload
-def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Where exactly one of both elements is nonzero."""
-@overload
-def logit(input: Tensor, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
-@overload
 def logit(input: Tensor, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
 def logspace(start: Any, end: Any, steps: Any = None, base: float = 10.0, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """`steps` powers of `base`, from `base**start` to `base**end`, whose exponents are evenly spaced."""
-@overload
-def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
-@overload
 def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
@@ -1035,10 +534,6 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: int | Sequence[int],
     """The p-norm of every window over the last two dimensions."""
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of every window over the last three dimensions."""
-@overload
-def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where `input < other`."""
-@overload
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input < other`."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -1053,10 +548,6 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Put the elements of `source`, in order, where the mask holds, in place."""
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of `input`, broadcast with `mask`, where it holds; one dimension."""
-@overload
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
-@overload
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
@@ -1073,52 +564,36 @@ def max_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Se
     """The maximum of every window over the last 3 dimension(s); with `return_indices` also where it lies, as flat indices."""
 def max_pool3d_with_indices(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """The maximum of every window and its flat index in the last three dimensions."""
-@overload
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, output_size: Sequence[int] | None = None) -> Tensor:
+    """The maxima of `max_pool1d` put back where they were, zeros elsewhere."""
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, output_size: Sequence[int] | None = None) -> Tensor:
+    """The maxima of `max_pool2d` put back where they were, zeros elsewhere."""
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, output_size: Sequence[int] | None = None) -> Tensor:
+    """The maxima of `max_pool3d` put back where they were, zeros elsewhere."""
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two elements, or NaN where either is NaN."""
-@overload
-def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The larger of two elements, or NaN where either is NaN."""
-@overload
 def mean(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor."""
-@overload
-def mean(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor."""
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
+    """The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one."""
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid with these axes: each of the (0-d or 1-d) tensors, expanded along the others."""
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
     """The smallest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
-@overload
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements, or NaN where either is NaN."""
-@overload
-def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of two elements, or NaN where either is NaN."""
-@overload
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
-@overload
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices."""
-@overload
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.mode:
+    """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The view with dimensions `source` moved to the places `destination`."""
-@overload
-def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """The view with dimensions `source` moved to the places `destination`."""
-@overload
-def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """The view with dimensions `source` moved to the places `destination`."""
-@overload
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The view with dimensions `source` moved to the places `destination`."""
 def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
     """The squared difference, element by element, reduced."""
-@overload
-def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input * other`, element by element."""
-@overload
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in order along the first dimension."""
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input * other`, element by element."""
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -1129,46 +604,22 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     """The logistic loss of every label, averaged over the classes."""
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Indices into each row of `input` (of one or two dimensions), drawn with probabilities in proportion to it."""
-@overload
 def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input * other`, element by element."""
-@overload
-def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input * other`, element by element."""
-@overload
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
-@overload
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix and a vector."""
-@overload
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
-@overload
-def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p."""
-@overload
 def nan_to_num(input: Tensor, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value)."""
-@overload
-def nan_to_num(input: Tensor, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value)."""
-@overload
 def nanmean(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The mean over `dim` of the elements that are not NaN."""
-@overload
-def nanmean(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean over `dim` of the elements that are not NaN."""
-@overload
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
+    """The median of the elements that are not NaN; along `dim` with its index, as `(values, indices)`."""
+def nanquantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """The quantiles `q` along `dim` of the elements that are not NaN."""
 def nansum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum over `dim` with NaNs counted as zero."""
-@overload
-def nansum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The sum over `dim` with NaNs counted as zero."""
-@overload
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """The view of `length` indices of a dimension from `start` on."""
-@overload
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """The view of `length` indices of a dimension from `start` on."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -1177,28 +628,12 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     """`group_norm` with the mean and reciprocal deviation of every group."""
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm` with the mean and reciprocal deviation that it used."""
-@overload
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where the elements differ."""
-@overload
-def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where the elements differ."""
-@overload
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Minus every element; RuntimeError for bool."""
-@overload
-def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Minus every element; RuntimeError for bool."""
-@overload
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Minus every element; RuntimeError for bool."""
-@overload
-def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Minus every element; RuntimeError for bool."""
-@overload
-def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The next float after `input` towards `other`."""
-@overload
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next float after `input` towards `other`."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -1211,10 +646,6 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Sequence[int] | None = None, *
     """Normal numbers with the means and standard deviations given, as tensors (broadcast) or, with `size`, numbers."""
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its p-norm over `dim`, or by `eps` where that is larger."""
-@overload
-def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Where the elements differ."""
-@overload
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where the elements differ."""
 def numel(input: Tensor) -> int:
@@ -1225,46 +656,26 @@ def ones(*args: Any, size: Sequence[int] | None = None, out: Tensor | None = Non
     """A tensor of ones, of the sizes given one by one or as a sequence."""
 def ones_like(input: Tensor, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = ...) -> Tensor:
     """Ones with the sizes, dtype, device and order of dimensions of `input`."""
-@overload
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The outer product of two vectors."""
-@overload
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first."""
-@overload
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
-@overload
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """The p-norm along the last dimension of `x1 - x2 + eps`."""
-@overload
-def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
-@overload
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
 @overload
 def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """The view with the dimensions in the order `dims`."""
 @overload
-def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
+def permute(input: Tensor, *dims: int) -> Tensor:
     """The view with the dimensions in the order `dims`."""
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with the rates in `input`, in its dtype."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-08, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The negative log-likelihood of counts under Poisson distributions; `full` adds Stirling's term."""
-@overload
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their absolute values and angles."""
-@overload
-def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from their absolute values and angles."""
-@overload
-def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of `digamma`."""
-@overload
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of `digamma`."""
 def positive(input: Tensor) -> Tensor:
@@ -1273,20 +684,14 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """`input ** exponent`, element by element; either may be a number."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Every element, times the weight of its channel (dimension 1) where it is not positive."""
-@overload
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The product over the dimension `dim`, or of all elements; integers multiply in int64."""
-@overload
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The product over the dimension `dim`, or of all elements; integers multiply in int64."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with the elements of `source` at the element numbers `index`."""
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
-@overload
-def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Radians as degrees; RuntimeError for complex input."""
-@overload
+def quantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians as degrees; RuntimeError for complex input."""
 def rand(*args: Any, size: Sequence[int] | None = None, generator: Any = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
@@ -1309,28 +714,12 @@ def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where strides allow, else a copy."""
 def real(input: Tensor) -> Tensor:
     """The real parts: a view of a complex tensor; a real tensor is itself."""
-@overload
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over every element."""
-@overload
-def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """One over every element."""
-@overload
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element, or 0 where it is negative; the derivative at 0 is 0."""
-@overload
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every element, or 0 where it is negative; the derivative at 0 is 0."""
-@overload
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
-@overload
-def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
-@overload
-def renorm(input: Tensor, p: float, dim: int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
-    """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
-@overload
 def renorm(input: Tensor, p: float, dim: int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
 def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
@@ -1343,28 +732,12 @@ def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself, or a copy without the negative bit."""
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype in which an operation on two tensors or numbers computes."""
-@overload
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """The input divided by the root of the mean square over its last dimensions, then scaled element by element."""
-@overload
-def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """The input divided by the root of the mean square over its last dimensions, then scaled element by element."""
-@overload
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
     """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
-@overload
-def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Tensor:
-    """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
-@overload
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = ...) -> Tensor:
     """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
-@overload
-def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = ...) -> Tensor:
-    """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
-@overload
-def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """Every element rounded to `decimals` places, halves to even."""
-@overload
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Every element rounded to `decimals` places, halves to even."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1373,20 +746,14 @@ def rrelu(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333
     """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`)."""
 def rrelu_(input: Tensor, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, *, generator: Any = None) -> Tensor:
     """In-place version of `rrelu`."""
-@overload
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root of every element."""
-@overload
-def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """One over the square root of every element."""
-@overload
-def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`other - alpha * input`, element by element; RuntimeError for bool operands."""
-@overload
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`other - alpha * input`, element by element; RuntimeError for bool operands."""
 def scalar_tensor(s: Any, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """A tensor of no dimensions with the value `s`, of the default dtype unless one is given."""
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+    """`softmax(query @ key.T * scale + mask) @ value`, with dropout on the weights."""
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply"."""
 def scatter_(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
@@ -1399,56 +766,26 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """A copy of `input` with `src` folded in at `index` along `dim`."""
 def scatter_reduce_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """Fold `src` in at `index` along `dim`, in place."""
-@overload
-def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The view at one index of a dimension, which it loses."""
-@overload
+def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False, side: str | None = None, out: Tensor | None = None, sorter: Tensor | None = None) -> Tensor:
+    """Where every value of `input` would be inserted into the sorted rows to keep their order."""
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The view at one index of a dimension, which it loses."""
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with `src` at one index of a dimension."""
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the scales under which activations keep mean 0 and variance 1."""
-@overload
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
-@overload
-def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
-@overload
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logistic function `1 / (1 + exp(-input))` of every element."""
-@overload
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logistic function `1 / (1 + exp(-input))` of every element."""
-@overload
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
-@overload
-def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
-@overload
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set: True for -0.0."""
-@overload
-def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the sign bit is set: True for -0.0."""
-@overload
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine of every element."""
-@overload
-def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sine of every element."""
-@overload
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`sin(pi * input) / (pi * input)`, and 1 at 0."""
-@overload
-def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`sin(pi * input) / (pi * input)`, and 1 at 0."""
-@overload
-def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic sine of every element."""
-@overload
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of every element."""
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
@@ -1457,134 +794,72 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The logistic loss of scores against targets of 1 or -1."""
-@overload
 def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
-@overload
-def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
+    """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
-@overload
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of these lengths along a dimension."""
-@overload
-def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of these lengths along a dimension."""
-@overload
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root of every element."""
-@overload
-def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root of every element."""
-@overload
-def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square of every element."""
-@overload
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of every element."""
 @overload
 def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The view without dimensions of size one: all, or those named that have it."""
 @overload
-def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(input: Tensor, *dim: int) -> Tensor:
     """The view without dimensions of size one: all, or those named that have it."""
-@overload
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors, all of one shape, joined along a new dimension `dim`."""
-@overload
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
 def std(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation over `dim`: the root of `var`."""
 def std_mean(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over `dim`."""
-@overload
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-@overload
-def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-@overload
 def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-@overload
-def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-@overload
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
-@overload
-def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
-@overload
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """The view with two dimensions swapped."""
-@overload
-def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """The view with two dimensions swapped."""
-@overload
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions swapped."""
-@overload
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """The view with two dimensions swapped."""
-@overload
-def t(input: Tensor) -> Tensor:
-    """The transpose of a tensor of at most two dimensions."""
-@overload
 def t(input: Tensor) -> Tensor:
     """The transpose of a tensor of at most two dimensions."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The elements of `input` at `indices` along `dim`, both broadcast apart from it; without `dim`, of both flat."""
-@overload
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent of every element."""
-@overload
-def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The tangent of every element."""
-@overload
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent of every element."""
-@overload
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent of every element."""
 def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested sequences, a NumPy array, a tensor."""
-@overload
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
-@overload
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Every element, or `value` where it is at most `threshold`."""
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """The tensor repeated along its last dimensions, or, given more, along new ones too."""
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule with a copy of the values of `tensor`."""
-@overload
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.topk:
+    """The `k` largest (or smallest) elements along `dim` and their indices, in order."""
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; integers sum to int64."""
-@overload
-def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix; integers sum to int64."""
-@overload
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """The view with two dimensions swapped."""
-@overload
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions swapped."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
-@overload
-def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The elements on and below a diagonal of every matrix, zeros above."""
-@overload
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal of every matrix, zeros above."""
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtypes.dtype | None = ..., device: devices.DeviceLike = None, layout: dtypes.layout | None = None, pin_memory: bool = False) -> Tensor:
@@ -1593,38 +868,22 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     """How far the anchor fails to be nearer, by a margin, to the positive than to the negative."""
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False, reduction: str = 'mean') -> Tensor:
     """`triplet_margin_loss` with a distance of one's own."""
-@overload
-def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The elements on and above a diagonal of every matrix, zeros below."""
-@overload
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and above a diagonal of every matrix, zeros below."""
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtypes.dtype | None = ..., device: devices.DeviceLike = None, layout: dtypes.layout | None = None, pin_memory: bool = False) -> Tensor:
     """The row and column indices of the upper triangle of a matrix, from the diagonal `offset`, as a 2-by-N tensor."""
 def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input / other`, element by element."""
-@overload
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded towards zero."""
-@overload
-def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every element rounded towards zero."""
-@overload
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it."""
-@overload
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """All slices along a dimension, without it."""
-@overload
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension split into `sizes`."""
-@overload
-def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """One dimension split into `sizes`."""
-@overload
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """The view with a new dimension of size one."""
-@overload
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were."""
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    """The elements (or slices along `dim`) without those equal to the one before."""
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The view with a new dimension of size one."""
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
@@ -1633,16 +892,8 @@ def var(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: 
     """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
 def var_mean(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None) -> tuple[Tensor, Tensor]:
     """The variance and the mean over `dim`."""
-@overload
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product of two vectors, the first conjugated."""
-@overload
-def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The dot product of two vectors, the first conjugated."""
-@overload
-def vector_norm(input: Tensor, ord: float = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
-    """The `ord`-norm of the elements over `dim` (all by default), as vectors."""
-@overload
 def vector_norm(input: Tensor, ord: float = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The `ord`-norm of the elements over `dim` (all by default), as vectors."""
 def view_as_complex(input: Tensor) -> Tensor:
@@ -1653,16 +904,12 @@ def view_as_real(input: Tensor) -> Tensor:
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` by rows."""
 @overload
-def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, *indices_or_sections: int) -> tuple[Tensor, ...]:
     """`tensor_split` by rows."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined row by row, vectors being rows."""
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
-@overload
-def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
-@overload
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
 def zero_(input: Tensor) -> Tensor:

@@ -18,10 +18,6 @@ class Methods:
     @property
     def T(self) -> Tensor:
         """The view with the order of dimensions reversed."""
-    @overload
-    def __abs__(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value of every element: real for complex input."""
-    @overload
     def __abs__(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element: real for complex input."""
     def __add__(self, other: Any) -> Tensor:
@@ -40,6 +36,8 @@ class Methods:
         """__contains__"""
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
         """A copy of a leaf with memory of its own; tensors that shared memory share its copy."""
+    def __delitem__(self, index: Any) -> None:
+        """Refuse `del x[index]`."""
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[builtins.int, builtins.int] | None = None, dl_device: tuple[Any, builtins.int] | None = None, copy: builtins.bool | None = None) -> Any:
         """DLPack's protocol: a capsule with the values."""
     def __dlpack_device__(self) -> tuple[Any, builtins.int]:
@@ -72,12 +70,8 @@ class Methods:
         """__index__"""
     def __int__(self) -> Any:
         """__int__"""
-    @overload
-    def __invert__(self, *, out: Tensor | None = None) -> Tensor:
-        """Every bit flipped; logical for bools."""
-    @overload
-    def __invert__(self, *, out: Tensor | None = None) -> Tensor:
-        """Every bit flipped; logical for bools."""
+    def __invert__(self) -> Tensor:
+        """`~input`; TypeError unless it is an integer or a bool."""
     def __ior__(self, other: Any) -> Tensor:
         """In-place version of `bitwise_or`."""
     def __ipow__(self, other: Any) -> Tensor:
@@ -108,10 +102,6 @@ class Methods:
         """`input * other`, element by element."""
     def __ne__(self, other: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the elements differ."""
-    @overload
-    def __neg__(self, *, out: Tensor | None = None) -> Tensor:
-        """Minus every element; RuntimeError for bool."""
-    @overload
     def __neg__(self, *, out: Tensor | None = None) -> Tensor:
         """Minus every element; RuntimeError for bool."""
     def __or__(self, other: Any) -> Tensor:
@@ -166,274 +156,100 @@ class Methods:
         """The edge `(node, slot)` along which the gradient of a tensor (or GradientEdge) arrives, or None."""
     def _neg_view(self) -> Tensor:
         """The negative as a view with the negative bit flipped."""
-    @overload
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element: real for complex input."""
-    @overload
-    def abs(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value of every element: real for complex input."""
-    @overload
     def abs_(self) -> Tensor:
         """In-place version of `abs`."""
-    @overload
-    def abs_(self) -> Tensor:
-        """In-place version of `abs`."""
-    @overload
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element: real for complex input."""
-    @overload
-    def absolute(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value of every element: real for complex input."""
-    @overload
     def absolute_(self) -> Tensor:
         """In-place version of `abs`."""
-    @overload
-    def absolute_(self) -> Tensor:
-        """In-place version of `abs`."""
-    @overload
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse cosine of every element."""
-    @overload
-    def acos(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse cosine of every element."""
-    @overload
     def acos_(self) -> Tensor:
         """In-place version of `acos`."""
-    @overload
-    def acos_(self) -> Tensor:
-        """In-place version of `acos`."""
-    @overload
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic cosine of every element."""
-    @overload
-    def acosh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic cosine of every element."""
-    @overload
     def acosh_(self) -> Tensor:
         """In-place version of `acosh`."""
-    @overload
-    def acosh_(self) -> Tensor:
-        """In-place version of `acosh`."""
-    @overload
     def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input + alpha * other`, element by element."""
-    @overload
-    def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`input + alpha * other`, element by element."""
-    @overload
     def add_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """In-place version of `add`."""
-    @overload
-    def add_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """In-place version of `add`."""
-    @overload
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`."""
-    @overload
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`."""
-    @overload
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place version of `addbmm`."""
-    @overload
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """In-place version of `addbmm`."""
-    @overload
     def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
-    @overload
-    def addcdiv(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
-    @overload
     def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """In-place version of `addcdiv`."""
-    @overload
-    def addcdiv_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
-        """In-place version of `addcdiv`."""
-    @overload
     def addcmul(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input + value * tensor1 * tensor2`, element by element."""
-    @overload
-    def addcmul(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`input + value * tensor1 * tensor2`, element by element."""
-    @overload
     def addcmul_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
         """In-place version of `addcmul`."""
-    @overload
-    def addcmul_(self, tensor1: Tensor | Number, tensor2: Tensor | Number, *, value: Number = 1) -> Tensor:
-        """In-place version of `addcmul`."""
-    @overload
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`beta * input + alpha * (mat1 @ mat2)` of matrices."""
-    @overload
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`beta * input + alpha * (mat1 @ mat2)` of matrices."""
-    @overload
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place version of `addmm`."""
-    @overload
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """In-place version of `addmm`."""
-    @overload
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`beta * input + alpha * (mat @ vec)`."""
-    @overload
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`beta * input + alpha * (mat @ vec)`."""
-    @overload
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place version of `addmv`."""
-    @overload
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """In-place version of `addmv`."""
-    @overload
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`beta * input + alpha * outer(vec1, vec2)`."""
-    @overload
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`beta * input + alpha * outer(vec1, vec2)`."""
-    @overload
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """In-place version of `addr`."""
-    @overload
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place version of `addr`."""
     def adjoint(self) -> Tensor:
         """The conjugate transpose of the last two dimensions, as a view."""
-    @overload
-    def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
-    @overload
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
     def allclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
         """Whether `isclose` holds everywhere."""
-    @overload
     def amax(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-    @overload
-    def amax(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The largest element over `dim`; its gradient is shared by the elements that attain it."""
-    @overload
     def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
-    @overload
-    def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
-    @overload
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
         """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
-    @overload
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.aminmax:
-        """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
-    @overload
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """The angle of every element in radians: 0 or pi where it is real."""
-    @overload
-    def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The angle of every element in radians: 0 or pi where it is real."""
-    @overload
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
-    @overload
-    def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
-    @overload
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse cosine of every element."""
-    @overload
-    def arccos(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse cosine of every element."""
-    @overload
     def arccos_(self) -> Tensor:
         """In-place version of `acos`."""
-    @overload
-    def arccos_(self) -> Tensor:
-        """In-place version of `acos`."""
-    @overload
     def arccosh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic cosine of every element."""
-    @overload
-    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic cosine of every element."""
-    @overload
     def arccosh_(self) -> Tensor:
         """In-place version of `acosh`."""
-    @overload
-    def arccosh_(self) -> Tensor:
-        """In-place version of `acosh`."""
-    @overload
     def arcsin(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse sine of every element."""
-    @overload
-    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse sine of every element."""
-    @overload
     def arcsin_(self) -> Tensor:
         """In-place version of `asin`."""
-    @overload
-    def arcsin_(self) -> Tensor:
-        """In-place version of `asin`."""
-    @overload
     def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic sine of every element."""
-    @overload
-    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic sine of every element."""
-    @overload
     def arcsinh_(self) -> Tensor:
         """In-place version of `asinh`."""
-    @overload
-    def arcsinh_(self) -> Tensor:
-        """In-place version of `asinh`."""
-    @overload
     def arctan(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse tangent of every element."""
-    @overload
-    def arctan(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse tangent of every element."""
-    @overload
     def arctan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The angle of the point (other, input) in radians, from -pi to pi."""
-    @overload
-    def arctan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The angle of the point (other, input) in radians, from -pi to pi."""
-    @overload
     def arctan2_(self, other: Tensor) -> Tensor:
         """In-place version of `atan2`."""
-    @overload
-    def arctan2_(self, other: Tensor) -> Tensor:
-        """In-place version of `atan2`."""
-    @overload
     def arctan_(self) -> Tensor:
         """In-place version of `atan`."""
-    @overload
-    def arctan_(self) -> Tensor:
-        """In-place version of `atan`."""
-    @overload
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic tangent of every element."""
-    @overload
-    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic tangent of every element."""
-    @overload
     def arctanh_(self) -> Tensor:
         """In-place version of `atanh`."""
-    @overload
-    def arctanh_(self) -> Tensor:
-        """In-place version of `atanh`."""
-    @overload
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
-    @overload
-    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
-    @overload
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
-    @overload
-    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
+    def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False) -> Tensor:
+        """The indices that put the elements in order along `dim`; always stable."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not zero, a row each."""
     def as_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = None) -> Tensor:
@@ -442,78 +258,30 @@ class Methods:
         """In-place version of `as_strided`: changes the sizes and strides of the tensor itself."""
     def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = None) -> Tensor:
         """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`."""
-    @overload
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse sine of every element."""
-    @overload
-    def asin(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse sine of every element."""
-    @overload
     def asin_(self) -> Tensor:
         """In-place version of `asin`."""
-    @overload
-    def asin_(self) -> Tensor:
-        """In-place version of `asin`."""
-    @overload
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic sine of every element."""
-    @overload
-    def asinh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic sine of every element."""
-    @overload
     def asinh_(self) -> Tensor:
         """In-place version of `asinh`."""
-    @overload
-    def asinh_(self) -> Tensor:
-        """In-place version of `asinh`."""
-    @overload
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse tangent of every element."""
-    @overload
-    def atan(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse tangent of every element."""
-    @overload
     def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The angle of the point (other, input) in radians, from -pi to pi."""
-    @overload
-    def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The angle of the point (other, input) in radians, from -pi to pi."""
-    @overload
     def atan2_(self, other: Tensor) -> Tensor:
         """In-place version of `atan2`."""
-    @overload
-    def atan2_(self, other: Tensor) -> Tensor:
-        """In-place version of `atan2`."""
-    @overload
     def atan_(self) -> Tensor:
         """In-place version of `atan`."""
-    @overload
-    def atan_(self) -> Tensor:
-        """In-place version of `atan`."""
-    @overload
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse hyperbolic tangent of every element."""
-    @overload
-    def atanh(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse hyperbolic tangent of every element."""
-    @overload
-    def atanh_(self) -> Tensor:
-        """In-place version of `atanh`."""
-    @overload
     def atanh_(self) -> Tensor:
         """In-place version of `atanh`."""
     def backward(self, gradient: Any = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: Any = None) -> None:
         """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
-    @overload
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
-    @overload
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
-    @overload
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        """In-place version of `baddbmm`."""
-    @overload
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
         """In-place version of `baddbmm`."""
     def bernoulli(self, p: builtins.float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -521,279 +289,117 @@ class Methods:
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros."""
     def bfloat16(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.bfloat16; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.bfloat16; itself where it is that already."""
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """How often every non-negative integer occurs, or the sum of the weights where it does."""
     def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The bits set in both; logical for bools."""
-    @overload
-    def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The bits set in both; logical for bools."""
-    @overload
     def bitwise_and_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `bitwise_and`."""
-    @overload
-    def bitwise_and_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `bitwise_and`."""
-    @overload
     def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The bits moved `other` places up; 0 where `other` is negative or no less than the width."""
-    @overload
-    def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The bits moved `other` places up; 0 where `other` is negative or no less than the width."""
-    @overload
     def bitwise_left_shift_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `bitwise_left_shift`."""
-    @overload
-    def bitwise_left_shift_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `bitwise_left_shift`."""
-    @overload
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """Every bit flipped; logical for bools."""
-    @overload
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Every bit flipped; logical for bools."""
-    @overload
     def bitwise_not_(self) -> Tensor:
         """In-place version of `bitwise_not`."""
-    @overload
-    def bitwise_not_(self) -> Tensor:
-        """In-place version of `bitwise_not`."""
-    @overload
     def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The bits set in either; logical for bools."""
-    @overload
-    def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The bits set in either; logical for bools."""
-    @overload
     def bitwise_or_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `bitwise_or`."""
-    @overload
-    def bitwise_or_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `bitwise_or`."""
-    @overload
     def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
-    @overload
-    def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
-    @overload
     def bitwise_right_shift_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `bitwise_right_shift`."""
-    @overload
-    def bitwise_right_shift_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `bitwise_right_shift`."""
-    @overload
     def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The bits set in exactly one; logical for bools."""
-    @overload
-    def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The bits set in exactly one; logical for bools."""
-    @overload
     def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `bitwise_xor`."""
-    @overload
-    def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `bitwise_xor`."""
-    @overload
-    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The products of two batches of matrices."""
-    @overload
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The products of two batches of matrices."""
     def bool(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.bool; itself where it is that already."""
+        """The tensor as xtensor.bool; itself where it is that already."""
     def broadcast_to(self, size: Sequence[builtins.int]) -> Tensor:
         """The view broadcast to `size`."""
     def byte(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.uint8; itself where it is that already."""
+        """The tensor as xtensor.uint8; itself where it is that already."""
     def cauchy_(self, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with numbers of a Cauchy distribution."""
     def cdouble(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.complex128; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.complex128; itself where it is that already."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Every element rounded up."""
-    @overload
-    def ceil(self, *, out: Tensor | None = None) -> Tensor:
-        """Every element rounded up."""
-    @overload
-    def ceil_(self) -> Tensor:
-        """In-place version of `ceil`."""
-    @overload
     def ceil_(self) -> Tensor:
         """In-place version of `ceil`."""
     def cfloat(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.complex64; itself where it is that already."""
+        """The tensor as xtensor.complex64; itself where it is that already."""
     def char(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.int8; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.int8; itself where it is that already."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
-    @overload
-    def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
-    @overload
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-    @overload
-    def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-    @overload
     def clamp_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """In-place version of `clamp`."""
-    @overload
-    def clamp_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-        """In-place version of `clamp`."""
-    @overload
     def clamp_max(self, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Every element, or the bound where that is smaller."""
-    @overload
-    def clamp_max(self, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Every element, or the bound where that is smaller."""
-    @overload
     def clamp_max_(self, max: Tensor | Number) -> Tensor:
         """In-place version of `clamp_max`."""
-    @overload
-    def clamp_max_(self, max: Tensor | Number) -> Tensor:
-        """In-place version of `clamp_max`."""
-    @overload
     def clamp_min(self, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Every element, or the bound where that is larger."""
-    @overload
-    def clamp_min(self, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Every element, or the bound where that is larger."""
-    @overload
     def clamp_min_(self, min: Tensor | Number) -> Tensor:
         """In-place version of `clamp_min`."""
-    @overload
-    def clamp_min_(self, min: Tensor | Number) -> Tensor:
-        """In-place version of `clamp_min`."""
-    @overload
     def clip(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-    @overload
-    def clip(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
-    @overload
-    def clip_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-        """In-place version of `clamp`."""
-    @overload
     def clip_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
         """In-place version of `clamp`."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions."""
     def conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
-    @overload
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
         """The complex conjugate, computed at once; the input where it is real."""
-    @overload
-    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """The complex conjugate, computed at once; the input where it is real."""
-    @overload
     def conj_physical_(self) -> Tensor:
         """In-place version of `conj_physical`."""
-    @overload
-    def conj_physical_(self) -> Tensor:
-        """In-place version of `conj_physical`."""
-    def contiguous(self, memory_format: dtypes.memory_format = ...) -> Tensor:
-        """This tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
+        """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
     def copy_(self, src: Any, non_blocking: builtins.bool = False) -> Tensor:
         """Write the values of `src` (broadcast, converted, from any device) here; their gradients flow to `src`."""
-    @overload
     def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
-    @overload
-    def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
-    @overload
     def copysign_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `copysign`."""
-    @overload
-    def copysign_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `copysign`."""
-    @overload
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """The cosine of every element."""
-    @overload
-    def cos(self, *, out: Tensor | None = None) -> Tensor:
-        """The cosine of every element."""
-    @overload
     def cos_(self) -> Tensor:
         """In-place version of `cos`."""
-    @overload
-    def cos_(self) -> Tensor:
-        """In-place version of `cos`."""
-    @overload
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """The hyperbolic cosine of every element."""
-    @overload
-    def cosh(self, *, out: Tensor | None = None) -> Tensor:
-        """The hyperbolic cosine of every element."""
-    @overload
     def cosh_(self) -> Tensor:
         """In-place version of `cosh`."""
-    @overload
-    def cosh_(self) -> Tensor:
-        """In-place version of `cosh`."""
-    @overload
-    def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """The number of elements over `dim` that are not zero, as int64."""
-    @overload
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The number of elements over `dim` that are not zero, as int64."""
     def cpu(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor on the cpu device; itself where it is there already."""
+        """The tensor on the cpu device; itself where it is there already."""
     def cross(self, other: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
         """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
     def cuda(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor on the cuda device; itself where it is there already."""
-    @overload
+        """The tensor on the cuda device; itself where it is there already."""
     def cummax(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
         """The running maximum along `dim` and the index of its last place."""
-    @overload
-    def cummax(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
-        """The running maximum along `dim` and the index of its last place."""
-    @overload
     def cummin(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummin:
         """The running minimum along `dim` and the index of its last place."""
-    @overload
-    def cummin(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummin:
-        """The running minimum along `dim` and the index of its last place."""
-    @overload
     def cumprod(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The running product along `dim`; integers multiply in int64."""
-    @overload
-    def cumprod(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
-        """The running product along `dim`; integers multiply in int64."""
-    @overload
     def cumprod_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None) -> Tensor:
         """In-place version of `cumprod`."""
-    @overload
-    def cumprod_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None) -> Tensor:
-        """In-place version of `cumprod`."""
-    @overload
     def cumsum(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The running sum along `dim`; integers sum to int64."""
-    @overload
-    def cumsum(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
-        """The running sum along `dim`; integers sum to int64."""
-    @overload
     def cumsum_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None) -> Tensor:
         """In-place version of `cumsum`."""
-    @overload
-    def cumsum_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None) -> Tensor:
-        """In-place version of `cumsum`."""
-    @overload
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """Degrees as radians; RuntimeError for complex input."""
-    @overload
-    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
-        """Degrees as radians; RuntimeError for complex input."""
-    @overload
-    def deg2rad_(self) -> Tensor:
-        """In-place version of `deg2rad`."""
-    @overload
     def deg2rad_(self) -> Tensor:
         """In-place version of `deg2rad`."""
     def detach(self) -> Tensor:
@@ -802,172 +408,76 @@ class Methods:
         """Cut this tensor off from the graph, in place."""
     def diag(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The square matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
-    @overload
-    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
-        """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
-    @overload
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
         """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
         """The square matrix with the flattened tensor on its diagonal."""
-    @overload
-    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """The view of the diagonal of two dimensions, which become one at the end."""
-    @overload
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """The view of the diagonal of two dimensions, which become one at the end."""
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """A copy of `input` with `src` on a diagonal of two of its dimensions."""
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
         """The n-th differences along `dim`; of bools, whether neighbours differ."""
-    @overload
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """The derivative of `lgamma`."""
-    @overload
-    def digamma(self, *, out: Tensor | None = None) -> Tensor:
-        """The derivative of `lgamma`."""
-    @overload
     def digamma_(self) -> Tensor:
         """In-place version of `digamma`."""
-    @overload
-    def digamma_(self) -> Tensor:
-        """In-place version of `digamma`."""
-    @overload
     def dist(self, other: Tensor, p: builtins.float = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of the difference of two tensors."""
-    @overload
-    def dist(self, other: Tensor, p: builtins.float = 2, *, out: Tensor | None = None) -> Tensor:
-        """The p-norm of the difference of two tensors."""
-    @overload
     def div(self, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-    @overload
-    def div(self, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-        """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-    @overload
     def div_(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
         """In-place version of `div`."""
-    @overload
-    def div_(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
-        """In-place version of `div`."""
-    @overload
     def divide(self, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
         """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-    @overload
-    def divide(self, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-        """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
-    @overload
     def divide_(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
         """In-place version of `div`."""
-    @overload
-    def divide_(self, other: Tensor | Number, *, rounding_mode: str | None = None) -> Tensor:
-        """In-place version of `div`."""
-    @overload
-    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The dot product of two vectors of one length."""
-    @overload
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The dot product of two vectors of one length."""
     def double(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.float64; itself where it is that already."""
+        """The tensor as xtensor.float64; itself where it is that already."""
     @overload
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by depth."""
     @overload
-    def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+    def dsplit(self, *indices_or_sections: builtins.int) -> tuple[Tensor, ...]:
         """`tensor_split` by depth."""
-    @overload
     def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements are equal (NaN equals nothing)."""
-    @overload
-    def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where the elements are equal (NaN equals nothing)."""
-    @overload
-    def eq_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `eq`."""
-    @overload
     def eq_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `eq`."""
     def equal(self, other: Tensor) -> builtins.bool:
         """Whether two tensors have the same shape and equal elements (NaN equals nothing)."""
-    @overload
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """The error function."""
-    @overload
-    def erf(self, *, out: Tensor | None = None) -> Tensor:
-        """The error function."""
-    @overload
     def erf_(self) -> Tensor:
         """In-place version of `erf`."""
-    @overload
-    def erf_(self) -> Tensor:
-        """In-place version of `erf`."""
-    @overload
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """`1 - erf(input)`, exact for large elements."""
-    @overload
-    def erfc(self, *, out: Tensor | None = None) -> Tensor:
-        """`1 - erf(input)`, exact for large elements."""
-    @overload
     def erfc_(self) -> Tensor:
         """In-place version of `erfc`."""
-    @overload
-    def erfc_(self) -> Tensor:
-        """In-place version of `erfc`."""
-    @overload
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of the error function."""
-    @overload
-    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverse of the error function."""
-    @overload
     def erfinv_(self) -> Tensor:
         """In-place version of `erfinv`."""
-    @overload
-    def erfinv_(self) -> Tensor:
-        """In-place version of `erfinv`."""
-    @overload
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """Euler's number to the power of every element."""
-    @overload
-    def exp(self, *, out: Tensor | None = None) -> Tensor:
-        """Euler's number to the power of every element."""
-    @overload
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
         """2 to the power of every element."""
-    @overload
-    def exp2(self, *, out: Tensor | None = None) -> Tensor:
-        """2 to the power of every element."""
-    @overload
     def exp2_(self) -> Tensor:
         """In-place version of `exp2`."""
-    @overload
-    def exp2_(self) -> Tensor:
-        """In-place version of `exp2`."""
-    @overload
-    def exp_(self) -> Tensor:
-        """In-place version of `exp`."""
-    @overload
     def exp_(self) -> Tensor:
         """In-place version of `exp`."""
     @overload
     def expand(self, size: Sequence[builtins.int], implicit: builtins.bool = False) -> Tensor:
         """The view broadcast to `size` with stride 0; -1 keeps a size."""
     @overload
-    def expand(self, size: Sequence[builtins.int], implicit: builtins.bool = False) -> Tensor:
+    def expand(self, *size: builtins.int, implicit: builtins.bool = False) -> Tensor:
         """The view broadcast to `size` with stride 0; -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor:
         """The view broadcast to the sizes of `other`."""
-    @overload
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """`exp(input) - 1`, exact for small elements."""
-    @overload
-    def expm1(self, *, out: Tensor | None = None) -> Tensor:
-        """`exp(input) - 1`, exact for small elements."""
-    @overload
-    def expm1_(self) -> Tensor:
-        """In-place version of `expm1`."""
-    @overload
     def expm1_(self) -> Tensor:
         """In-place version of `expm1`."""
     def exponential_(self, lambd: builtins.float = 1, *, generator: Any = None) -> Tensor:
@@ -976,16 +486,8 @@ class Methods:
         """Write one number (or tensor of no dimensions, which then gets a gradient) to every element."""
     def fill_diagonal_(self, fill_value: Any, wrap: builtins.bool = False) -> Tensor:
         """Write a number to the main diagonal, of a matrix or of a tensor whose dimensions are all equal."""
-    @overload
     def fix(self, *, out: Tensor | None = None) -> Tensor:
         """Every element rounded towards zero."""
-    @overload
-    def fix(self, *, out: Tensor | None = None) -> Tensor:
-        """Every element rounded towards zero."""
-    @overload
-    def fix_(self) -> Tensor:
-        """In-place version of `trunc`."""
-    @overload
     def fix_(self) -> Tensor:
         """In-place version of `trunc`."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
@@ -994,206 +496,88 @@ class Methods:
     def flip(self, dims: Sequence[builtins.int]) -> Tensor:
         """A copy with the order of the elements reversed along `dims`."""
     @overload
-    def flip(self, dims: Sequence[builtins.int]) -> Tensor:
+    def flip(self, *dims: builtins.int) -> Tensor:
         """A copy with the order of the elements reversed along `dims`."""
     def fliplr(self) -> Tensor:
         """A copy with the order of the columns reversed."""
     def flipud(self) -> Tensor:
         """A copy with the order of the rows reversed."""
     def float(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.float32; itself where it is that already."""
-    @overload
-    def float_power(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input ** exponent` in double precision."""
-    @overload
+        """The tensor as xtensor.float32; itself where it is that already."""
     def float_power(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input ** exponent` in double precision."""
     def float_power_(self, exponent: Any) -> Tensor:
         """In-place `float_power`; RuntimeError unless `input` is double already."""
-    @overload
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """Every element rounded down."""
-    @overload
-    def floor(self, *, out: Tensor | None = None) -> Tensor:
-        """Every element rounded down."""
-    @overload
     def floor_(self) -> Tensor:
         """In-place version of `floor`."""
-    @overload
-    def floor_(self) -> Tensor:
-        """In-place version of `floor`."""
-    @overload
     def floor_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input / other` rounded down, element by element."""
-    @overload
-    def floor_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input / other` rounded down, element by element."""
-    @overload
     def floor_divide_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `floor_divide`."""
-    @overload
-    def floor_divide_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `floor_divide`."""
-    @overload
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The larger of two elements, the number where one of them is NaN."""
-    @overload
-    def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The larger of two elements, the number where one of them is NaN."""
-    @overload
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two elements, the number where one of them is NaN."""
-    @overload
-    def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of two elements, the number where one of them is NaN."""
-    @overload
     def fmod(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The remainder of `input / other` with the sign of `input`, as C's `fmod`."""
-    @overload
-    def fmod(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The remainder of `input / other` with the sign of `input`, as C's `fmod`."""
-    @overload
     def fmod_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `fmod`."""
-    @overload
-    def fmod_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `fmod`."""
-    @overload
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """What `trunc` drops, with the sign of the element; only for floats."""
-    @overload
-    def frac(self, *, out: Tensor | None = None) -> Tensor:
-        """What `trunc` drops, with the sign of the element; only for floats."""
-    @overload
     def frac_(self) -> Tensor:
         """In-place version of `frac`."""
-    @overload
-    def frac_(self) -> Tensor:
-        """In-place version of `frac`."""
-    @overload
-    def frexp(self, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
-        """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
-    @overload
     def frexp(self, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
         """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         """The elements at `index` along `dim`."""
-    @overload
     def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The greatest common divisor, never negative; `gcd(0, 0)` is 0."""
-    @overload
-    def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The greatest common divisor, never negative; `gcd(0, 0)` is 0."""
-    @overload
     def gcd_(self, other: Tensor) -> Tensor:
         """In-place version of `gcd`."""
-    @overload
-    def gcd_(self, other: Tensor) -> Tensor:
-        """In-place version of `gcd`."""
-    @overload
     def ge(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input >= other`."""
-    @overload
-    def ge(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input >= other`."""
-    @overload
-    def ge_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `ge`."""
-    @overload
     def ge_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `ge`."""
     def geometric_(self, p: builtins.float, *, generator: Any = None) -> Tensor:
         """Fill with the numbers of trials until the first success, of probability `p`."""
-    @overload
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
-    @overload
-    def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The outer product of two vectors."""
-    @overload
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input > other`."""
-    @overload
-    def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input > other`."""
-    @overload
     def greater_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `gt`."""
-    @overload
-    def greater_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `gt`."""
-    @overload
     def greater_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input >= other`."""
-    @overload
-    def greater_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input >= other`."""
-    @overload
     def greater_equal_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `ge`."""
-    @overload
-    def greater_equal_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `ge`."""
-    @overload
     def gt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input > other`."""
-    @overload
-    def gt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input > other`."""
-    @overload
-    def gt_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `gt`."""
-    @overload
     def gt_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `gt`."""
     def half(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.float16; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.float16; itself where it is that already."""
     def hardshrink(self, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
         """Every element, or 0 where it lies in [-lambd, lambd]."""
-    @overload
-    def hardshrink(self, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
-        """Every element, or 0 where it lies in [-lambd, lambd]."""
-    @overload
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
-    @overload
-    def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
-    @overload
     def heaviside_(self, values: Tensor) -> Tensor:
         """In-place version of `heaviside`."""
-    @overload
-    def heaviside_(self, values: Tensor) -> Tensor:
-        """In-place version of `heaviside`."""
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: Tensor | None = None) -> Tensor:
+        """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
     @overload
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by columns."""
     @overload
-    def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+    def hsplit(self, *indices_or_sections: builtins.int) -> tuple[Tensor, ...]:
         """`tensor_split` by columns."""
-    @overload
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The length of the vector (input, other)."""
-    @overload
-    def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The length of the vector (input, other)."""
-    @overload
     def hypot_(self, other: Tensor) -> Tensor:
         """In-place version of `hypot`."""
-    @overload
-    def hypot_(self, other: Tensor) -> Tensor:
-        """In-place version of `hypot`."""
-    @overload
     def i0(self, *, out: Tensor | None = None) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
-    @overload
-    def i0(self, *, out: Tensor | None = None) -> Tensor:
-        """The modified Bessel function of the first kind of order 0."""
-    @overload
-    def i0_(self) -> Tensor:
-        """In-place version of `i0`."""
-    @overload
     def i0_(self) -> Tensor:
         """In-place version of `i0`."""
     @property
@@ -1223,306 +607,116 @@ class Methods:
         """Fold `source` into the slices along `dim` that `index` names, in place."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices along `dim` that the vector `index` names, as a copy."""
-    @overload
-    def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The sum of products over the last dimension of both; a plain product if one is a number."""
-    @overload
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.int32; itself where it is that already."""
+        """The tensor as xtensor.int32; itself where it is that already."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
     def is_pinned(self, device: Any = None) -> Any:
         """is_pinned"""
     def is_shared(self) -> Any:
         """is_shared"""
-    @overload
     def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
         """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
-    @overload
-    def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
-        """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
-    @overload
     def isfinite(self) -> Tensor:
         """Where an element is neither infinite nor NaN."""
-    @overload
-    def isfinite(self) -> Tensor:
-        """Where an element is neither infinite nor NaN."""
-    @overload
     def isinf(self) -> Tensor:
         """Where an element, or either part of a complex one, is infinite."""
-    @overload
-    def isinf(self) -> Tensor:
-        """Where an element, or either part of a complex one, is infinite."""
-    @overload
     def isnan(self) -> Tensor:
         """Where an element, or either part of a complex one, is NaN."""
-    @overload
-    def isnan(self) -> Tensor:
-        """Where an element, or either part of a complex one, is NaN."""
-    @overload
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
         """Where an element is negative infinity; RuntimeError for complex input."""
-    @overload
-    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """Where an element is negative infinity; RuntimeError for complex input."""
-    @overload
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
         """Where an element is positive infinity; RuntimeError for complex input."""
-    @overload
-    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Where an element is positive infinity; RuntimeError for complex input."""
-    @overload
-    def isreal(self) -> Tensor:
-        """Where an element has no imaginary part."""
-    @overload
     def isreal(self) -> Tensor:
         """Where an element has no imaginary part."""
     def item(self) -> Any:
         """The value of a tensor of one element as a Python number."""
-    @overload
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The Kronecker product of two tensors."""
-    @overload
-    def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The Kronecker product of two tensors."""
-    @overload
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.kthvalue:
+        """The `k`-th smallest element along `dim` (from 1) and its index."""
     def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The least common multiple, never negative; 0 where either is 0."""
-    @overload
-    def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The least common multiple, never negative; 0 where either is 0."""
-    @overload
     def lcm_(self, other: Tensor) -> Tensor:
         """In-place version of `lcm`."""
-    @overload
-    def lcm_(self, other: Tensor) -> Tensor:
-        """In-place version of `lcm`."""
-    @overload
     def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """`input * 2 ** other`, element by element."""
-    @overload
-    def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """`input * 2 ** other`, element by element."""
-    @overload
     def ldexp_(self, other: Tensor) -> Tensor:
         """In-place version of `ldexp`."""
-    @overload
-    def ldexp_(self, other: Tensor) -> Tensor:
-        """In-place version of `ldexp`."""
-    @overload
     def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input <= other`."""
-    @overload
-    def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input <= other`."""
-    @overload
     def le_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `le`."""
-    @overload
-    def le_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `le`."""
-    @overload
     def lerp(self, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input + weight * (end - input)`, exact at both ends."""
-    @overload
-    def lerp(self, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input + weight * (end - input)`, exact at both ends."""
-    @overload
     def lerp_(self, end: Tensor, weight: Tensor | Number) -> Tensor:
         """In-place version of `lerp`."""
-    @overload
-    def lerp_(self, end: Tensor, weight: Tensor | Number) -> Tensor:
-        """In-place version of `lerp`."""
-    @overload
     def less(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input < other`."""
-    @overload
-    def less(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input < other`."""
-    @overload
     def less_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `lt`."""
-    @overload
-    def less_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `lt`."""
-    @overload
     def less_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input <= other`."""
-    @overload
-    def less_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input <= other`."""
-    @overload
     def less_equal_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `le`."""
-    @overload
-    def less_equal_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `le`."""
-    @overload
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the absolute value of the gamma function."""
-    @overload
-    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the absolute value of the gamma function."""
-    @overload
     def lgamma_(self) -> Tensor:
         """In-place version of `lgamma`."""
-    @overload
-    def lgamma_(self) -> Tensor:
-        """In-place version of `lgamma`."""
-    @overload
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """The natural logarithm of every element."""
-    @overload
-    def log(self, *, out: Tensor | None = None) -> Tensor:
-        """The natural logarithm of every element."""
-    @overload
     def log10(self, *, out: Tensor | None = None) -> Tensor:
         """The logarithm to base 10 of every element."""
-    @overload
-    def log10(self, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm to base 10 of every element."""
-    @overload
     def log10_(self) -> Tensor:
         """In-place version of `log10`."""
-    @overload
-    def log10_(self) -> Tensor:
-        """In-place version of `log10`."""
-    @overload
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
         """`log(1 + input)`, exact for small elements."""
-    @overload
-    def log1p(self, *, out: Tensor | None = None) -> Tensor:
-        """`log(1 + input)`, exact for small elements."""
-    @overload
     def log1p_(self) -> Tensor:
         """In-place version of `log1p`."""
-    @overload
-    def log1p_(self) -> Tensor:
-        """In-place version of `log1p`."""
-    @overload
     def log2(self, *, out: Tensor | None = None) -> Tensor:
         """The logarithm to base 2 of every element."""
-    @overload
-    def log2(self, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm to base 2 of every element."""
-    @overload
     def log2_(self) -> Tensor:
         """In-place version of `log2`."""
-    @overload
-    def log2_(self) -> Tensor:
-        """In-place version of `log2`."""
-    @overload
-    def log_(self) -> Tensor:
-        """In-place version of `log`."""
-    @overload
     def log_(self) -> Tensor:
         """In-place version of `log`."""
     def log_normal_(self, mean: builtins.float = 1, std: builtins.float = 2, *, generator: Any = None) -> Tensor:
         """Fill with numbers whose logarithms are normal with `mean` and `std`."""
-    @overload
     def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`log(softmax(input, dim))` without overflow; half types in float32."""
-    @overload
-    def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`log(softmax(input, dim))` without overflow; half types in float32."""
-    @overload
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """`log(exp(input) + exp(other))` without overflow."""
-    @overload
-    def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """`log(exp(input) + exp(other))` without overflow."""
-    @overload
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """`log2(2 ** input + 2 ** other)` without overflow."""
-    @overload
-    def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """`log2(2 ** input + 2 ** other)` without overflow."""
-    @overload
     def logcumsumexp(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The logarithm of the running sum of exponentials along `dim`."""
-    @overload
-    def logcumsumexp(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the running sum of exponentials along `dim`."""
-    @overload
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Where both elements are nonzero."""
-    @overload
-    def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Where both elements are nonzero."""
-    @overload
     def logical_and_(self, other: Tensor) -> Tensor:
         """In-place version of `logical_and`."""
-    @overload
-    def logical_and_(self, other: Tensor) -> Tensor:
-        """In-place version of `logical_and`."""
-    @overload
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """Where an element is zero."""
-    @overload
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Where an element is zero."""
-    @overload
     def logical_not_(self) -> Tensor:
         """In-place version of `logical_not`."""
-    @overload
-    def logical_not_(self) -> Tensor:
-        """In-place version of `logical_not`."""
-    @overload
     def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Where an element of either is nonzero."""
-    @overload
-    def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Where an element of either is nonzero."""
-    @overload
     def logical_or_(self, other: Tensor) -> Tensor:
         """In-place version of `logical_or`."""
-    @overload
-    def logical_or_(self, other: Tensor) -> Tensor:
-        """In-place version of `logical_or`."""
-    @overload
     def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Where exactly one of both elements is nonzero."""
-    @overload
-    def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Where exactly one of both elements is nonzero."""
-    @overload
     def logical_xor_(self, other: Tensor) -> Tensor:
         """In-place version of `logical_xor`."""
-    @overload
-    def logical_xor_(self, other: Tensor) -> Tensor:
-        """In-place version of `logical_xor`."""
-    @overload
     def logit(self, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
-    @overload
-    def logit(self, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
-    @overload
     def logit_(self, eps: Number | None = None) -> Tensor:
         """In-place version of `logit`."""
-    @overload
-    def logit_(self, eps: Number | None = None) -> Tensor:
-        """In-place version of `logit`."""
-    @overload
-    def logsumexp(self, dim: builtins.int | Sequence[builtins.int], keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
-    @overload
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int], keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
     def long(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.int64; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.int64; itself where it is that already."""
     def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input < other`."""
-    @overload
-    def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where `input < other`."""
-    @overload
-    def lt_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `lt`."""
-    @overload
     def lt_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `lt`."""
     @property
@@ -1541,160 +735,70 @@ class Methods:
         """Put the elements of `source`, in order, where the mask holds, in place."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where `mask` holds, one dimension."""
-    @overload
-    def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
-    @overload
     def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
     def max(self, dim: builtins.int | Tensor | None = None, keepdim: builtins.bool = False, *, other: Tensor | None = None, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
         """The largest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
-    @overload
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The larger of two elements, or NaN where either is NaN."""
-    @overload
-    def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The larger of two elements, or NaN where either is NaN."""
-    @overload
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor."""
-    @overload
-    def mean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor."""
+    def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
+        """The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one."""
     def min(self, dim: builtins.int | Tensor | None = None, keepdim: builtins.bool = False, *, other: Tensor | None = None, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
         """The smallest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
-    @overload
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two elements, or NaN where either is NaN."""
-    @overload
-    def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of two elements, or NaN where either is NaN."""
-    @overload
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of two matrices."""
-    @overload
-    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of two matrices."""
-    @overload
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.mode:
+        """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The view with dimensions `source` moved to the places `destination`."""
-    @overload
-    def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The view with dimensions `source` moved to the places `destination`."""
-    @overload
     def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The view with dimensions `source` moved to the places `destination`."""
-    @overload
-    def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """The view with dimensions `source` moved to the places `destination`."""
-    @overload
+    def msort(self, *, out: Tensor | None = None) -> Tensor:
+        """The elements in order along the first dimension."""
     def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input * other`, element by element."""
-    @overload
-    def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input * other`, element by element."""
-    @overload
-    def mul_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `mul`."""
-    @overload
     def mul_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `mul`."""
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
         """Indices into each row of `input` (of one or two dimensions), drawn with probabilities in proportion to it."""
-    @overload
     def multiply(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input * other`, element by element."""
-    @overload
-    def multiply(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input * other`, element by element."""
-    @overload
     def multiply_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `mul`."""
-    @overload
-    def multiply_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `mul`."""
-    @overload
     def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of a matrix and a vector."""
-    @overload
-    def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of a matrix and a vector."""
-    @overload
     def mvlgamma(self, p: builtins.int, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p."""
-    @overload
-    def mvlgamma(self, p: builtins.int, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension p."""
-    @overload
     def mvlgamma_(self, p: builtins.int) -> Tensor:
         """In-place version of `mvlgamma`."""
-    @overload
-    def mvlgamma_(self, p: builtins.int) -> Tensor:
-        """In-place version of `mvlgamma`."""
-    @overload
     def nan_to_num(self, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value)."""
-    @overload
-    def nan_to_num(self, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None, *, out: Tensor | None = None) -> Tensor:
-        """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value)."""
-    @overload
     def nan_to_num_(self, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None) -> Tensor:
         """In-place version of `nan_to_num`."""
-    @overload
-    def nan_to_num_(self, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None) -> Tensor:
-        """In-place version of `nan_to_num`."""
-    @overload
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The mean over `dim` of the elements that are not NaN."""
-    @overload
-    def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The mean over `dim` of the elements that are not NaN."""
-    @overload
+    def nanmedian(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
+        """The median of the elements that are not NaN; along `dim` with its index, as `(values, indices)`."""
+    def nanquantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+        """The quantiles `q` along `dim` of the elements that are not NaN."""
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The sum over `dim` with NaNs counted as zero."""
-    @overload
-    def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The sum over `dim` with NaNs counted as zero."""
-    @overload
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """The view of `length` indices of a dimension from `start` on."""
-    @overload
-    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """The view of `length` indices of a dimension from `start` on."""
-    @overload
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements differ."""
-    @overload
-    def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where the elements differ."""
-    @overload
     def ne_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `ne`."""
-    @overload
-    def ne_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `ne`."""
-    @overload
     def neg(self, *, out: Tensor | None = None) -> Tensor:
         """Minus every element; RuntimeError for bool."""
-    @overload
-    def neg(self, *, out: Tensor | None = None) -> Tensor:
-        """Minus every element; RuntimeError for bool."""
-    @overload
     def neg_(self) -> Tensor:
         """In-place version of `neg`."""
-    @overload
-    def neg_(self) -> Tensor:
-        """In-place version of `neg`."""
-    @overload
     def negative(self, *, out: Tensor | None = None) -> Tensor:
         """Minus every element; RuntimeError for bool."""
-    @overload
-    def negative(self, *, out: Tensor | None = None) -> Tensor:
-        """Minus every element; RuntimeError for bool."""
-    @overload
-    def negative_(self) -> Tensor:
-        """In-place version of `neg`."""
-    @overload
     def negative_(self) -> Tensor:
         """In-place version of `neg`."""
     def new(self, *args: Any, device: devices.DeviceLike = None) -> Tensor:
@@ -1711,16 +815,8 @@ class Methods:
         """A new leaf with a copy of `data`, of this tensor's dtype and device unless others are given."""
     def new_zeros(self, *args: Any, size: Sequence[builtins.int] | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> Tensor:
         """Zeros of the sizes given, with this tensor's dtype and device."""
-    @overload
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The next float after `input` towards `other`."""
-    @overload
-    def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The next float after `input` towards `other`."""
-    @overload
-    def nextafter_(self, other: Tensor) -> Tensor:
-        """In-place version of `nextafter`."""
-    @overload
     def nextafter_(self, other: Tensor) -> Tensor:
         """In-place version of `nextafter`."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
@@ -1729,34 +825,22 @@ class Methods:
         """The p-norm over `dim`; see `norm`."""
     def normal_(self, mean: builtins.float = 0, std: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers."""
-    @overload
     def not_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements differ."""
-    @overload
-    def not_equal(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """Where the elements differ."""
-    @overload
-    def not_equal_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `ne`."""
-    @overload
     def not_equal_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `ne`."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
         """The values as a read-only NumPy array, without a copy where they are on the CPU."""
-    @overload
-    def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The outer product of two vectors."""
-    @overload
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
     @overload
     def permute(self, dims: Sequence[builtins.int]) -> Tensor:
         """The view with the dimensions in the order `dims`."""
     @overload
-    def permute(self, dims: Sequence[builtins.int]) -> Tensor:
+    def permute(self, *dims: builtins.int) -> Tensor:
         """The view with the dimensions in the order `dims`."""
     def pin_memory(self, device: Any = None) -> Tensor:
-        """This tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
+        """The tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
     def polygamma(self, n: builtins.int) -> Tensor:
         """The n-th derivative of `digamma`."""
     def polygamma_(self, n: builtins.int) -> Tensor:
@@ -1769,26 +853,16 @@ class Methods:
         """In-place version of `pow`."""
     def prelu(self, weight: Tensor) -> Tensor:
         """Every element, times the weight of its channel (dimension 1) where it is not positive."""
-    @overload
-    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The product over the dimension `dim`, or of all elements; integers multiply in int64."""
-    @overload
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The product over the dimension `dim`, or of all elements; integers multiply in int64."""
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """A copy of `input` with the elements of `source` at the element numbers `index`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
-    @overload
+    def quantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+        """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """Radians as degrees; RuntimeError for complex input."""
-    @overload
-    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
-        """Radians as degrees; RuntimeError for complex input."""
-    @overload
-    def rad2deg_(self) -> Tensor:
-        """In-place version of `rad2deg`."""
-    @overload
     def rad2deg_(self) -> Tensor:
         """In-place version of `rad2deg`."""
     def random_(self, from_: builtins.int | None = None, to: builtins.int | None = None, *, generator: Any = None, **named: Any) -> Tensor:
@@ -1800,63 +874,31 @@ class Methods:
         """The real parts: a view of a complex tensor; a real tensor is itself."""
     @real.setter
     def real(self, value: Tensor) -> None: ...
-    @overload
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """One over every element."""
-    @overload
-    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
-        """One over every element."""
-    @overload
-    def reciprocal_(self) -> Tensor:
-        """In-place version of `reciprocal`."""
-    @overload
     def reciprocal_(self) -> Tensor:
         """In-place version of `reciprocal`."""
     def register_hook(self, hook: Callable[[Any], Any]) -> engine.RemovableHandle:
         """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> engine.RemovableHandle:
         """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`."""
-    @overload
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """Every element, or 0 where it is negative; the derivative at 0 is 0."""
-    @overload
-    def relu(self, *, out: Tensor | None = None) -> Tensor:
-        """Every element, or 0 where it is negative; the derivative at 0 is 0."""
-    @overload
     def relu_(self) -> Tensor:
         """In-place version of `relu`."""
-    @overload
-    def relu_(self) -> Tensor:
-        """In-place version of `relu`."""
-    @overload
     def remainder(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
-    @overload
-    def remainder(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
-    @overload
     def remainder_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `remainder`."""
-    @overload
-    def remainder_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `remainder`."""
-    @overload
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
         """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
-    @overload
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
-        """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
-    @overload
-    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number) -> Tensor:
-        """In-place version of `renorm`."""
-    @overload
     def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number) -> Tensor:
         """In-place version of `renorm`."""
     @overload
     def repeat(self, repeats: Sequence[builtins.int]) -> Tensor:
         """The tensor repeated `repeats` times along every dimension, new ones in front."""
     @overload
-    def repeat(self, repeats: Sequence[builtins.int]) -> Tensor:
+    def repeat(self, *repeats: builtins.int) -> Tensor:
         """The tensor repeated `repeats` times along every dimension, new ones in front."""
     def repeat_interleave(self, repeats: builtins.int | Tensor | None = None, dim: builtins.int | None = None, *, output_size: builtins.int | None = None) -> Tensor:
         """Every slice along `dim` (or every element of the flattened tensor) repeated, each as often as `repeats` says."""
@@ -1874,48 +916,18 @@ class Methods:
         """`input` itself, or a copy without the negative bit."""
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad` when it is computed."""
-    @overload
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ()) -> Tensor:
         """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
-    @overload
-    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ()) -> Tensor:
-        """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
-    @overload
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = ...) -> Tensor:
         """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
-    @overload
-    def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = ...) -> Tensor:
-        """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
-    @overload
     def round(self, *, decimals: builtins.int = 0, out: Tensor | None = None) -> Tensor:
         """Every element rounded to `decimals` places, halves to even."""
-    @overload
-    def round(self, *, decimals: builtins.int = 0, out: Tensor | None = None) -> Tensor:
-        """Every element rounded to `decimals` places, halves to even."""
-    @overload
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """In-place version of `round`."""
-    @overload
-    def round_(self, *, decimals: builtins.int = 0) -> Tensor:
-        """In-place version of `round`."""
-    @overload
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """One over the square root of every element."""
-    @overload
-    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """One over the square root of every element."""
-    @overload
     def rsqrt_(self) -> Tensor:
         """In-place version of `rsqrt`."""
-    @overload
-    def rsqrt_(self) -> Tensor:
-        """In-place version of `rsqrt`."""
-    @overload
-    def rsub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`other - alpha * input`, element by element; RuntimeError for bool operands."""
-    @overload
-    def rsub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`other - alpha * input`, element by element; RuntimeError for bool operands."""
     def scatter(self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
         """A copy with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply"."""
     def scatter_(self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Tensor:
@@ -1928,200 +940,90 @@ class Methods:
         """A copy with `src` folded in at `index` along `dim`."""
     def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
         """Fold `src` in at `index` along `dim`, in place."""
-    @overload
-    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """The view at one index of a dimension, which it loses."""
-    @overload
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """The view at one index of a dimension, which it loses."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """A copy of `input` with `src` at one index of a dimension."""
     def set_(self, source: Any = None, storage_offset: builtins.int = 0, size: Sequence[builtins.int] | None = None, stride: Sequence[builtins.int] | None = None) -> Tensor:
         """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides."""
-    @overload
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
-    @overload
-    def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
-    @overload
-    def sgn_(self) -> Tensor:
-        """In-place version of `sgn`."""
-    @overload
     def sgn_(self) -> Tensor:
         """In-place version of `sgn`."""
     def share_memory_(self) -> Tensor:
-        """This tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
+        """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
     def short(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor as xtensor.int16; itself where it is that already."""
-    @overload
+        """The tensor as xtensor.int16; itself where it is that already."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """The logistic function `1 / (1 + exp(-input))` of every element."""
-    @overload
-    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
-        """The logistic function `1 / (1 + exp(-input))` of every element."""
-    @overload
     def sigmoid_(self) -> Tensor:
         """In-place version of `sigmoid`."""
-    @overload
-    def sigmoid_(self) -> Tensor:
-        """In-place version of `sigmoid`."""
-    @overload
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
-    @overload
-    def sign(self, *, out: Tensor | None = None) -> Tensor:
-        """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
-    @overload
     def sign_(self) -> Tensor:
         """In-place version of `sign`."""
-    @overload
-    def sign_(self) -> Tensor:
-        """In-place version of `sign`."""
-    @overload
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
         """Whether the sign bit is set: True for -0.0."""
-    @overload
-    def signbit(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether the sign bit is set: True for -0.0."""
-    @overload
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """The sine of every element."""
-    @overload
-    def sin(self, *, out: Tensor | None = None) -> Tensor:
-        """The sine of every element."""
-    @overload
     def sin_(self) -> Tensor:
         """In-place version of `sin`."""
-    @overload
-    def sin_(self) -> Tensor:
-        """In-place version of `sin`."""
-    @overload
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
         """`sin(pi * input) / (pi * input)`, and 1 at 0."""
-    @overload
-    def sinc(self, *, out: Tensor | None = None) -> Tensor:
-        """`sin(pi * input) / (pi * input)`, and 1 at 0."""
-    @overload
     def sinc_(self) -> Tensor:
         """In-place version of `sinc`."""
-    @overload
-    def sinc_(self) -> Tensor:
-        """In-place version of `sinc`."""
-    @overload
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """The hyperbolic sine of every element."""
-    @overload
-    def sinh(self, *, out: Tensor | None = None) -> Tensor:
-        """The hyperbolic sine of every element."""
-    @overload
-    def sinh_(self) -> Tensor:
-        """In-place version of `sinh`."""
-    @overload
     def sinh_(self) -> Tensor:
         """In-place version of `sinh`."""
     def slice_scatter(self, src: Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> Tensor:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
-    @overload
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
-    @overload
-    def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> Any:
+        """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
-    @overload
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of these lengths along a dimension."""
-    @overload
-    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Pieces of these lengths along a dimension."""
-    @overload
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The square root of every element."""
-    @overload
-    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
-        """The square root of every element."""
-    @overload
     def sqrt_(self) -> Tensor:
         """In-place version of `sqrt`."""
-    @overload
-    def sqrt_(self) -> Tensor:
-        """In-place version of `sqrt`."""
-    @overload
     def square(self, *, out: Tensor | None = None) -> Tensor:
         """The square of every element."""
-    @overload
-    def square(self, *, out: Tensor | None = None) -> Tensor:
-        """The square of every element."""
-    @overload
-    def square_(self) -> Tensor:
-        """In-place version of `square`."""
-    @overload
     def square_(self) -> Tensor:
         """In-place version of `square`."""
     @overload
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     @overload
-    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+    def squeeze(self, *dim: builtins.int) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
     def std(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation over `dim`: the root of `var`."""
-    @overload
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-    @overload
-    def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-    @overload
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """In-place version of `sub`."""
-    @overload
-    def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """In-place version of `sub`."""
-    @overload
     def subtract(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-    @overload
-    def subtract(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-        """`input - alpha * other`, element by element; RuntimeError for bool operands."""
-    @overload
     def subtract_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
         """In-place version of `sub`."""
-    @overload
-    def subtract_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """In-place version of `sub`."""
-    @overload
-    def sum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
-        """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
-    @overload
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """The sum over broadcast dimensions that has these sizes."""
-    @overload
-    def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-        """The view with two dimensions swapped."""
-    @overload
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The view with two dimensions swapped."""
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `swapaxes`: changes the sizes and strides of the tensor itself."""
-    @overload
-    def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """The view with two dimensions swapped."""
-    @overload
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """The view with two dimensions swapped."""
     def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `swapdims`: changes the sizes and strides of the tensor itself."""
-    @overload
-    def t(self) -> Tensor:
-        """The transpose of a tensor of at most two dimensions."""
-    @overload
     def t(self) -> Tensor:
         """The transpose of a tensor of at most two dimensions."""
     def t_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -2130,136 +1032,70 @@ class Methods:
         """The elements, as if flat, that `index` numbers, in its shape."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
         """The elements of `input` at `indices` along `dim`, both broadcast apart from it; without `dim`, of both flat."""
-    @overload
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """The tangent of every element."""
-    @overload
-    def tan(self, *, out: Tensor | None = None) -> Tensor:
-        """The tangent of every element."""
-    @overload
     def tan_(self) -> Tensor:
         """In-place version of `tan`."""
-    @overload
-    def tan_(self) -> Tensor:
-        """In-place version of `tan`."""
-    @overload
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """The hyperbolic tangent of every element."""
-    @overload
-    def tanh(self, *, out: Tensor | None = None) -> Tensor:
-        """The hyperbolic tangent of every element."""
-    @overload
     def tanh_(self) -> Tensor:
         """In-place version of `tanh`."""
-    @overload
-    def tanh_(self) -> Tensor:
-        """In-place version of `tanh`."""
-    @overload
-    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
-    @overload
     def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
     def tile(self, *dims: Any) -> Tensor:
         """The tensor repeated along its last dimensions, or, given more, along new ones too."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """This tensor with another dtype or on another device, given by name or by a tensor that has them."""
+        """The tensor with another dtype or on another device, given by name or by a tensor that has them."""
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
+    def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.topk:
+        """The `k` largest (or smallest) elements along `dim` and their indices, in order."""
     def tpu(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
-        """This tensor on the tpu device; itself where it is there already."""
-    @overload
+        """The tensor on the tpu device; itself where it is there already."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix; integers sum to int64."""
-    @overload
-    def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix; integers sum to int64."""
-    @overload
-    def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """The view with two dimensions swapped."""
-    @overload
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """The view with two dimensions swapped."""
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `transpose`: changes the sizes and strides of the tensor itself."""
-    @overload
     def tril(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The elements on and below a diagonal of every matrix, zeros above."""
-    @overload
-    def tril(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The elements on and below a diagonal of every matrix, zeros above."""
-    @overload
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
         """In-place version of `tril`."""
-    @overload
-    def tril_(self, diagonal: builtins.int = 0) -> Tensor:
-        """In-place version of `tril`."""
-    @overload
     def triu(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The elements on and above a diagonal of every matrix, zeros below."""
-    @overload
-    def triu(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The elements on and above a diagonal of every matrix, zeros below."""
-    @overload
-    def triu_(self, diagonal: builtins.int = 0) -> Tensor:
-        """In-place version of `triu`."""
-    @overload
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
         """In-place version of `triu`."""
     def true_divide(self, other: Any, *, out: Any = None) -> Tensor:
         """`input / other`, element by element."""
     def true_divide_(self, other: Any) -> Tensor:
         """`input /= other`."""
-    @overload
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """Every element rounded towards zero."""
-    @overload
-    def trunc(self, *, out: Tensor | None = None) -> Tensor:
-        """Every element rounded towards zero."""
-    @overload
-    def trunc_(self) -> Tensor:
-        """In-place version of `trunc`."""
-    @overload
     def trunc_(self) -> Tensor:
         """In-place version of `trunc`."""
     def type(self, dtype: Any = None, non_blocking: builtins.bool = False) -> Any:
         """The name of the tensor's type (`xtensor.FloatTensor`), or the tensor converted to a dtype or such a name."""
     def type_as(self, other: Tensor) -> Tensor:
-        """This tensor with the dtype and on the device of `other`."""
-    @overload
+        """The tensor with the dtype and on the device of `other`."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """All slices along a dimension, without it."""
-    @overload
-    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """All slices along a dimension, without it."""
-    @overload
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """One dimension split into `sizes`."""
-    @overload
-    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """One dimension split into `sizes`."""
-    @overload
-    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
-    @overload
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
     def uniform_(self, from_: builtins.float = 0, to: builtins.float = 1, *, generator: Any = None, **named: Any) -> Tensor:
         """Fill with uniform numbers in [from, to)."""
-    @overload
-    def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """The view with a new dimension of size one."""
-    @overload
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
+        """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were."""
+    def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
+        """The elements (or slices along `dim`) without those equal to the one before."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""
     def var(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
-    @overload
-    def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The dot product of two vectors, the first conjugated."""
-    @overload
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The dot product of two vectors, the first conjugated."""
     def view(self, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
@@ -2270,20 +1106,12 @@ class Methods:
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by rows."""
     @overload
-    def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+    def vsplit(self, *indices_or_sections: builtins.int) -> tuple[Tensor, ...]:
         """`tensor_split` by rows."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """`self` where `condition` holds and `other` elsewhere."""
-    @overload
     def xlogy(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
-    @overload
-    def xlogy(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-        """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
-    @overload
-    def xlogy_(self, other: Tensor | Number) -> Tensor:
-        """In-place version of `xlogy`."""
-    @overload
     def xlogy_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `xlogy`."""
     def zero_(self) -> Tensor:

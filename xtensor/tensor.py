@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
@@ -170,6 +172,19 @@ def array_of(tensor: Tensor) -> Any:
     return tensor._storage.array if view is None else read_view(tensor._storage, view)
 
 
+def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array that must not be written; of a strided view on a CPU nothing runs or is copied."""
+    view, array = tensor._view, tensor._storage.array
+    if view is None:
+        return np.asarray(array)
+    plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
+    if not plain or devices.of_array(array).type != "cpu":
+        return np.asarray(read_view(tensor._storage, view))
+    flat = np.asarray(array).reshape(-1)[view.offset :]
+    steps = tuple([s * array.dtype.itemsize for s in view.strides])
+    return np.lib.stride_tricks.as_strided(flat, view.sizes, steps, writeable=False)
+
+
 def wrap(array: Any, shared: bool = False) -> Tensor:
     """A tensor over a new storage that holds `array`."""
     storage = new(Storage)
@@ -282,6 +297,7 @@ class Tensor(Methods):
 
     # Set by `ops`, which knows how: a view's history after its base was written; values to the host.
     _regenerate: Callable[[Tensor], Any]
+    _seen_as: Callable[..., Tensor]
     __array_priority__ = 1000
     is_sparse = False
     is_quantized = False

@@ -38,6 +38,7 @@ from ..ops.activation_functions import (
     threshold_,
 )
 from ..ops.activations import hardshrink
+from ..ops.adaptive_pooling import *
 from ..ops.class_losses import *
 from ..ops.convolution import *
 from ..ops.distances import (

@@ -70,7 +70,7 @@ def resolve(name: str, n: int, output_size: Any, sizes: Sequence[int]) -> tuple[
 
 def check_image(name: str, n: int, x: Any) -> None:
     if x.ndim not in (n + 1, n + 2):
-        if n == 1 and "avg" in name:
+        if n == 1:
             raise RuntimeError(
                 f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for argument #1 'self' (while checking "
                 f"arguments for {name})"
@@ -172,6 +172,9 @@ def maxima(x: Any, out: tuple[int, ...]) -> tuple[Any, Any]:
         inside = inside & belongs.reshape(shape)
     inside = np.broadcast_to(inside, where.shape)
     window = math.prod(where.shape[n:])
+    if 0 in out:
+        empty = (*x.shape[:lead], *out)
+        return jnp.zeros(empty, x.dtype), jnp.zeros(empty, jnp.int64)
     where, inside = where.reshape((*out, window)).astype(np.int32), inside.reshape((*out, window))
     best = jnp.full((*x.shape[:lead], *out), lowest(x.dtype), x.dtype)
     found = jnp.broadcast_to(jnp.asarray(where[..., 0]), best.shape)
@@ -290,12 +293,12 @@ def _unpool(
         for d in range(n):
             low, high = default[d] - steps[d], default[d] + steps[d]
             if not low < wanted[d] < high:
-                raise ValueError(f"invalid output_size '{list(wanted)}' (dim {d} must be between {low} and {high})")
+                raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})')
     array = array_of(indices)
-    if array.dtype.kind in "iu" and readable(array) and not in_bounds(array, math.prod(wanted), False):
+    if array.dtype == np.int64 and readable(array) and not in_bounds(array, math.prod(wanted), False):
         values = np.asarray(array).reshape(-1)
         first = int(values[(values < 0) | (values >= math.prod(wanted))][0])
-        raise RuntimeError(f"Found an invalid max index: {first} (output volumes are of size {'x'.join(map(str, wanted))}")
+        raise RuntimeError(f"Found an invalid max index: {first} (output volumes are of size {'x'.join(map(str, wanted))})")
     return unpool(input, indices, wanted)
 
 

@@ -12,7 +12,16 @@ from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .declare import pointwise
-from .promotion import category, float_operands, is_bool, is_complex, is_float, operands, promote
+from .promotion import (
+    category,
+    float_operands,
+    is_bool,
+    is_complex,
+    is_float,
+    needs_tensor,
+    operands,
+    promote,
+)
 from .schema import Array, Number, Operand
 
 __all__ = [
@@ -252,6 +261,7 @@ def remainder(input: Operand, other: Operand) -> Array:
 
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
     """
+    needs_tensor("remainder", input, other)
     a, b, dtype = operands(*promote(input, other))
     check_numeric("remainder_cpu", dtype)
     rest = lax.rem(*jnp.broadcast_arrays(a, b))
@@ -422,7 +432,19 @@ def true_divide_(input: Tensor, other: Any) -> Tensor:
 
 absolute, divide, multiply, negative, subtract = abs, div, mul, neg, sub
 
+abs_inplace: Any = abs.operator.inplace
+
+
+def abs_(self: Tensor) -> Tensor:
+    """In-place version of `abs`."""
+    if isinstance(self, Tensor) and self.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return abs_inplace(self)
+
+
 METHODS = {
+    "abs_": abs_,
+    "absolute_": abs_,
     "positive": positive,
     "__pos__": positive,
     "true_divide": true_divide,

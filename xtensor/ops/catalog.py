@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .declare import REGISTRY, Operator
+from .deferred import materialized
 from .derivatives import FROM_KERNEL
 from .schema import EMPTY
 from .views import VIEWS
@@ -125,6 +126,11 @@ class Entry:
         """The names of several results, where they have names."""
         found = getattr(self.op, "returns", None)
         return None if found is None else tuple(found._fields)
+
+    @property
+    def deprecated(self) -> tuple[str, ...]:
+        """The orders of positional arguments that still work, with a warning."""
+        return tuple(f"{self.name}({', '.join(names)})" for names in getattr(self.op, "deprecated", ()))
 
     @property
     def spellings(self) -> tuple[Spelling, ...]:
@@ -297,17 +303,17 @@ def spellings_of(entry: Entry) -> Iterator[Spelling]:
         parameters = [parameter("input", "Tensor"), *list(own.parameters.values())[1:]]
         returns = "tuple[Tensor, ...]" if entry.op.multiple else "Tensor"
     yield Spelling(entry.name, inspect.Signature(parameters, return_annotation=returns))
-    star = next((n[:-1] for n in star_names(entry.function)), None)
-    if star is not None:
+    star = star_name(entry.function)
+    if star in {p.name for p in parameters}:
         yield Spelling(entry.name, inspect.Signature(starred(parameters, star), return_annotation=returns))
 
 
-def star_names(function: Callable[..., Any]) -> list[str]:
-    """The name of the `*dims_` parameter of a generated function, if it has one."""
-    code = function.__code__
+def star_name(function: Callable[..., Any]) -> str:
+    """The name of the parameter that a generated function also takes spread out: `dims` for its `*dims_`."""
+    code = materialized(function).__code__
     if not code.co_flags & inspect.CO_VARARGS:
-        return []
-    return [code.co_varnames[code.co_argcount + code.co_kwonlyargcount]]
+        return ""
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount].removesuffix("_")
 
 
 def starred(parameters: list[inspect.Parameter], name: str) -> list[inspect.Parameter]:

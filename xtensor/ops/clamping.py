@@ -29,9 +29,9 @@ __all__ = [
 __all__ += ["nan_to_num", "nextafter"]
 
 
-def refuse_complex(message: str, *values: Any) -> None:
+def refuse_complex(message: str, *values: Any, error: type[Exception] = NotImplementedError) -> None:
     if any(v is not None and is_complex(v) for v in values):
-        raise NotImplementedError(message)
+        raise error(message)
 
 
 # ---- clamp ---------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def shared(grad: Array, tie: Array, lost: Array) -> Array:
 )
 def maximum(input: Array, other: Array) -> Array:
     """The larger of two elements, or NaN where either is NaN."""
-    refuse_complex("maximum not implemented for complex tensors.", input, other)
+    refuse_complex("maximum not implemented for complex tensors.", input, other, error=RuntimeError)
     return jnp.maximum(*promote(input, other))
 
 
@@ -145,7 +145,7 @@ def maximum(input: Array, other: Array) -> Array:
 )
 def minimum(input: Array, other: Array) -> Array:
     """The smaller of two elements, or NaN where either is NaN."""
-    refuse_complex("minimum not implemented for complex tensors.", input, other)
+    refuse_complex("minimum not implemented for complex tensors.", input, other, error=RuntimeError)
     return jnp.minimum(*promote(input, other))
 
 
@@ -158,7 +158,7 @@ def minimum(input: Array, other: Array) -> Array:
 )
 def fmax(input: Array, other: Array) -> Array:
     """The larger of two elements, the number where one of them is NaN."""
-    refuse_complex("fmax not implemented for complex tensors.", input, other)
+    refuse_complex("fmax not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
     return jnp.where((a != a) | (a < b), b, a)
 
@@ -172,7 +172,7 @@ def fmax(input: Array, other: Array) -> Array:
 )
 def fmin(input: Array, other: Array) -> Array:
     """The smaller of two elements, the number where one of them is NaN."""
-    refuse_complex("fmin not implemented for complex tensors.", input, other)
+    refuse_complex("fmin not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
     return jnp.where((a != a) | (a > b), b, a)
 

@@ -12,7 +12,7 @@ from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .arithmetic import zero
 from .declare import general, pointwise
-from .promotion import is_bool, is_complex, is_float, promote
+from .promotion import is_bool, is_complex, is_float, needs_tensor, promote
 from .schema import Array, Operand
 
 __all__ = [
@@ -235,10 +235,11 @@ def logical_not(input: Array) -> Array:
 
 def bits(name: str, input: Any, other: Any, *, logical: bool = True) -> list[Any]:
     """Both operands in their common dtype, which must be integral or (where `logical`) bool."""
+    needs_tensor(name, input, other)
     a, b = promote(input, other)
     if is_float(a) or is_complex(a) or (is_bool(a) and not logical):
         raise not_implemented_for(f"{name}_cpu", dtype_of(a))
-    return [a, b]
+    return jnp.broadcast_arrays(a, b)
 
 
 @pointwise(derivatives=None)

@@ -123,6 +123,19 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
     return array_of(turned)
 
 
+def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """A copy of another dtype, with the strides that `preserve_format` gives (dimensions of size one included)."""
+    made = to_copy(input, dtype=dtype)
+    if input._view is not None:
+        sizes, have = tuple(sizes_of(made)), tuple(strides_of(made))
+        want = geometry.preserve_strides(sizes, tuple(strides_of(input)))
+        if have != want and all(a == b or n == 1 for n, a, b in zip(sizes, have, want, strict=True)):
+            made._pin_geometry()
+            assert made._view is not None
+            made._view.strides = want
+    return made
+
+
 def change(
     input: Tensor, dtype: dtypes.dtype, place: devices.device, copy: bool, memory_format: Any
 ) -> Tensor:
@@ -136,11 +149,11 @@ def change(
     result = input
     # Convert where there is less to move.
     if dtype is not input.dtype and (same_place or dtype.itemsize < input.dtype.itemsize):
-        result = to_copy(result, dtype=dtype)
+        result = converted(result, dtype)
     if not same_place:
         result = transfer(result, place)
     if dtype is not result.dtype:
-        result = to_copy(result, dtype=dtype)
+        result = converted(result, dtype)
     return result if preserve else contiguous(result, memory_format=memory_format)
 
 
@@ -160,7 +173,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     Itself where both are right already, unless `copy`. Gradients flow back to the original dtype and device.
     """
     if len(args) == 1 and not kwargs and type(args[0]) is dtypes.dtype:
-        return self if args[0] is self.dtype else to_copy(self, dtype=args[0])
+        return self if args[0] is self.dtype else converted(self, args[0])
     dtype, place, copy, memory_format = parse_to(args, kwargs)
     return change(self, dtype or self.dtype, place or self.device, copy, memory_format)
 
@@ -202,7 +215,7 @@ def dtype_method(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
     def method(self: Tensor, memory_format: dtypes.memory_format | None = None) -> Tensor:
         if memory_format is not None:
             return change(self, dtype, self.device, False, memory_format)
-        return self if self.dtype is dtype else to_copy(self, dtype=dtype)
+        return self if self.dtype is dtype else converted(self, dtype)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"The tensor as {dtype}; itself where it is that already."
@@ -450,8 +463,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     dtype = self.dtype
     if src.dtype.is_complex and not (dtype.is_complex or dtype is dtypes.bool):
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
-    if src._storage is self._storage and src.is_set_to(self) and src.is_conj() == self.is_conj():
-        if src.is_neg() == self.is_neg() and (modes.state.mode & modes.NO_GRAD or not asks_grad(src)):
+    untracked = modes.state.mode & modes.NO_GRAD or not (asks_grad(src) or asks_grad(self))
+    if untracked and src._storage is self._storage and src.is_set_to(self):
+        if src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg():
             bump(self, "copy_")
             return self
     if src.is_meta and not self.is_meta:

@@ -220,6 +220,8 @@ def geometry_text(tensor: Tensor) -> str:
 
 def variants_of(entry: Entry) -> Iterator[tuple[str, str]]:
     op = entry.op
+    for spelling in entry.deprecated:
+        yield "deprecated", spelling
     yield "function", f"xtensor.{entry.name}"
     if op.is_method:
         yield "method", f"Tensor.{entry.name}"

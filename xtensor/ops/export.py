@@ -19,7 +19,7 @@ from .. import devices, dtypes
 from ..dtypes import FROM_NUMPY
 from ..geometry import contiguous_strides
 from ..storage import MetaArray, Storage
-from ..tensor import Tensor, array_of, edge_of, make_view, meta_of, sizes_of, strides_of, wrap
+from ..tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
 from ..x64 import call
 from .ingest import from_array, from_numpy
 
@@ -64,19 +64,11 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     dtype = tensor.dtype
     if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
-    storage, view = tensor._storage, tensor._view
-    array = storage.array
-    if type(array) is MetaArray:
+    storage = tensor._storage
+    if type(storage.array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     storage.shared = True
-    if view is None:
-        return np.asarray(array)
-    if view.conj or view.neg or view.dtype.numpy != array.dtype or tensor.device.type != "cpu":
-        return np.asarray(array_of(tensor))
-    # A strided view is NumPy's too: nothing runs, nothing is copied.
-    flat = np.asarray(array).reshape(-1)[view.offset :]
-    steps = tuple([s * array.dtype.itemsize for s in view.strides])
-    return np.lib.stride_tricks.as_strided(flat, view.sizes, steps, writeable=False)
+    return host_array(tensor)
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jax.core import ShapedArray
+
 from .. import checks, geometry
 from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node
@@ -179,15 +181,20 @@ class CopySlices(Node):
     the writing operator, takes it and gives back its own.
     """
 
-    __slots__ = ("aval", "base", "fn", "view")
+    __slots__ = ("aval", "base", "fn", "seen", "view")
 
     def __init__(self, base: Tensor, view: Tensor, fn: Any) -> None:
         super().__init__((plain_edge(edge_of(base)), *fn.edges[1:]))
-        self.base = (tuple(sizes_of(base)), tuple(strides_of(base)), base.storage_offset())
-        self.view = (tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset())
+        offset = base.storage_offset()
+        self.base = (tuple(sizes_of(base)), tuple(strides_of(base)))
+        dtype, bits = view.dtype, (view.is_conj(), view.is_neg())
+        # Dtype and bits of the view, where they are not the base's.
+        self.seen = None if dtype is base.dtype and bits == (base.is_conj(), base.is_neg()) else (dtype, *bits)
+        offset = offset * base.dtype.itemsize // dtype.itemsize
+        self.view = geometry.Geometry(tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset() - offset)
         self.fn = fn
         # The base's shape and dtype, for the gradients that arrive.
-        self.aval = array_of(base).aval
+        self.aval = ShapedArray(self.base[0], base.dtype.numpy)
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:
@@ -200,19 +207,29 @@ class CopySlices(Node):
         grad = grads[0]
         if grad is None:
             return (None,) * len(self.edges)
-        sizes, strides, offset = self.base
+        sizes, strides = self.base
         buffer = self._spread(grad)
-        where = (self.view[0], self.view[1], self.view[2] - offset)
-        own, *others = self.fn.apply((buffer.as_strided(*where).clone(),))
+        own, *others = self.fn.apply((self._part(buffer).clone(),))
         if self.edges[0] is None:
             return (None, *others)
         if own is None:
-            own = grad.new_zeros(self.view[0])
-        return (buffer.as_strided_scatter(own, *where).as_strided(sizes, strides, 0), *others)
+            own = grad.new_zeros(self.view.sizes)
+        if self.seen is None:
+            whole = buffer.as_strided_scatter(own, *self.view)
+        else:
+            whole = buffer.clone()
+            self._part(whole).copy_(own)
+        return (whole.as_strided(sizes, strides, 0), *others)
+
+    def _part(self, buffer: Any) -> Any:
+        """Where the view lies in the gradient of its base."""
+        if self.seen is None:
+            return buffer.as_strided(*self.view)
+        return Tensor._seen_as(buffer, self.view, *self.seen)
 
     def _spread(self, grad: Any) -> Any:
         """The gradient laid out in memory as the base is, from its first element on."""
-        sizes, strides, _ = self.base
+        sizes, strides = self.base
         if strides == geometry.contiguous_strides(sizes):
             return grad.contiguous()
         extent = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) if 0 not in sizes else 0

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import geometry
+from .. import dtypes, geometry
 from ..engine import modes
 from ..geometry import Geometry
 from ..tensor import (
@@ -62,12 +62,7 @@ def regenerate(tensor: Tensor) -> Any:
     mode = modes.state.mode
     modes.state.mode = mode & ~(modes.NO_GRAD | modes.INFERENCE)
     try:
-        if view.dtype is base.dtype and view.conj is base.is_conj() and view.neg is base.is_neg():
-            fresh = as_strided(base, *made)
-        else:
-            fresh = alias_of(
-                reinterpreted(base, view), base, made, (), dtype=view.dtype, conj=view.conj, neg=view.neg
-            )
+        fresh = seen_as(base, made, view.dtype, view.conj, view.neg)
     finally:
         modes.state.mode = mode
     tensor._edge = fresh._edge
@@ -75,14 +70,19 @@ def regenerate(tensor: Tensor) -> Any:
     return tensor._edge
 
 
-def reinterpreted(base: Tensor, view: Any) -> ViewOperator:
-    """A view operator for one view of other dtype or bits than its base's, by its geometry in the base's memory."""
-    shift = base.storage_offset() * base.dtype.itemsize // view.dtype.itemsize
-    made = Geometry(view.sizes, view.strides, view.offset - shift)
-    return ViewOperator("as_strided", lambda g: made, "AsStrided")
+def seen_as(base: Tensor, made: Geometry, dtype: dtypes.dtype, conj: bool, neg: bool) -> Tensor:
+    """The differentiable view of `base` with this geometry in its storage, this dtype and these bits."""
+    if dtype is base.dtype and conj is base.is_conj() and neg is base.is_neg():
+        return as_strided(base, *made)
+    # A view operator for this one view, by its geometry from the base's first element on.
+    shift = base.storage_offset() * base.dtype.itemsize // dtype.itemsize
+    own = Geometry(made.sizes, made.strides, made.offset - shift)
+    op = ViewOperator("as_strided", lambda g: own, "AsStrided")
+    return alias_of(op, base, made, (), dtype=dtype, conj=conj, neg=neg)
 
 
 Tensor._regenerate = regenerate
+Tensor._seen_as = seen_as
 
 
 def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:

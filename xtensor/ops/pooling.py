@@ -286,6 +286,8 @@ def scatter_flat(grad: Any, index: Any, shape: Sequence[int], n: int) -> Any:
     """Gradients added at flat indices of the last `n` dimensions of a tensor of zeros."""
     lead = math.prod(shape[: len(shape) - n])
     flat = math.prod(shape[len(shape) - n :])
+    if grad.size == 0:
+        return jnp.zeros(tuple(shape), grad.dtype)
     rows = jnp.arange(lead, dtype=jnp.int32)[:, None]
     zeros = jnp.zeros((lead, flat), grad.dtype)
     return zeros.at[rows, index.reshape((lead, -1)).astype(jnp.int32)].add(grad.reshape((lead, -1))).reshape(tuple(shape))

@@ -13,7 +13,16 @@ from .. import dtypes
 from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .declare import general, pointwise
-from .promotion import as_dtype, common_dtype, float_operands, is_complex, is_float, is_integral, operands
+from .promotion import (
+    as_dtype,
+    common_dtype,
+    float_operands,
+    is_complex,
+    is_float,
+    is_integral,
+    needs_tensor,
+    operands,
+)
 from .schema import Array, Operand
 
 __all__ = ["float_power", "frexp", "ldexp", "pow"]
@@ -86,6 +95,7 @@ def pow_exponent(grad: Array, input: Operand, exponent: Array, result: Array) ->
 @pointwise(name="pow", method=False, derivatives=dict(input=pow_input, exponent=pow_exponent))
 def power(input: Operand, exponent: Operand, fixed: float | None = None) -> Array:
     """`input ** exponent`, element by element; `fixed` is the exponent where it has a formula of its own."""
+    needs_tensor("pow", input, exponent)
     a, b, dtype = operands(input, exponent)
     if dtype == jnp.bool_ and fixed is None:
         raise not_implemented_for("pow", dtypes.bool)

@@ -15,7 +15,7 @@ from jax import lax
 from .. import dtypes
 
 __all__ = ["as_dtype", "common_dtype", "float_operands", "is_bool", "is_complex", "is_float", "is_integral"]
-__all__ += ["operands", "promote", "promote_float"]
+__all__ += ["needs_tensor", "operands", "promote", "promote_float"]
 
 
 def category(value: Any) -> int:
@@ -109,3 +109,14 @@ def is_bool(value: Any) -> bool:
 def is_integral(value: Any) -> bool:
     """Whether an array, or a number while tracing, is an integer (bool is none)."""
     return jnp.issubdtype(jnp.result_type(value), jnp.integer)
+
+
+def needs_tensor(name: str, *values: Any) -> None:
+    """TypeError where every operand is a Python number."""
+    if all(category(v) == dtypes.WRAPPED for v in values):
+        kinds = ", ".join(
+            {"b": "bool", "i": "int", "u": "int", "c": "complex"}.get(v.dtype.kind, "float") for v in values
+        )
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected a Tensor"
+        )

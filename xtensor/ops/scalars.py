@@ -9,29 +9,25 @@ from typing import Any
 import numpy as np
 
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of
+from ..tensor import Tensor, host_array
 
 __all__ = ["is_nonzero"]
 
 
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element as a Python number."""
-    array = self._storage.array if self._view is None else None
-    if array is None or array.size != 1:
-        if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        array = array_of(self)
-    if type(array) is MetaArray:
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    if type(self._storage.array) is MetaArray:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-    return array.item()
+    return host_array(self).item()
 
 
 def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
-    array = array_of(self)
-    if type(array) is MetaArray:
+    if type(self._storage.array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return np.asarray(array).tolist()
+    return host_array(self).tolist()
 
 
 def truth(self: Tensor) -> bool:
