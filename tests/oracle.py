@@ -77,7 +77,13 @@ def plain(value: Any) -> Any:
         return {k: plain(v) for k, v in value.items()}
     if hasattr(value, "requires_grad") and hasattr(value, "tolist"):
         values = value.detach().tolist()
-        return ("tensor", str(value.dtype).rpartition(".")[2], tuple(value.shape), value.requires_grad, values)
+        return (
+            "tensor",
+            str(value.dtype).rpartition(".")[2],
+            tuple(value.shape),
+            value.requires_grad,
+            values,
+        )
     if hasattr(value, "next_functions"):
         return value.name().rpartition("::")[2]
     if isinstance(value, (bool, int, float, complex, str, type(None))):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import xtensor
 
+import xtensor
 from tests.oracle import Cases, attempt
 
 case = Cases()
@@ -177,7 +177,7 @@ def retain_is_implied_by_create(T):
 
 @case
 def create_without_retain(T):
-    x, _, _, z = graph(T)
+    _x, _, _, z = graph(T)
     z.backward(create_graph=True, retain_graph=False)
     return attempt(lambda: z.backward())
 
@@ -232,7 +232,7 @@ def linear_has_no_second_derivative(T):
 
 @case
 def shared_part_of_two_graphs(T):
-    x, _, y, z = graph(T)
+    _x, _, y, z = graph(T)
     u = y.exp().sum()
     z.backward()
     return attempt(lambda: u.backward())
@@ -279,7 +279,7 @@ def backward_inputs_empty(T):
 
 @case
 def backward_inputs_unrelated(T):
-    x, w, _, z = graph(T)
+    x, _w, _, z = graph(T)
     u = leaf(T, 2)
     z.backward(inputs=[u])
     return x.grad, u.grad
@@ -292,7 +292,7 @@ def backward_inputs_without_grad(T):
 
 @case
 def grad_of_intermediate(T):
-    x, w, y, z = graph(T)
+    x, _w, y, z = graph(T)
     gy, gx = T.autograd.grad(z, (y, x))
     return gy, gx, x.grad, y.grad
 
@@ -440,7 +440,7 @@ def assigned_grad_is_added_to_in_place(T):
 
 @case
 def retained_gradient(T):
-    x, w, y, z = graph(T)
+    x, _w, y, z = graph(T)
     y.retain_grad()
     z.backward(retain_graph=True)
     first = y.grad
@@ -450,7 +450,7 @@ def retained_gradient(T):
 
 @case
 def retained_gradient_with_create_graph(T):
-    x, w, y, z = graph(T)
+    _x, _w, y, z = graph(T)
     y.retain_grad()
     z.backward(create_graph=True)
     return y.grad, y.grad.requires_grad
@@ -470,7 +470,7 @@ def retain_grad_of_plain(T):
 
 @case
 def retain_grad_follows_in_place(T):
-    x, w, y, _ = graph(T)
+    x, _w, y, _ = graph(T)
     y.retain_grad()
     y.mul_(2)
     (y * y).sum().backward()
@@ -479,7 +479,7 @@ def retain_grad_follows_in_place(T):
 
 @case
 def retain_grad_of_view_base_written(T):
-    x, w, y, _ = graph(T)
+    x, _w, y, _ = graph(T)
     y.retain_grad()
     y[0].mul_(2)
     (y * y).sum().backward()
@@ -488,7 +488,7 @@ def retain_grad_of_view_base_written(T):
 
 @case
 def retain_grad_twice(T):
-    x, w, y, z = graph(T)
+    _x, _w, y, z = graph(T)
     y.retain_grad()
     y.retain_grad()
     z.backward()
@@ -649,7 +649,7 @@ def item_of_what_requires_grad(T):
 
 @case
 def next_functions(T):
-    x, w, y, z = graph(T)
+    x, _w, _y, z = graph(T)
     node = z.grad_fn
     mul = node.next_functions[0][0]
     inner = mul.next_functions[0][0]
@@ -686,14 +686,18 @@ def gradient_edges(T):
     edge = T.autograd.graph.get_gradient_edge(y)
     found = T.autograd.grad(z, edge)
     leaf_edge = T.autograd.graph.get_gradient_edge(x)
-    return edge.node, edge.output_nr, found, leaf_edge.node, attempt(
-        lambda: T.autograd.graph.get_gradient_edge(T.ones(2))
+    return (
+        edge.node,
+        edge.output_nr,
+        found,
+        leaf_edge.node,
+        attempt(lambda: T.autograd.graph.get_gradient_edge(T.ones(2))),
     )
 
 
 @case
 def backward_from_gradient_edge(T):
-    x, _, y, z = graph(T)
+    x, _, y, _z = graph(T)
     edge = T.autograd.graph.get_gradient_edge(y)
     T.autograd.backward(edge, T.ones(3, dtype=T.float64))
     return x.grad
@@ -701,7 +705,7 @@ def backward_from_gradient_edge(T):
 
 @case
 def node_called_by_hand(T):
-    x, w, y, _ = graph(T)
+    _x, _w, y, _ = graph(T)
     return y.grad_fn(T.ones(3, dtype=T.float64)), attempt(lambda: y.grad_fn())[:2]
 
 

@@ -36,7 +36,7 @@ def both_styles(T: Any) -> list[Any]:
 
         @staticmethod
         def backward(ctx, g):
-            x, w, y = ctx.saved_tensors
+            x, w, _y = ctx.saved_tensors
             return g * w * ctx.n, (g * x * ctx.n) if ctx.needs_input_grad[1] else None, None
 
     class New(F):
@@ -198,7 +198,7 @@ def tuple_outputs(T):
 def undefined_gradients_materialized(T):
     seen = []
     x = leaf(T, 3)
-    a, b = two(T, True, seen).apply(x)
+    _a, b = two(T, True, seen).apply(x)
     b.sum().backward()
     return seen, x.grad
 
@@ -207,7 +207,7 @@ def undefined_gradients_materialized(T):
 def undefined_gradients_left(T):
     seen = []
     x = leaf(T, 3)
-    a, b = two(T, False, seen).apply(x)
+    _a, b = two(T, False, seen).apply(x)
     b.sum().backward()
     return seen, x.grad
 
@@ -837,7 +837,11 @@ def names(T):
             return g
 
     y = MyOwn.apply(leaf(T, 2))
-    return y.grad_fn.name(), type(y.grad_fn).__name__, [f.name().rpartition("::")[2] for f, _ in y.grad_fn.next_functions]
+    return (
+        y.grad_fn.name(),
+        type(y.grad_fn).__name__,
+        [f.name().rpartition("::")[2] for f, _ in y.grad_fn.next_functions],
+    )
 
 
 @case

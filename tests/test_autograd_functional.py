@@ -32,7 +32,7 @@ def jacobians(T):
         F.jacobian(lambda a, b: a.sum() * b, (x, y)),
         F.jacobian(lambda a, b: (a * 2, b.exp()), (x, y)),
         F.jacobian(lambda a: a.sum(), x),
-        F.jacobian(lambda a: (a.reshape(2, 1) * y), x),
+        F.jacobian(lambda a: a.reshape(2, 1) * y, x),
         F.jacobian(lambda a: a * a, x, vectorize=True),
         F.jacobian(lambda a: a * a, (x,)),
     )
@@ -209,8 +209,11 @@ def gradcheck_passes(T):
 def gradcheck_complex(T):
     z = (values(T, 2) + 1j * values(T, 2)).requires_grad_()
     check = T.autograd.gradcheck
-    return check(lambda a: a * a, z), check(lambda a: a.abs(), z), check(lambda a: a.conj() * a, z), check(
-        lambda a: a.real * 2, z
+    return (
+        check(lambda a: a * a, z),
+        check(lambda a: a.abs(), z),
+        check(lambda a: a.conj() * a, z),
+        check(lambda a: a.real * 2, z),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import xtensor
-
 from tests.oracle import Cases, attempt
 
 case = Cases()

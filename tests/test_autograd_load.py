@@ -357,5 +357,7 @@ def test_gradient_on_the_wrong_device_is_refused():
         def backward(ctx, g):
             return g.to("cpu:1")
 
-    with pytest.raises(RuntimeError, match="WrongBackward returned an invalid gradient at index 0 - expected device cpu"):
+    with pytest.raises(
+        RuntimeError, match="WrongBackward returned an invalid gradient at index 0 - expected device cpu"
+    ):
         Wrong.apply(xt.ones(3, requires_grad=True)).sum().backward()

@@ -30,7 +30,10 @@ def failing_trace(forward: Any) -> str:
     x = xt.tensor([0.0, 4.0], requires_grad=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with autograd.detect_anomaly(), pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+        with (
+            autograd.detect_anomaly(),
+            pytest.raises(RuntimeError, match="returned nan values in its 0th output"),
+        ):
             forward(x).backward()
     return next(str(w.message) for w in caught if "Error detected in" in str(w.message))
 
@@ -39,11 +42,14 @@ def test_the_forward_traceback_ends_in_the_users_line():
     lines = []
 
     def forward(x):
-        y = x.sqrt(); lines.append(here())  # noqa: E702
+        y = x.sqrt()
+        lines.append(here())
         return (y * 0.0).sum()
 
     text = failing_trace(forward)
-    assert text.startswith("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n")
+    assert text.startswith(
+        "Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n"
+    )
     last = text.rstrip().splitlines()[-2]
     assert f'File "{__file__}", line {lines[0]}, in forward' in last
     assert "y = x.sqrt()" in text.rstrip().splitlines()[-1]
@@ -61,7 +67,16 @@ def test_views_and_in_place_operators_are_traced_too():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with autograd.detect_anomaly():
-            made = [x.t(), x[0], x.unbind()[0], x.clone(), x[xt.tensor([0])], x.to(xt.float64), x.reshape(4), x.sum()]
+            made = [
+                x.t(),
+                x[0],
+                x.unbind()[0],
+                x.clone(),
+                x[xt.tensor([0])],
+                x.to(xt.float64),
+                x.reshape(4),
+                x.sum(),
+            ]
             written = x * 1
             written[0] = 2.0
     for tensor in [*made, written]:
@@ -198,7 +213,15 @@ def texts(picture: Any) -> list[str]:
 def test_a_picture_shows_operators_shapes_leaves_sizes_and_hooks(viz: None, tmp_path: pathlib.Path):
     picture = drawn(Model())
     found = texts(picture)
-    for text in ("MmBackward0", "SplitBackward0", "[5, 4]", "layer.weight", "layer.bias", "saved 80 B", "1 hook"):
+    for text in (
+        "MmBackward0",
+        "SplitBackward0",
+        "[5, 4]",
+        "layer.weight",
+        "layer.bias",
+        "saved 80 B",
+        "1 hook",
+    ):
         assert text in found, found
     assert not any("version" in t for t in found)
     assert "red" not in picture.svg

@@ -6,8 +6,8 @@ import inspect
 from typing import Any
 
 import pytest
-import xtensor
 
+import xtensor
 from tests.oracle import Cases, attempt
 
 case = Cases()
@@ -524,7 +524,14 @@ def split_output_written_under_no_grad(T):
 @case
 def several_outputs_facts(T):
     x = leaf(T, 4, 3)
-    made = [*x.unbind(), *x.split(2), *x.split([1, 3]), *x.chunk(2), *x.tensor_split(2), *x.tensor_split([1], 1)]
+    made = [
+        *x.unbind(),
+        *x.split(2),
+        *x.split([1, 3]),
+        *x.chunk(2),
+        *x.tensor_split(2),
+        *x.tensor_split([1], 1),
+    ]
     made += [*x.hsplit([1]), *x.vsplit(2), *x.split_with_sizes([2, 2])]
     return [facts(m) for m in made]
 
@@ -848,7 +855,9 @@ def test_version_error_names_the_line_of_every_kind_of_write():
         y = leaf(xtensor, 3) * 1
         z = y * y
         write(y)
-        with pytest.raises(RuntimeError, match=rf"written by \w+ at .*test_autograd_views\.py:{line_of(write)}"):
+        with pytest.raises(
+            RuntimeError, match=rf"written by \w+ at .*test_autograd_views\.py:{line_of(write)}"
+        ):
             z.sum().backward()
 
 

@@ -341,6 +341,17 @@ def test_a_view_chain_is_recorded() -> None:
     assert names == ["SelectBackward0", "UnsqueezeBackward0", "SliceBackward0"]
 
 
+def test_an_empty_index_does_not_decide_for_others() -> None:
+    """An empty write passes the gradient through; a later one of the same sizes must not."""
+    for rows, kept in (([], 3), ([2], 2)):
+        x = xt.tensor(data_for((3, 3))).requires_grad_()
+        y = x * 2
+        y[rows, ...] = 7
+        y.sum().backward()
+        assert x.grad is not None
+        assert x.grad.sum().item() == 2 * 3 * kept
+
+
 def test_gradient_of_as_strided_scatter() -> None:
     """PyTorch's own is wrong, as its gradcheck says, so this one is judged by finite differences."""
     x = xt.tensor(data_for((2, 3), np.float64)).requires_grad_()

@@ -17,6 +17,7 @@ from .ops.convolution import *
 from .ops.creation import *
 from .ops.distributions import *
 from .ops.cumulative import *
+from .ops.decompositions import *
 from .ops.distances import *
 from .ops.einsum import *
 from .ops.elementwise import *
@@ -28,6 +29,7 @@ from .ops.index_rows import *
 from .ops.indexing import *
 from .ops.ingest import *
 from .ops.joining import *
+from .ops.linear_algebra import *
 from .ops.losses import *
 from .ops.masks import *
 from .ops.matmul import *
@@ -114,4 +116,5 @@ from .tensor import Size, Tensor
 if TYPE_CHECKING:  # the signatures of what declarations make
     from .functions import *
 
+__version__ = "0.1.0"
 __all__ = ["Size", "Tensor"]

@@ -80,9 +80,7 @@ def check_hook(original: Any, result: Any, name: str) -> None:
     if result.device is not original.device:
         raise RuntimeError(f"hook '{name}' has changed the type of value")
     if sizes_of(result) != sizes_of(original):
-        raise RuntimeError(
-            f"hook '{name}' has changed the size of value"
-        )
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
 def place_of(node: engine.Node, grads: Sequence[Any]) -> Any:
@@ -181,7 +179,9 @@ def shape_of(output: Any) -> tuple[int, ...]:
     return tuple(sizes_of(output)) if isinstance(output, Tensor) else tuple(metadata_of(output).shape)
 
 
-def make_grads(outputs: tuple[Any, ...], grads: tuple[Any, ...], is_grads_batched: bool = False) -> tuple[Any, ...]:
+def make_grads(
+    outputs: tuple[Any, ...], grads: tuple[Any, ...], is_grads_batched: bool = False
+) -> tuple[Any, ...]:
     """A gradient per output: the one given, checked, or one for a scalar."""
     if len(grads) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
@@ -196,7 +196,9 @@ def make_grads(outputs: tuple[Any, ...], grads: tuple[Any, ...], is_grads_batche
             if geometry.numel(shape_of(out)) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not dtype.is_floating_point:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {dtype}"
+                )
             place = getattr(what, "device", None) or devices.current()
             made.append(wrap(_ones(shape_of(out), dtype.numpy, place), shared=True))
             continue
@@ -325,7 +327,12 @@ def grad(
 
 
 def materialized(found: Any, inputs: tuple[Any, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    return tuple([t.new_zeros(tuple(sizes_of(t)), requires_grad=create_graph) if g is None else g for g, t in zip(found, inputs, strict=True)])
+    return tuple(
+        [
+            t.new_zeros(tuple(sizes_of(t)), requires_grad=create_graph) if g is None else g
+            for g, t in zip(found, inputs, strict=True)
+        ]
+    )
 
 
 def batched_grad(

@@ -11,6 +11,10 @@ def shorthand(name):
     return Row(name, [Sample(T(2, 3)), Sample(T()), Sample(T(0))], covers=covers)
 
 
+def refuse(tensor, device):
+    raise RuntimeError("Invalid device")
+
+
 ROWS = [
     *map(
         shorthand, ("bfloat16", "bool", "byte", "cdouble", "cfloat", "char", "double", "float", "half", "int")
@@ -32,6 +36,9 @@ ROWS = [
         grad=False,
     ),
     Row("cpu", [Sample(T(2, 3))]),
+    # Whatever devices there are, a method refuses another kind; the way between devices is in test_conversion.py.
+    Row("cuda", [Sample(T(2), "cpu")], reference=refuse, others=(), layouts=False, grad=False, meta=False),
+    Row("tpu", [Sample(T(2), "cpu")], reference=refuse, others=(), layouts=False, grad=False, meta=False),
     Row(
         "fill_diagonal_",
         [

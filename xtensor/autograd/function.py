@@ -109,7 +109,9 @@ class FunctionCtx:
         """Say which inputs `forward` wrote in place; they must also be returned."""
         for i, t in enumerate(tensors):
             if not isinstance(t, Tensor):
-                raise TypeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
+                raise TypeError(
+                    f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}"
+                )
             bump(t, "mark_dirty")
         self.dirty = tensors
 
@@ -272,7 +274,9 @@ class Function:
         """Run `forward` and record the call."""
         if cls._node_class is None or cls._node_class._function is not cls:
             cls._node_class = type(
-                f"{cls.__name__}Backward", (BackwardCFunction,), {"_function": cls, "__module__": cls.__module__}
+                f"{cls.__name__}Backward",
+                (BackwardCFunction,),
+                {"_function": cls, "__module__": cls.__module__},
             )
         node = cls._node_class()
         mode = modes.state.mode
@@ -284,7 +288,9 @@ class Function:
             node.edges = tuple([plain_edge(edge_of(t)) for t in tensors])
             if mode & ANOMALY:
                 anomaly.record(node)
-        token = profiler.begin(cls.__name__, [tuple(sizes_of(t)) for t in tensors]) if mode & PROFILING else None
+        token = (
+            profiler.begin(cls.__name__, [tuple(sizes_of(t)) for t in tensors]) if mode & PROFILING else None
+        )
         try:
             with no_grad():
                 if cls.setup_context is not Function.setup_context:
@@ -339,7 +345,9 @@ def wrap_outputs(
     node._avals = tuple(avals)
     if recording and node.to_save:
         places = {id(o): i for i, o in enumerate(outputs) if id(o) not in given or id(o) in dirty}
-        node._saved = tuple([None if t is None else SavedForFunction(t, places.get(id(t))) for t in node.to_save])
+        node._saved = tuple(
+            [None if t is None else SavedForFunction(t, places.get(id(t))) for t in node.to_save]
+        )
     node.to_save = node.dirty = node.non_differentiable = ()
     return tuple(results)
 
@@ -427,7 +435,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         found = (outputs,) if single else outputs
         edges = tuple([plain_edge(edge_of(a)) for a in args if isinstance(a, Tensor) and a.requires_grad])
         error = Error(
-            "trying to differentiate twice a function that was marked with @once_differentiable", edges, len(found)
+            "trying to differentiate twice a function that was marked with @once_differentiable",
+            edges,
+            len(found),
         )
         results = []
         for i, out in enumerate(found):

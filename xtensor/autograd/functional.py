@@ -23,7 +23,9 @@ def as_tuple(value: Any, what: str, name: str) -> tuple[bool, tuple[Tensor, ...]
                     f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the value at index "
                     f"{i} has type {type(v)}."
                 )
-            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} has type {type(v)}.")
+            raise TypeError(
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} has type {type(v)}."
+            )
     return given, tuple(values)
 
 
@@ -71,14 +73,13 @@ def checked_vector(v: Any, against: tuple[Tensor, ...], name: str, what: str) ->
     if len(vs) != len(against) and len(against) == 1:
         raise RuntimeError("The given v should contain a single Tensor.")
     if len(vs) != len(against):
-        raise RuntimeError(
-            f"v is a tuple of invalid length: should be {len(against)} but got {len(vs)}."
-        )
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(against)} but got {len(vs)}.")
     for i, (a, b) in enumerate(zip(vs, against, strict=True)):
         if sizes_of(a) != sizes_of(b):
             raise RuntimeError(
-                f"v has invalid size: should be {b.size()} but got {a.size()}." if len(vs) == 1 else
-                f"Entry {i} of v has invalid size: should be {b.size()} but got {a.size()}."
+                f"v has invalid size: should be {b.size()} but got {a.size()}."
+                if len(vs) == 1
+                else f"Entry {i} of v has invalid size: should be {b.size()} but got {a.size()}."
             )
     return vs
 
@@ -94,7 +95,12 @@ def vjp(
         refuse_detached(outs, strict)
         vs = checked_vector(v, outs, "vjp", "output")
         found = grad_of(outs, ins, vs, create_graph, strict, "Output of the user-provided function")
-        result = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+        result = filled(
+            found,
+            ins,
+            strict,
+            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+        )
     keep = create_graph or (is_grad_enabled() and create_graph)
     return shaped(many, released(outs, keep)), shaped(given, released(result, keep))
 
@@ -111,7 +117,9 @@ def grad_of(
     chosen = [(o, v) for o, v in zip(outs, vs, strict=True) if o.requires_grad]
     if not chosen:
         return (None,) * len(ins)
-    return grad([o for o, _ in chosen], ins, [v for _, v in chosen], create_graph=create_graph, allow_unused=True)
+    return grad(
+        [o for o, _ in chosen], ins, [v for _, v in chosen], create_graph=create_graph, allow_unused=True
+    )
 
 
 def jvp(
@@ -126,10 +134,21 @@ def jvp(
         refuse_detached(outs, strict)
         dual = tuple([zeros(o).requires_grad_() for o in outs])
         found = grad_of(outs, ins, dual, True, strict, "jvp")
-        back = filled(found, ins, strict, "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+        back = filled(
+            found,
+            ins,
+            strict,
+            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+        )
         pairs = [(g, w) for g, w in zip(back, vs, strict=True) if g.requires_grad]
         if pairs:
-            products = grad([g for g, _ in pairs], dual, [w for _, w in pairs], create_graph=create_graph, allow_unused=True)
+            products = grad(
+                [g for g, _ in pairs],
+                dual,
+                [w for _, w in pairs],
+                create_graph=create_graph,
+                allow_unused=True,
+            )
         else:
             products = (None,) * len(dual)
         result = filled(products, outs, False, "")
@@ -157,9 +176,7 @@ DETACHED = (
     "Output {output} of the user-provided function does not require gradients. The outputs must be computed in a "
     "differentiable manner from the input when running in strict mode."
 )
-INDEPENDENT = (
-    "Output {output} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
-)
+INDEPENDENT = "Output {output} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
 LINEAR = (
     "While computing the hessian, found that the jacobian of the user-provided function with respect to input {output} is "
     "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
@@ -219,7 +236,9 @@ def scalar(func: Callable[..., Any], name: str) -> Callable[..., Tensor]:
         if many or not isinstance(out, Tensor):
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
         if out.numel() != 1:
-            raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+            raise RuntimeError(
+                f"The Tensor returned by the function given to {name} should contain a single element"
+            )
         return outs[0].squeeze()
 
     return checked
@@ -272,5 +291,7 @@ def vhp(
             "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
         )
         found = grad_of(first, ins, vs, create_graph, strict, name)
-        result = filled(found, ins, strict, "The hessian is independent of input {i}. This is not allowed in strict mode.")
+        result = filled(
+            found, ins, strict, "The hessian is independent of input {i}. This is not allowed in strict mode."
+        )
     return released((out,), create_graph)[0], shaped(given, released(result, create_graph))

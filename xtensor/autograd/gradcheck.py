@@ -12,7 +12,13 @@ from ..engine import enable_grad, no_grad
 from ..gradients import grad
 from ..tensor import Tensor, array_of, sizes_of, wrap
 
-__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
+__all__ = [
+    "GradcheckError",
+    "get_analytical_jacobian",
+    "get_numerical_jacobian",
+    "gradcheck",
+    "gradgradcheck",
+]
 
 
 class GradcheckError(RuntimeError):
@@ -35,7 +41,9 @@ def differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple([o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad])
 
 
-def numeric_outputs(fn: Callable[..., Any], inputs: tuple[Any, ...], places: Sequence[int]) -> list[np.ndarray]:
+def numeric_outputs(
+    fn: Callable[..., Any], inputs: tuple[Any, ...], places: Sequence[int]
+) -> list[np.ndarray]:
     """The values of the outputs at `places`, computed without a graph."""
     with no_grad():
         outputs = as_tuple(fn(*inputs))
@@ -51,7 +59,11 @@ def get_numerical_jacobian(
     """
     inputs = as_tuple(inputs)
     outputs = as_tuple(fn(*inputs))
-    places = [i for i, o in enumerate(outputs) if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())]
+    places = [
+        i
+        for i, o in enumerate(outputs)
+        if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())
+    ]
     result = []
     for index, x in enumerate(inputs):
         if isinstance(x, Tensor) and x.requires_grad:
@@ -79,10 +91,14 @@ def _columns(
                 changed[index] = like(moved, x)
                 shifted.append(numeric_outputs(fn, tuple(changed), places))
             row.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(*shifted, strict=True)])
-        found.append([np.stack(list(parts)) for parts in zip(*row, strict=True)])  # per output: (directions, n)
+        found.append(
+            [np.stack(list(parts)) for parts in zip(*row, strict=True)]
+        )  # per output: (directions, n)
     if not found:
         return [np.zeros((0, len(directions), 0), np.complex128) for _ in places]
-    return [np.stack(list(parts)) for parts in zip(*found, strict=True)]  # per output: (inputs, directions, n)
+    return [
+        np.stack(list(parts)) for parts in zip(*found, strict=True)
+    ]  # per output: (inputs, directions, n)
 
 
 def get_analytical_jacobian(
@@ -100,7 +116,9 @@ def get_analytical_jacobian(
         )
         for column, g, x in zip(columns, found, chosen, strict=True):
             column.append(np.zeros(x.numel(), np.complex128) if g is None else host(g).reshape(-1))
-    return [np.stack(c, axis=1) if c else np.zeros((x.numel(), 0)) for c, x in zip(columns, chosen, strict=True)]
+    return [
+        np.stack(c, axis=1) if c else np.zeros((x.numel(), 0)) for c, x in zip(columns, chosen, strict=True)
+    ]
 
 
 def gradcheck(
@@ -146,13 +164,13 @@ def _gradcheck(
 ) -> None:
     chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not chosen:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
     for x in chosen:
         x.retain_grad()
     all_outputs = as_tuple(func(*inputs))
-    outputs = [
-        o for o in all_outputs if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())
-    ]
+    outputs = [o for o in all_outputs if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())]
     numerical = get_numerical_jacobian(func, inputs, eps=eps)
     for o, output in enumerate(outputs):
         real_part = [n[o] for n in numerical]
@@ -187,7 +205,9 @@ def _check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], chosen: 
     outputs = differentiable(func(*inputs))
     for o in outputs:
         try:
-            grad(o.sum() if not o.is_complex() else o.abs().sum(), chosen, retain_graph=True, allow_unused=True)
+            grad(
+                o.sum() if not o.is_complex() else o.abs().sum(), chosen, retain_graph=True, allow_unused=True
+            )
         except RuntimeError as error:
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "

@@ -9,8 +9,8 @@ from typing import Any
 from ..devices import device
 from ..engine import (
     Node,
-    modes,
     disable_saved_tensors_hooks,
+    modes,
     register_multi_grad_hook,
     saved_tensors_hooks,
 )
@@ -74,5 +74,3 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
         yield
     finally:
         modes.state.mutation_allowed = False
-
-

@@ -39,6 +39,7 @@ from ..ops.activation_functions import (
 )
 from ..ops.activations import hardshrink
 from ..ops.adaptive_pooling import *
+from ..ops.attention import scaled_dot_product_attention
 from ..ops.class_losses import *
 from ..ops.convolution import *
 from ..ops.distances import (

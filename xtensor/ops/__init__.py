@@ -15,6 +15,7 @@ from . import (
     convolution,
     creation,
     cumulative,
+    decompositions,
     display,
     distances,
     distributions,
@@ -27,6 +28,7 @@ from . import (
     indexing,
     ingest,
     joining,
+    linear_algebra,
     losses,
     masks,
     matmul,
@@ -87,6 +89,7 @@ attach(
         **cumulative.METHODS,
         **sorting.METHODS,
         **statistics.METHODS,
+        **linear_algebra.METHODS,
     }
 )
 __all__ = [
@@ -102,6 +105,7 @@ __all__ = [
     "convolution",
     "creation",
     "cumulative",
+    "decompositions",
     "display",
     "distances",
     "distributions",
@@ -115,6 +119,7 @@ __all__ = [
     "indexing",
     "ingest",
     "joining",
+    "linear_algebra",
     "losses",
     "masks",
     "matmul",

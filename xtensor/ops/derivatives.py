@@ -50,7 +50,9 @@ def fit(grad: Any, target: Any) -> Any:
     """A rule's value as a gradient of an argument with `target`'s shape and dtype."""
     if grad is None:
         return None
-    if not jnp.issubdtype(target.dtype, jnp.complexfloating) and jnp.issubdtype(grad.dtype, jnp.complexfloating):
+    if not jnp.issubdtype(target.dtype, jnp.complexfloating) and jnp.issubdtype(
+        grad.dtype, jnp.complexfloating
+    ):
         grad = jnp.real(grad)
     grad = sum_to(grad, tuple(target.shape))
     return jax.lax.convert_element_type(grad, target.dtype)
@@ -72,14 +74,20 @@ class Rules:
         self.parameters: dict[str, tuple[str, ...]] = {}
         for name, rule in (derivatives or {}).items():
             if name not in runtime:
-                raise TypeError(f"{schema.name}(): a derivative for '{name}', which is no array argument of the kernel")
+                raise TypeError(
+                    f"{schema.name}(): a derivative for '{name}', which is no array argument of the kernel"
+                )
             if rule is None:
                 continue
             wanted = tuple(runtime) if rule is FROM_KERNEL else tuple(inspect.signature(rule).parameters)
             for wish in wanted:
-                known = wish in ("grad", "grads", "results") or wish in names or result_index(wish) is not None
+                known = (
+                    wish in ("grad", "grads", "results") or wish in names or result_index(wish) is not None
+                )
                 if not known and not (wish.endswith("_shape") and wish[:-6] in runtime):
-                    raise TypeError(f"{schema.name}(): the derivative for '{name}' asks for '{wish}', which is unknown")
+                    raise TypeError(
+                        f"{schema.name}(): the derivative for '{name}' asks for '{wish}', which is unknown"
+                    )
             self.functions[name] = rule
             self.parameters[name] = wanted
         self.differentiable = tuple(n for n in names if n in self.functions)
@@ -87,15 +95,23 @@ class Rules:
         for name in self.differentiable:
             for wish in self.parameters[name]:
                 if wish in runtime or wish == "results" or result_index(wish) is not None:
-                    saved.setdefault("results" if wish == "result" and not schema.single else wish, []).append(name)
+                    saved.setdefault(
+                        "results" if wish == "result" and not schema.single else wish, []
+                    ).append(name)
         self.saved = tuple(saved)
-        self.results = tuple([(i, n) for i, n in enumerate(saved) if n == "results" or result_index(n) is not None])
+        self.results = tuple(
+            [(i, n) for i, n in enumerate(saved) if n == "results" or result_index(n) is not None]
+        )
         # Whether a saved value may be None although its gradient is wanted: an argument left out, a number's default.
-        self.optional = any(n in runtime and (runtime[n].kind == "Number" or runtime[n].optional) for n in saved)
+        self.optional = any(
+            n in runtime and (runtime[n].kind == "Number" or runtime[n].optional) for n in saved
+        )
         self.keeps = any(n not in runtime or runtime[n].kind != "Number" for n in saved)
         self.needed = {k: tuple(v) for k, v in saved.items()}
         self.sequence = next((n for n in self.differentiable if runtime[n].kind == ARRAYS), None)
-        shapes = {w[:-6] for ws in self.parameters.values() for w in ws if w.endswith("_shape") and w not in names}
+        shapes = {
+            w[:-6] for ws in self.parameters.values() for w in ws if w.endswith("_shape") and w not in names
+        }
         # Shapes of arguments without a gradient of their own cannot be read off an edge.
         self.shapes = tuple(sorted(shapes))
         self.schema = schema
@@ -138,10 +154,14 @@ def backward_function(
         known.update((f"{n}_shape", s) for n, s in zip(rules.shapes, shapes, strict=True))
         found: list[Any] = [None] * len(mask)
         by_kernel = [
-            n for n in rules.differentiable if rules.functions[n] is FROM_KERNEL and any(_masks(mask, slots[n]))
+            n
+            for n in rules.differentiable
+            if rules.functions[n] is FROM_KERNEL and any(_masks(mask, slots[n]))
         ]
         if by_kernel:
-            for name, grad in zip(by_kernel, kernel_vjp(rules, known, statics, by_kernel, full, mask, slots), strict=True):
+            for name, grad in zip(
+                by_kernel, kernel_vjp(rules, known, statics, by_kernel, full, mask, slots), strict=True
+            ):
                 slot = slots[name]
                 if isinstance(slot, slice):
                     found[slot] = grad
@@ -178,7 +198,8 @@ def kernel_vjp(
     fixed = {p.name: known[p.name] for p in rules.schema.runtime}
     # A sequence may mix arguments with and without a gradient, integers among them.
     chosen = {
-        n: [i for i, m in enumerate(mask[s]) if m] if isinstance(s := slots[n], slice) else None for n in by_kernel
+        n: [i for i, m in enumerate(mask[s]) if m] if isinstance(s := slots[n], slice) else None
+        for n in by_kernel
     }
 
     def forward(*varying: Any) -> Any:

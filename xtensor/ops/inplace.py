@@ -21,7 +21,6 @@ from ..tensor import (
     MULTI_OUTPUT,
     NO_GRAD_VIEW,
     Tensor,
-    array_of,
     asks_grad,
     edge_of,
     plain_edge,
@@ -73,7 +72,8 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         check_castable(made.dtype.numpy, target.dtype.numpy)
     else:
         old = arrays[0]
-        if donate and (any(a is old for a in arrays[1:]) or (node is not None and op.runtime[0].name in op.rules.saved)):
+        saves = node is not None and op.runtime[0].name in op.rules.saved
+        if donate and (saves or any(a is old for a in arrays[1:])):
             donate = False
         del old
         array = dispatch.invoke(op, op.inplace_program(key, donate), arrays)
@@ -189,9 +189,13 @@ class CopySlices(Node):
         self.base = (tuple(sizes_of(base)), tuple(strides_of(base)))
         dtype, bits = view.dtype, (view.is_conj(), view.is_neg())
         # Dtype and bits of the view, where they are not the base's.
-        self.seen = None if dtype is base.dtype and bits == (base.is_conj(), base.is_neg()) else (dtype, *bits)
+        self.seen = (
+            None if dtype is base.dtype and bits == (base.is_conj(), base.is_neg()) else (dtype, *bits)
+        )
         offset = offset * base.dtype.itemsize // dtype.itemsize
-        self.view = geometry.Geometry(tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset() - offset)
+        self.view = geometry.Geometry(
+            tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset() - offset
+        )
         self.fn = fn
         # The base's shape and dtype, for the gradients that arrive.
         self.aval = ShapedArray(self.base[0], base.dtype.numpy)

@@ -135,7 +135,8 @@ class OpNode(Node):
             return found.deliver((), grads)
         if recipes is not None:
             program = found.reader(tuple(recipes))
-            args += [g._view.offset for g, r in zip(grads, recipes, strict=True) if r is not None]  # pyright: ignore
+            viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
+            args += [g._view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
         previous = swap(True)
         try:
             results = program(*args)
@@ -227,7 +228,11 @@ def unpack_saved(node: OpNode, index: int) -> Any:
     rules = node.op.rules
     name = rules.saved[index]
     if name == "results":
-        return [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)] if isinstance(entry, list) else None
+        return (
+            [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
+            if isinstance(entry, list)
+            else None
+        )
     at = result_index(name)
     if at is not None:
         return unpack_tensor(entry, node, (node, at))

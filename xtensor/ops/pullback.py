@@ -16,7 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import lowering
-from ..geometry import contiguous_strides
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, new, sizes_of, wrap
 from .dependence import origin, trace, used
@@ -44,6 +43,15 @@ def incoming(node: Any, grads: Sequence[Any]) -> list[Any]:
         None if g is None else jax.ShapeDtypeStruct(o.shape, o.dtype)
         for g, o in zip(grads, node.input_metadata, strict=True)
     ]
+
+
+def sees_gradients_only(node: Any, edge: int) -> bool:
+    """Whether the rule for an edge takes no saved array: their shapes, say of an empty index, are not in the key."""
+    rules = node.op.rules
+    extra = len(node.edges) - len(rules.differentiable)
+    names = [n for n in rules.differentiable for _ in range(extra + 1 if n == rules.sequence else 1)]
+    arrays = {p.name for p in rules.schema.runtime if p.kind != "Number"} | {"result", "results"}
+    return not any(w in arrays or w.startswith("result") for w in rules.parameters[names[edge]])
 
 
 def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -81,8 +89,12 @@ class Pullback:
         kept: list[int] = []
         for k, edge in enumerate([i for i, m in enumerate(mask) if m]):
             var = jaxpr.outvars[k]
-            found = origin(jaxpr, k)
-            if found is not None and found[0] < len(places) and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype:
+            found = origin(jaxpr, k) if sees_gradients_only(node, edge) else None
+            if (
+                found is not None
+                and found[0] < len(places)
+                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+            ):
                 routes[edge] = (places[found[0]], tuple(var.aval.shape) if found[1] else None)
             else:
                 routes[edge] = len(kept)
@@ -141,7 +153,7 @@ class Pullback:
 
 
 def pattern(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The structure of a node's gradients and saved values: what is None, a sequence (its length), or one value (-1)."""
+    """The structure of a node's gradients and saved values: None, the length of a sequence, or -1 for one value."""
     return tuple([None if v is None else (len(v) if isinstance(v, (list, tuple)) else -1) for v in values])
 
 
@@ -204,7 +216,11 @@ class RecordedPullback:
         for k, edge in enumerate([i for i, m in enumerate(mask) if m]):
             var = jaxpr.outvars[k]
             found = origin(jaxpr, k)
-            if found is not None and found[0] < incoming and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype:
+            if (
+                found is not None
+                and found[0] < incoming
+                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+            ):
                 self.routes[edge] = (found[0], tuple(var.aval.shape) if found[1] else None)
                 continue
             needs = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))])
@@ -240,7 +256,8 @@ def derived(
 
     examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
     out = jax_shape(kernel, examples)
-    rules = {n: rule_of(kernel, n, examples, out) for n, i in zip(names, takes, strict=True) if differentiable(forms[i])}
+    inexact = [n for n, i in zip(names, takes, strict=True) if differentiable(forms[i])]
+    rules = {n: rule_of(kernel, n, examples, out) for n in inexact}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
     return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
@@ -285,8 +302,3 @@ def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out
 def is_meta(values: Sequence[Any]) -> bool:
     """Whether any array is that of a meta tensor."""
     return any(type(v) is MetaArray for v in values)
-
-
-def strides_match(view: Any) -> bool:
-    """Whether a view's elements lie in row-major order."""
-    return view.strides == contiguous_strides(view.sizes)

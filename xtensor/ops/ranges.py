@@ -267,10 +267,10 @@ def space(
     if not hasattr(steps, "__index__"):
         options = f"*, Tensor out = None, {ARANGE_OPTIONS}"
         middle = "int steps, " if base is None else "int steps, float base = 10.0, "
+        given = (start, end) if steps is None else (start, end, steps)
         kinds = itertools.product(("Tensor", "Number"), repeat=2)
-        raise checks.combination_error(
-            function, (start, end) if steps is None else (start, end, steps), {}, [f"{b} start, {a} end, {middle}{options}" for a, b in kinds]
-        )
+        signatures = [f"{b} start, {a} end, {middle}{options}" for a, b in kinds]
+        raise checks.combination_error(function, given, {}, signatures)
     count = operator.index(steps)
     if count < 0:
         raise RuntimeError("number of steps must be non-negative")

@@ -48,7 +48,9 @@ class Hooked:
         with modes.no_grad():
             found = self.unpack(self.packed)
         if not isinstance(found, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found)}")
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found)}"
+            )
         return found
 
 
@@ -87,7 +89,9 @@ def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> N
     kind = _TYPE_NAMES.get(np.dtype(array.dtype).name, "Tensor")
     if edge is None:
         edge = node.origin_of(entry)
-    made = "" if edge is None or isinstance(edge[0], AccumulateGrad) else f", which is output {edge[1]} of {forward_name(edge[0])},"
+    made = ""
+    if edge is not None and not isinstance(edge[0], AccumulateGrad):
+        made = f", which is output {edge[1]} of {forward_name(edge[0])},"
     where = f" It was saved for {forward_name(node)}"
     writer = getattr(counter, "writer", None)
     if writer is not None:

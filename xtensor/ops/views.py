@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from .. import checks, dtypes, lowering
 from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node, next_sequence_nr
-from ..geometry import Geometry, contiguous_strides
+from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -31,10 +31,12 @@ from ..tensor import (
     NO_GRAD_VIEW,
     Tensor,
     View,
+    alias,
     edge_of,
     meta_of,
 )
 from .declare import general
+from .dispatch import memory_order
 from .deferred import deferred
 from .schema import Array, Arrays, Number
 
@@ -98,11 +100,15 @@ class ViewNode(Node):
         if not present:
             return (None,)
         if len(recipes) == 1:
-            ((grad, (recipe, offset)),) = present
+            ((grad, (recipe, offset, order)),) = present
+            if order is not None:
+                return (rearranged(grad, order, self.sizes),)
             return (view_adjoint(grad, offset, recipe=recipe),)
         return (
             views_adjoint(
-                [g for g, _ in present], recipes=tuple(r for _, (r, _) in present), offsets=tuple(o for _, (_, o) in present)
+                [g for g, _ in present],
+                recipes=tuple(r for _, (r, _, _) in present),
+                offsets=tuple(o for _, (_, o, _) in present),
             ),
         )
 
@@ -117,13 +123,30 @@ def relative(
     conj: bool,
     neg: bool,
 ) -> list[Any]:
-    """Recipe and offset of each result of a view operator over a contiguous input of these sizes."""
+    """How each result of a view operator lies over a contiguous input of these sizes: recipe, offset, order.
+
+    The order, where the view has every element once, lists its dimensions from the slowest in memory to the fastest.
+    """
     made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
     found = []
     for g in made if isinstance(made, list) else [made]:
         recipe = lowering.plan(sizes, *g, dtype.numpy, result.numpy, conj, neg)
-        found.append((recipe, g.offset))
+        order = None
+        if dtype is result and not (conj or neg) and numel(g.sizes) == numel(sizes) > 0:
+            if is_non_overlapping_and_dense(g.sizes, g.strides):
+                order = memory_order(g.sizes, g.strides)
+        found.append((recipe, g.offset, order))
     return found
+
+
+def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
+    """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
+    if not modes.state.mode & modes.NO_GRAD:
+        return grad.permute(order).reshape(sizes)
+    g = geometry_of(grad)
+    permuted = Geometry(tuple([g[0][d] for d in order]), tuple([g[1][d] for d in order]), g[2])
+    found = permuted if permuted.sizes == sizes else reshape(permuted, sizes)
+    return grad.permute(order).reshape(sizes) if found is None else alias(grad, *found)
 
 
 @general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)), method=False, out=False)

@@ -33,7 +33,7 @@ from .fold import *
 from .instancenorm import *
 from .linear import Bilinear, Identity, Linear
 from .loss import *
-from .module import *
+from .module import Module
 from .normalization import *
 from .padding import *
 from .pixelshuffle import *
@@ -41,7 +41,7 @@ from .pooling import *
 from .sparse import *
 from .upsampling import *
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "Linear", "Module"]
 __all__ += activation.__all__
 __all__ += batchnorm.__all__
 __all__ += container.__all__
@@ -52,7 +52,6 @@ __all__ += flatten.__all__
 __all__ += fold.__all__
 __all__ += instancenorm.__all__
 __all__ += loss.__all__
-__all__ += module.__all__
 __all__ += normalization.__all__
 __all__ += padding.__all__
 __all__ += pixelshuffle.__all__

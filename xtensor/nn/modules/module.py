@@ -17,11 +17,34 @@ from ...engine.handles import HookDict, RemovableHandle
 from ...ops.conversion import parse_to
 from ...ops.creation import empty_like
 from ...tensor import Tensor
-from ..hooks import BackwardHook, WrappedHook, add, everywhere
+from ..hooks import (
+    BackwardHook,
+    WrappedHook,
+    add,
+    everywhere,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from ..parameter import Buffer, Parameter, adopt
 from .state import StateDict
 
-__all__ = ["Module"]
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
 
 Self = TypeVar("Self", bound="Module")
 set_plain = object.__setattr__

@@ -1,0 +1,20 @@
+"""Rows of `xtensor/ops/attention.py`."""
+
+from . import Row, Sample, T, matrices
+
+QKV = (2, 3, 4), (2, 5, 4), (2, 5, 4)
+
+ROWS = [
+    Row(
+        "scaled_dot_product_attention",
+        [
+            matrices(*QKV),
+            matrices((2, 3, 4), (2, 3, 4), (2, 3, 4), is_causal=True),
+            matrices(*QKV, scale=0.5),
+            Sample(*[T(*s) for s in QKV], T(3, 5)),
+            Sample(*[T(*s) for s in QKV], T(values=[[True, False, True, True, False]] * 3, dtype="bool")),
+        ],
+        others=("bfloat16",),
+        covers=("attention_weights",),
+    ),
+]
