@@ -1,4 +1,4 @@
-"""Checkpoints of a training run: nested dictionaries, lists, numbers and tensors in one `.npz` file, never half-written.
+"""Checkpoints of a run: nested dictionaries, lists, numbers and tensors in one `.npz` file, never half-written.
 
 The file is NumPy's own format and runs nothing when it is read: arrays, and a JSON text that says how they nest.
 """

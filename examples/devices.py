@@ -39,7 +39,9 @@ class Run:
 def run(device: xtensor.device) -> Run:
     """Train from the same values on one device."""
     xtensor.manual_seed(0)
-    model = nn.Sequential(nn.Linear(FLAGS.width, FLAGS.width), nn.ReLU(), nn.Linear(FLAGS.width, 10)).to(device)
+    model = nn.Sequential(nn.Linear(FLAGS.width, FLAGS.width), nn.ReLU(), nn.Linear(FLAGS.width, 10)).to(
+        device
+    )
     images = xtensor.randn(FLAGS.batch_size, FLAGS.width).to(device)
     labels = xtensor.randint(0, 10, (FLAGS.batch_size,)).to(device)
     optimizer = xtensor.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)

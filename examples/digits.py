@@ -121,7 +121,9 @@ def plot_history(history: History, path: pathlib.Path) -> None:
     plt.close(figure)
 
 
-def plot_mistakes(data: TensorDataset, predictions: xtensor.Tensor, path: pathlib.Path, most: int = 15) -> None:
+def plot_mistakes(
+    data: TensorDataset, predictions: xtensor.Tensor, path: pathlib.Path, most: int = 15
+) -> None:
     """The digits that were taken for others."""
     images, labels = (tensor.cpu() for tensor in data.tensors)
     predictions = predictions.cpu()
@@ -184,7 +186,9 @@ def main(argv: list[str]) -> None:
         plot_mistakes(test, predictions, out / f"{FLAGS.model}-mistakes.png")
         print(f"plots and checkpoint are in {out}")
     seconds = time.perf_counter() - started
-    print(f"test accuracy: {accuracy:.2%} ({FLAGS.model} on {device}, {FLAGS.epochs} epochs, {seconds:.0f} s)")
+    print(
+        f"test accuracy: {accuracy:.2%} ({FLAGS.model} on {device}, {FLAGS.epochs} epochs, {seconds:.0f} s)"
+    )
 
 
 if __name__ == "__main__":

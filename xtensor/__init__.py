@@ -33,6 +33,7 @@ from .ops.linear_algebra import *
 from .ops.losses import *
 from .ops.masks import *
 from .ops.matmul import *
+from .ops.matrices import *
 from .ops.metadata import *
 from .ops.normalization import *
 from .ops.norms import *
@@ -53,7 +54,7 @@ from .ops.sorting import *
 from .ops.special import *
 from .ops.statistics import *
 from .ops.view_scatter import *
-from . import autograd, gradients, interop, nn, optim, random, utils
+from . import autograd, gradients, interop, linalg, nn, optim, random, utils
 from .devices import device, set_default_device
 from .devices import current as get_default_device
 from .dtypes import (

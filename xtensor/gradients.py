@@ -208,19 +208,24 @@ def make_grads(
         if shape != shape_of(out):
             if is_grads_batched:
                 raise RuntimeError(
-                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                    "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
+                    "the batch "
+                    "dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                    "corresponding "
                     f"output, but a mismatch was detected: grad_output[{i}] has a shape of {grad.shape} and "
-                    f"output[{i}] has a shape of {Size(shape_of(out))}. If you only want some tensors in `grad_output` "
+                    f"output[{i}] has a shape of {Size(shape_of(out))}. If you only want some tensors in "
+                    "`grad_output` "
                     "to be considered batched, consider using vmap."
                 )
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape "
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a "
+                "shape "
                 f"of {Size(shape_of(out))}."
             )
         if dtype.is_complex != grad.dtype.is_complex:
             raise RuntimeError(
-                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                "For complex Tensors, both grad_output and output are required to have the same dtype. "
+                "Mismatch in "
                 f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
             )
         made.append(grad)
@@ -254,7 +259,8 @@ def backward(
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use "
                 "`grad_tensors`."
             )
         grad_tensors = grad_variables
@@ -301,11 +307,13 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
-    is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken one after another.
+    is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken one
+    after another.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
         )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outs, ins = as_tuple(outputs), as_tuple(inputs)

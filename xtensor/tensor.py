@@ -477,7 +477,7 @@ class Tensor(Methods):
                     "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
             return self
-        if requires_grad and edge is None:
+        if requires_grad and (edge is None or edge is engine.UNREACHED):
             if not (self.dtype.is_floating_point or self.dtype.is_complex):
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self.is_inference() and not modes.is_inference_mode_enabled():

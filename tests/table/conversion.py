@@ -35,7 +35,7 @@ ROWS = [
         layouts=False,
         grad=False,
     ),
-    Row("cpu", [Sample(T(2, 3))]),
+    Row("cpu", [Sample(T(2, 3))], meta=False),
     # Whatever devices there are, a method refuses another kind; the way between devices is in test_conversion.py.
     Row("cuda", [Sample(T(2), "cpu")], reference=refuse, others=(), layouts=False, grad=False, meta=False),
     Row("tpu", [Sample(T(2), "cpu")], reference=refuse, others=(), layouts=False, grad=False, meta=False),

@@ -9,7 +9,7 @@ ROWS = [
         "einsum",
         [
             Sample("ij,jk->ik", T(2, 3), T(3, 2)),
-            Sample("ii->i", T(3, 3)),
+            Sample("ii->", T(3, 3)),
             Sample("...ij,...jk", T(2, 1, 3), T(3, 2)),
             Sample("i,j", T(2), T(3)),
             Sample("ij->", T(2, 3)),

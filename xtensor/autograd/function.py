@@ -97,7 +97,8 @@ class FunctionCtx:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type(t).__name__}"
                 )
         self.to_save = tensors
 
@@ -172,7 +173,8 @@ class BackwardCFunction(Node, FunctionCtx):
         own, other = cls.backward is not Function.backward, cls.vjp is not Function.vjp
         if own and other:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+                "only implement "
                 "one of them."
             )
         if self.materialize_grads:
@@ -195,14 +197,16 @@ class BackwardCFunction(Node, FunctionCtx):
             found = found[:count]
         if len(found) != count:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(found)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got "
+                f"{len(found)})"
             )
         result = []
         for i, (g, is_tensor) in enumerate(zip(found, self._is_tensor, strict=True)):
             if not is_tensor:
                 if g is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                        f"function {self.name()} returned a gradient different than None at position "
+                        f"{i + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
                 continue
@@ -232,14 +236,17 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future version "
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a "
+            "future version "
             "of PyTorch."
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+            "autograd "
             "function with static forward method."
         )
 
@@ -257,7 +264,8 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """One gradient per argument of `forward` (None for what is no tensor)."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "You must implement either the backward or vjp method for your custom autograd.Function to use "
+            "it with "
             "backward mode AD."
         )
 
@@ -265,7 +273,8 @@ class Function:
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "You must implement either the backward or vjp method for your custom autograd.Function to use "
+            "it with "
             "backward mode AD."
         )
 
@@ -314,7 +323,8 @@ def wrap_outputs(
     given = {id(t) for t in inputs}
     if dirty - {id(o) for o in outputs}:
         raise RuntimeError(
-            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+            "Some elements marked as dirty during the forward method were not returned as output. The "
+            "inputs that are "
             "modified inplace must all be outputs of the Function."
         )
     count = sum(isinstance(o, Tensor) for o in outputs)
@@ -364,7 +374,8 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if not is_input:
         warnings.warn(
-            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to "
+            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is "
+            "no need to "
             "pass it to mark_dirty().",
             stacklevel=4,
         )
@@ -372,11 +383,16 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
     if view is not None and view.base is not None:
         if count > 1:
             raise RuntimeError(
-                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
-                "more than one Tensor. This is not supported by the current autograd engine. You should either make sure "
-                "the input is not a view (using .clone() for example) or make your Function only return one Tensor "
-                "(potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
-                "second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if "
+                "If your Function modifies inplace an input that is a view of another Tensor, your "
+                "Function cannot return "
+                "more than one Tensor. This is not supported by the current autograd engine. You should "
+                "either make sure "
+                "the input is not a view (using .clone() for example) or make your Function only return "
+                "one Tensor "
+                "(potentially splitting it into two Functions: one doing the inplace that returns a single "
+                "Tensor and a "
+                "second one that does the other operations). You can ask on the forum "
+                "https://discuss.pytorch.org/ if "
                 "you need help to do this change."
             )
         check_inplace(out, True)

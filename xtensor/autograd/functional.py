@@ -20,11 +20,13 @@ def as_tuple(value: Any, what: str, name: str) -> tuple[bool, tuple[Tensor, ...]
         if not isinstance(v, Tensor):
             if given:
                 raise TypeError(
-                    f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the value at index "
+                    f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+                    "value at index "
                     f"{i} has type {type(v)}."
                 )
             raise TypeError(
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} has type {type(v)}."
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given "
+                f"{what} has type {type(v)}."
             )
     return given, tuple(values)
 
@@ -63,10 +65,12 @@ def checked_vector(v: Any, against: tuple[Tensor, ...], name: str, what: str) ->
     if v is None:
         if len(against) != 1 or against[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if the {what} to the user-provided function is a single Tensor with a "
+                f"The vector v can only be None if the {what} to the user-provided function is a single "
+                "Tensor with a "
                 "single element."
                 if name != "vjp"
-                else "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
+                else "The vector v can only be None if the user-provided function returns a single Tensor with a "
+                "single element."
             )
         return (against[0].new_ones(tuple(sizes_of(against[0]))),)
     _, vs = as_tuple(v, "v", name)
@@ -99,7 +103,8 @@ def vjp(
             found,
             ins,
             strict,
-            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+            "The output of the user-provided function is independent of input {i}. This is not allowed in "
+            "strict mode.",
         )
     keep = create_graph or (is_grad_enabled() and create_graph)
     return shaped(many, released(outs, keep)), shaped(given, released(result, keep))
@@ -138,7 +143,8 @@ def jvp(
             found,
             ins,
             strict,
-            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+            "The output of the user-provided function is independent of input {i}. This is not allowed in "
+            "strict mode.",
         )
         pairs = [(g, w) for g, w in zip(back, vs, strict=True) if g.requires_grad]
         if pairs:
@@ -173,14 +179,21 @@ def jacobian(
 
 
 DETACHED = (
-    "Output {output} of the user-provided function does not require gradients. The outputs must be computed in a "
+    "Output {output} of the user-provided function does not require gradients. The outputs must be "
+    "computed in a "
     "differentiable manner from the input when running in strict mode."
 )
-INDEPENDENT = "Output {output} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+INDEPENDENT = (
+    "Output {output} of the user-provided function is independent of input {i}. This is not allowed in "
+    "strict mode."
+)
 LINEAR = (
-    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {output} is "
-    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
-    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for example)."
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+    "input {output} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is "
+    "twice "
+    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear "
+    "function for example)."
 )
 
 
@@ -288,7 +301,8 @@ def vhp(
             grad(out, ins, create_graph=True, allow_unused=True) if out.requires_grad else (None,) * len(ins),
             ins,
             strict,
-            "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+            "The output of the user-provided function is independent of input {i}. This is not allowed in "
+            "strict mode.",
         )
         found = grad_of(first, ins, vs, create_graph, strict, name)
         result = filled(

@@ -165,7 +165,8 @@ def _gradcheck(
     chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not chosen:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have "
+            "requires_grad=True."
         )
     for x in chosen:
         x.retain_grad()
@@ -184,8 +185,10 @@ def _gradcheck(
                 for a, b in zip(analytical, again, strict=True):
                     if np.abs(a - b).max(initial=0.0) > nondet_tol:
                         raise GradcheckError(
-                            "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
-                            "times gives different values, although analytical gradient matches numerical gradient."
+                            "Backward is not reentrant, i.e., running backward with same input and "
+                            "grad_output multiple "
+                            "times gives different values, although analytical gradient matches numerical "
+                            "gradient."
                         )
             for i, (a, n, x) in enumerate(zip(analytical, real_part, chosen, strict=True)):
                 # For L = Re(conj(factor) * out): PyTorch's gradient is dL/dRe(x) + i dL/dIm(x).
@@ -210,7 +213,8 @@ def _check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], chosen: 
             )
         except RuntimeError as error:
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "
+                "Expected backward function to handle undefined output grads. Please look at 'Notes about "
+                "undefined "
                 f"output gradients' in 'tools/autograd/derivatives.yaml': {error}"
             ) from error
 

@@ -84,7 +84,7 @@ def host_memory() -> int | None:
 
 @dataclass(frozen=True)
 class Memory:
-    """The memory of a device in bytes. allocated: held by arrays. peak: the most that was; None where XLA keeps no count.
+    """The memory of a device in bytes. allocated: held by arrays. peak: the most so far; None where XLA keeps no count.
 
     reserved: taken from the system, free parts included. limit: what XLA may take.
     """
@@ -102,7 +102,9 @@ def memory(place: DeviceLike = None) -> Memory:
     allocated = stats.get("bytes_in_use")
     if allocated is None:
         allocated = sum(shard_bytes(array, found) for array in jax.live_arrays())
-    return Memory(allocated, stats.get("peak_bytes_in_use"), stats.get("pool_bytes"), stats.get("bytes_limit"))
+    return Memory(
+        allocated, stats.get("peak_bytes_in_use"), stats.get("pool_bytes"), stats.get("bytes_limit")
+    )
 
 
 def memory_stats(found: Any) -> dict[str, int]:

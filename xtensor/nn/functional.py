@@ -1,5 +1,7 @@
 """Layers as functions: `xtensor.nn.functional`. The operators themselves are declared under `ops`."""
 
+# ruff: noqa: F401, F403  # a public face: everything is imported to be found here
+
 from __future__ import annotations
 
 from ..ops.activation_functions import (
@@ -57,3 +59,4 @@ from ..ops.matmul import bilinear, linear
 from ..ops.normalization import *
 from ..ops.padding import pad
 from ..ops.pooling import *
+from .dropout import *

@@ -32,7 +32,8 @@ __all__ = [
 Hooks = OrderedDict[int, Callable[..., Any]]
 
 MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
+    "Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
+    "Please use only one of them."
 )
 
 
@@ -65,7 +66,7 @@ def add(hooks: Hooks, hook: Callable[..., Any], extra: Any = None, prepend: bool
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` before every registration of a buffer; what it returns (not None) replaces it."""
+    """Call `hook(module, name, buffer)` before every registration of a buffer; what it returns replaces it."""
     return add(everywhere.buffer_registration, hook)
 
 
@@ -165,7 +166,9 @@ class BackwardHookFunction(Function):
 class BackwardHook:
     """The backward hooks of one call of a module: a node before its inputs, one after its outputs."""
 
-    def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]) -> None:
+    def __init__(
+        self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]
+    ) -> None:
         self.module = module
         self.hooks = hooks
         self.pre_hooks = pre_hooks
@@ -184,7 +187,9 @@ class BackwardHook:
         single = not isinstance(result, tuple)
         values = (result,) if single else result
         self.outputs = len(values)
-        made, self.output_places = self._through_node(values, lambda node: node.register_hook(self._at_outputs))
+        made, self.output_places = self._through_node(
+            values, lambda node: node.register_hook(self._at_outputs)
+        )
         return made[0] if single else made
 
     def _through_node(self, values: tuple[Any, ...], register: Callable[[Any], Any]) -> tuple[Any, Any]:
@@ -210,7 +215,8 @@ class BackwardHook:
                 continue
             if len(out) != len(result):
                 raise RuntimeError(
-                    f"Backward hook returned an invalid number of grad_input, got {len(out)}, but expected {len(result)}"
+                    f"Backward hook returned an invalid number of grad_input, got {len(out)}, but expected "
+                    f"{len(result)}"
                 )
             result = out
         self.grad_outputs = None

@@ -88,12 +88,18 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
 ) -> Tensor:
     """Fill with values of a normal distribution between `a` and `b`, by its inverse on uniform ones."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values "
+            "may be incorrect.",
             stacklevel=2,
         )
 
@@ -239,7 +245,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     rows = tensor.size(0)
     columns = tensor.numel() // rows
     with no_grad():
-        drawn = empty(rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
+        drawn = empty(rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(
+            0, 1, generator=generator
+        )
         wide = rows < columns
         q = wrap(call(_orthonormal, array_of(drawn.t() if wide else drawn)))
         tensor.view_as(tensor).copy_((q.t() if wide else q).reshape(tensor.shape))
@@ -255,7 +263,12 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     with no_grad():
         tensor.normal_(0, std, generator=generator)
         # The rows that come first in a random order, column by column.
-        order = zeros(rows, columns, device=tensor.device).uniform_(generator=generator).argsort(dim=0).argsort(dim=0)
+        order = (
+            zeros(rows, columns, device=tensor.device)
+            .uniform_(generator=generator)
+            .argsort(dim=0)
+            .argsort(dim=0)
+        )
         return tensor.mul_((order >= count).to(tensor.dtype))
 
 
@@ -267,7 +280,9 @@ def deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(function)
     def old(*args: Any, **kwargs: Any) -> Tensor:
         warnings.warn(
-            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=2
+            f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
+            FutureWarning,
+            stacklevel=2,
         )
         return function(*args, **kwargs)
 

@@ -32,6 +32,7 @@ from . import (
     losses,
     masks,
     matmul,
+    matrices,
     metadata,
     node_names,
     normalization,
@@ -90,6 +91,7 @@ attach(
         **sorting.METHODS,
         **statistics.METHODS,
         **linear_algebra.METHODS,
+        **matrices.METHODS,
     }
 )
 __all__ = [
@@ -123,6 +125,7 @@ __all__ = [
     "losses",
     "masks",
     "matmul",
+    "matrices",
     "metadata",
     "node_names",
     "normalization",

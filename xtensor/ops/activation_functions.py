@@ -96,6 +96,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """Every element brought to [min_val, max_val]; ValueError where the bounds cross."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return hardtanh_(input, min_val, max_val) if inplace else hardtanh_kernel(input, min_val, max_val)
 
 

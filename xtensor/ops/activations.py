@@ -81,7 +81,7 @@ def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
     node="PreluKernel",
     derivatives=dict(
         input=lambda grad, input, weight: jnp.where(input > 0, grad, weight * grad),
-        weight=lambda grad, input: jnp.where(input > 0, 0, input * grad),
+        weight=lambda grad, input: jnp.where(input >= 0, 0, input * grad),
     ),
 )
 def prelu_kernel(input: Array, weight: Array) -> Array:
@@ -229,7 +229,9 @@ def mish(input: Array) -> Array:
 def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Array:
     x, dtype = operands(input)
     scaled = x * beta
-    slope = jnp.where(scaled > threshold, 1, logistic(scaled))
+    # At the threshold itself the second derivative is 0 already.
+    curved = jnp.where(scaled < threshold, scaled, lax.stop_gradient(scaled))
+    slope = jnp.where(scaled > threshold, 1, logistic(curved))
     return grad * slope.astype(dtype)
 
 

@@ -79,12 +79,10 @@ def _cholesky_grad(grad: Array, result: Array, upper: bool) -> Array:
     """Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10, symmetrized."""
     factor = adjoint(result) if upper else result
     g = adjoint(grad) if upper else grad
-    inner = jnp.tril(dot(adjoint(factor), g))
-    n = inner.shape[-1]
-    inner = inner * jnp.where(jnp.eye(n, dtype=bool), 0.5, 1).astype(inner.dtype)
+    low = jnp.tril(dot(adjoint(factor), g))
+    inner = (low + adjoint(jnp.tril(low, -1))) * np.asarray(0.5, jnp.real(low).dtype)
     left = lax.linalg.triangular_solve(factor, inner, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
-    whole = lax.linalg.triangular_solve(factor, left, left_side=False, lower=True)
-    return (whole + adjoint(whole)) * np.asarray(0.5, jnp.real(whole).dtype)
+    return lax.linalg.triangular_solve(factor, left, left_side=False, lower=True)
 
 
 @general(name="linalg_cholesky", node="LinalgCholeskyEx", method=False, derivatives=dict(input=_cholesky_grad))
@@ -168,7 +166,7 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     returns=("Q", "R"),
     derivatives=dict(input=lambda grads, results, input, form: _qr_grad(grads, results, input, form)),
 )
-def qr(input: Array, form: str = "reduced") -> tuple[Array, ...]:
+def qr_of(input: Array, form: str = "reduced") -> tuple[Array, ...]:
     """An orthonormal Q and an upper triangular R with `Q @ R == input`; form: reduced, complete or r (no Q)."""
     check_matrix("linalg.qr", input)
     if form not in ("reduced", "complete", "r"):
@@ -181,6 +179,11 @@ def qr(input: Array, form: str = "reduced") -> tuple[Array, ...]:
         return jnp.zeros((0,), input.dtype), r
     q, r = jnp.linalg.qr(input, mode=form)
     return q, r
+
+
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out)."""
+    return qr_of(A, mode, out=out)
 
 
 def _qr_grad(grads: Any, results: Any, input: Any, form: str) -> Any:
@@ -214,7 +217,8 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
     inner = dot(adjoint(vectors), gv) * _gaps(values).astype(vectors.dtype)
     n = values.shape[-1]
     inner = inner + jnp.where(jnp.eye(n, dtype=bool), gl[..., None, :].astype(vectors.dtype), 0)
-    return dot(dot(vectors, inner), adjoint(vectors))
+    whole = dot(dot(vectors, inner), adjoint(vectors))
+    return (whole + adjoint(whole)) * np.asarray(0.5, values.dtype)
 
 
 @general(
@@ -365,7 +369,7 @@ def svdvals(input: Tensor, *, driver: str | None = None, out: Tensor | None = No
 
 
 @general(name="linalg_lu", node="LinalgLu", method=False, returns=("P", "L", "U"), derivatives=FROM_KERNEL)
-def lu(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
+def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
     check_matrix("linalg.lu", input)
     check_floating("linalg.lu", input, "lu_cpu")
@@ -379,6 +383,12 @@ def lu(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     columns = jnp.arange(m, dtype=order.dtype)
     permutation = (order[..., None, :] == columns[:, None]).astype(input.dtype)
     return lax.stop_gradient(permutation), lower, upper
+
+
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`."""
+    made = lu_of(A, pivot=pivot, out=out)
+    return type(made)(made[0].detach(), *made[1:])
 
 
 @general(

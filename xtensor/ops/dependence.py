@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from ..x64 import call
 
@@ -23,18 +24,25 @@ def is_literal(var: Any) -> bool:
     return hasattr(var, "val")
 
 
-def used(jaxpr: Any, wanted: Sequence[bool]) -> list[bool]:
-    """For each input whether any of the `wanted` outputs needs it."""
-    live = {v for v, w in zip(jaxpr.outvars, wanted, strict=True) if w and not is_literal(v)}
+def used(jaxpr: Any, wanted: Sequence[bool], smoothly: bool = False) -> list[bool]:
+    """For each input whether any of the `wanted` outputs needs it.
+
+    With `smoothly`, only where it matters through floating point values all the way: not through a comparison.
+    """
+
+    def counts(var: Any) -> bool:
+        return not is_literal(var) and (not smoothly or np.issubdtype(var.aval.dtype, np.inexact))
+
+    live = {v for v, w in zip(jaxpr.outvars, wanted, strict=True) if w and counts(v)}
     for eqn in reversed(jaxpr.eqns):
         needed = [v in live for v in eqn.outvars]
         if not any(needed):
             continue
         inputs = eqn.invars
         if eqn.primitive.name in _CALLS:
-            inner = used(eqn.params["jaxpr"].jaxpr, needed)
+            inner = used(eqn.params["jaxpr"].jaxpr, needed, smoothly)
             inputs = [v for v, u in zip(inputs, inner, strict=True) if u]
-        live.update(v for v in inputs if not is_literal(v))
+        live.update(v for v in inputs if counts(v))
     return [v in live for v in jaxpr.invars]
 
 

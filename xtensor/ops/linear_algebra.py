@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,7 +26,7 @@ from .decompositions import (
     eigh,
     first_bad,
     given,
-    qr,
+    qr_of,
     svd,
     svdvals,
 )
@@ -354,9 +355,42 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     return given(result.clone() if result is input else result, out)
 
 
+@jax.custom_vjp
+def exponential(x: Any) -> Any:
+    """The matrix exponential: a Taylor polynomial of the scaled matrix, squared back as often as the largest needs."""
+    norm = jnp.max(jnp.sum(jnp.abs(x), axis=-2), axis=-1)
+    needed = jnp.ceil(jnp.log2(jnp.maximum(norm, np.asarray(1e-30, norm.dtype)))) + 1
+    needed = jnp.clip(jnp.where(jnp.isfinite(needed), needed, 0), 0, 1000)
+    scaled = x / jnp.exp2(needed)[..., None, None].astype(x.dtype)
+    eye = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    total = eye
+    for k in range(18 if jnp.real(x).dtype == jnp.float64 else 10, 0, -1):
+        total = eye + dot(scaled, total) / np.asarray(k, x.dtype)
+    steps = needed[..., None, None]
+    return lax.fori_loop(
+        0, jnp.max(needed).astype(jnp.int32), lambda i, v: jnp.where(i < steps, dot(v, v), v), total
+    )
+
+
+def _exponential_forward(x: Any) -> Any:
+    return exponential(x), x
+
+
+def _exponential_backward(x: Any, grad: Any) -> Any:
+    """Najfeld and Havel, "Derivatives of the matrix exponential and their computation" (1995): a block exponential."""
+    turned = jnp.swapaxes(x, -1, -2)
+    above = jnp.concatenate([turned, grad], axis=-1)
+    below = jnp.concatenate([jnp.zeros_like(x), turned], axis=-1)
+    n = x.shape[-1]
+    return (exponential(jnp.concatenate([above, below], axis=-2))[..., :n, n:],)
+
+
+exponential.defvjp(_exponential_forward, _exponential_backward)
+
+
 @general(name="matrix_exp", node="LinalgMatrixExp", out=False, derivatives=FROM_KERNEL)
 def matrix_exp(input: Array) -> Array:
-    """The exponentials of square matrices: a Taylor polynomial of a scaled matrix, squared back."""
+    """The exponentials of square matrices."""
     check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
@@ -365,24 +399,7 @@ def matrix_exp(input: Array) -> Array:
         )
     if input.size == 0:
         return input
-    x = input.astype(dtypes.compute_type(own).numpy)
-    norm = lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(x), axis=-2), axis=-1))
-    # Squarings are masked and not counted, so that their number is no shape: 2**30 bounds any finite result.
-    needed = jnp.ceil(jnp.log2(jnp.maximum(norm, np.asarray(1e-30, norm.dtype)) / np.asarray(0.5, norm.dtype)))
-    needed = jnp.clip(jnp.where(jnp.isfinite(needed), needed, 0), 0, 30)[..., None, None]
-    scaled = x / jnp.exp2(needed).astype(x.dtype)
-    terms = 18 if dtype_of(jnp.real(x)) is dtypes.float64 else 10
-    eye = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
-    total = eye
-    for k in range(terms, 0, -1):
-        total = eye + dot(scaled, total) / np.asarray(k, x.dtype)
-
-    def square(i: int, value: Any) -> Any:
-        return jnp.where(i < needed, dot(value, value), value)
-
-    for i in range(30):
-        total = square(i, total)
-    return total.astype(input.dtype)
+    return exponential(input.astype(dtypes.compute_type(own).numpy)).astype(input.dtype)
 
 
 # ---- norms of matrices ---------------------------------------------------------------------------------------------
@@ -520,7 +537,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if driver in (None, "gelsy", "gelsd", "gelss") or m < n:
         solution = matmul(pinv(A, rtol=rcond), right)
     else:
-        q, r = qr(A)
+        q, r = qr_of(A)
         solution = solve_triangular(r, matmul(q.mH, right), upper=True)
     rank = matrix_rank(A, rtol=rcond)
     difference = (matmul(A, solution) - right).abs()

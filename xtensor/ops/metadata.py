@@ -55,8 +55,8 @@ def regenerate(tensor: Tensor) -> Any:
     view = tensor._view
     assert view is not None and view.base is not None
     base = view.base
-    if base._edge is None and tensor._edge is None:
-        return None
+    if base._edge is None and type(tensor._edge) is not tuple:
+        return tensor._edge
     check_creation(tensor, "its base or another view of its base has been")
     made = Geometry(view.sizes, view.strides, view.offset)
     mode = modes.state.mode

@@ -161,6 +161,7 @@ def doubled(input: Any, exponent: Any) -> tuple[Any, Any]:
 )
 def float_power(input: Operand, exponent: Operand) -> Array:
     """`input ** exponent` in double precision."""
+    needs_tensor("float_power", input, exponent)
     return raised(*doubled(input, exponent))
 
 

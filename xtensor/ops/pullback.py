@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .. import lowering
 from ..storage import MetaArray
@@ -225,7 +224,8 @@ class RecordedPullback:
                 continue
             needs = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))])
             takes = tuple([i for i, u in enumerate(needs) if u])
-            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms), takes)
+            smooth = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))], smoothly=True)
+            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth), takes)
 
     def deliver(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """One gradient per edge."""
@@ -242,22 +242,24 @@ class RecordedPullback:
 
 
 def derived(
-    op: Operator, function: Callable[..., Any], k: int, takes: tuple[int, ...], forms: tuple[Any, ...]
+    op: Operator,
+    function: Callable[..., Any],
+    k: int,
+    takes: tuple[int, ...],
+    forms: tuple[Any, ...],
+    smooth: Sequence[bool],
 ) -> Operator:
-    """Result `k` of `function` as an operator over the arguments in `takes`, with rules of its own."""
+    """Result `k` of `function` as an operator over the arguments in `takes`, with rules for those that are `smooth`."""
     names = [f"x{i}" for i in takes]
 
     def kernel(**values: Any) -> Any:
         full = [values[f"x{i}"] if i in takes else nothing(f) for i, f in enumerate(forms)]
         return function(*full)[k]
 
-    def differentiable(form: Any) -> bool:
-        return isinstance(form, tuple) and jnp.issubdtype(form[1], np.inexact)
-
     examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
     out = jax_shape(kernel, examples)
-    inexact = [n for n, i in zip(names, takes, strict=True) if differentiable(forms[i])]
-    rules = {n: rule_of(kernel, n, examples, out) for n in inexact}
+    ruled = [n for n, i in zip(names, takes, strict=True) if smooth[i]]
+    rules = {n: rule_of(kernel, n, examples, out) for n in ruled}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
     return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)

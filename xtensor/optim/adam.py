@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba, 2015) with AMSGrad (Reddi et al., 2018), and decoupled weight decay (Loshchilov and Hutter, 2019)."""
+"""Adam (Kingma and Ba, 2015), with AMSGrad (Reddi et al., 2018) and decoupled weight decay on request."""
 
 from __future__ import annotations
 
@@ -70,12 +70,16 @@ class Adam(RuleOptimizer):
                 raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
             if lr.numel() != 1:
                 raise ValueError("Tensor lr must be 1-element")
-        check_option(0.0 <= lr, "learning rate", lr)
-        check_option(0.0 <= eps, "epsilon value", eps)
+        check_option(lr >= 0.0, "learning rate", lr)
+        check_option(eps >= 0.0, "epsilon value", eps)
         for i, beta in enumerate(betas):
             check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
-        check_option(0.0 <= weight_decay, "weight_decay value", weight_decay)
-        kinds = [type(beta) if isinstance(beta, float) else Tensor for beta in betas if isinstance(beta, (float, Tensor))]
+        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        kinds = [
+            type(beta) if isinstance(beta, float) else Tensor
+            for beta in betas
+            if isinstance(beta, (float, Tensor))
+        ]
         if len(kinds) != 2 or (kinds[0] is Tensor) != (kinds[1] is Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):

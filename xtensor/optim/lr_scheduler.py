@@ -37,9 +37,10 @@ __all__ = [
 
 EPOCH_DEPRECATED = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form "
-    "is used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your "
-    "use case: https://github.com/pytorch/pytorch/issues/new/choose."
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an "
+    "issue if you are unable to replicate "
+    "your use case: https://github.com/pytorch/pytorch/issues/new/choose."
 )
 
 
@@ -155,8 +156,8 @@ class LRScheduler:
                 warnings.warn(
                     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
                     "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
-                    "to do this will result in PyTorch skipping the first value of the learning rate schedule. See more "
-                    "details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                    "to do this will result in PyTorch skipping the first value of the learning rate schedule. See "
+                    "more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -252,7 +253,9 @@ class MultiplicativeLR(_ByLambda):
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` epochs."""
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -479,8 +482,8 @@ def check_schedulers(kind: str, schedulers: Sequence[Any], optimizer: Any, expec
             raise TypeError(f"{kind} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
-                f"{kind} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified "
-                f"when calling `step`, but got one at index {i} in the given schedulers sequence."
+                f"{kind} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
             )
         if optimizer != scheduler.optimizer:
             raise ValueError(
@@ -515,8 +518,9 @@ class SequentialLR(_Combined):
         check_schedulers(type(self).__name__, schedulers, optimizer, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
-                f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of "
+                f"milestones to be equal to "
                 f"{len(milestones)}"
             )
         self._schedulers = schedulers
@@ -638,8 +642,9 @@ class ReduceLROnPlateau(LRScheduler):
             if self.default_min_lr is None:
                 raise RuntimeError(
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group being "
-                    "added to the optimizer. Please modify the `min_lrs` field to match the length of the `optimizer` "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
+                    "being added to the optimizer. Please modify the `min_lrs` field to match the length "
+                    "of the `optimizer` "
                     "param groups."
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
@@ -825,7 +830,11 @@ class OneCycleLR(_WithMomentum):
     ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
-        for name, value in (("total_steps", total_steps), ("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
+        for name, value in (
+            ("total_steps", total_steps),
+            ("epochs", epochs),
+            ("steps_per_epoch", steps_per_epoch),
+        ):
             if value is not None and (not isinstance(value, int) or value <= 0):
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
             if total_steps is not None:
@@ -839,7 +848,9 @@ class OneCycleLR(_WithMomentum):
         if not isinstance(pct_start, float) or pct_start < 0 or pct_start > 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
+            )
         self._anneal_func_type = anneal_strategy
         self._schedule_phases = one_cycle_phases(pct_start, self.total_steps, three_phase)
         if last_epoch == -1:
@@ -871,7 +882,9 @@ class OneCycleLR(_WithMomentum):
         for group in self.optimizer.param_groups:
             rates.append(along(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
-                self._set_momentum(group, along(group[phase["start_momentum"]], group[phase["end_momentum"]], part))
+                self._set_momentum(
+                    group, along(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
+                )
         return rates
 
 

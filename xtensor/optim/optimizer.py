@@ -140,16 +140,22 @@ class Optimizer:
         params = param_group["params"] = [p[1] if isinstance(p, tuple) else p for p in params]
         if names:
             if len(names) != len(params):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are missing"
+                )
             param_group["param_names"] = names
         for param in params:
             if not isinstance(param, Tensor):
-                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + typename(param))
+                raise TypeError(
+                    "optimizer can only optimize Tensors, but one of the params is " + typename(param)
+                )
             if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warnings.warn(
@@ -239,7 +245,9 @@ class Optimizer:
         """Call `hook(optimizer)` before `state_dict`."""
         return ordered(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; what it returns replaces the state."""
         return ordered(self._optimizer_state_dict_post_hooks, hook, prepend)
 
@@ -306,7 +314,9 @@ class Optimizer:
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
-        params = dict(zip(chain(*(s["params"] for s in saved)), chain(*(g["params"] for g in groups)), strict=True))
+        params = dict(
+            zip(chain(*(s["params"] for s in saved)), chain(*(g["params"] for g in groups)), strict=True)
+        )
 
         def cast(param: Tensor, value: Any, number: Any, key: Hashable = None) -> Any:
             if isinstance(value, Tensor):
@@ -438,7 +448,9 @@ class RuleOptimizer(Optimizer):
         if self.counted:
             self._advance(counters, [c for group in work for c in group.counts], made)
 
-    def init_state(self, own: dict[str, Any], names: tuple[str, ...], group: dict[str, Any], param: Tensor) -> None:
+    def init_state(
+        self, own: dict[str, Any], names: tuple[str, ...], group: dict[str, Any], param: Tensor
+    ) -> None:
         """Fill a parameter's state before its first step."""
         if self.counted:
             own["step"] = self.count_tensor(group, param, 0.0)

@@ -1,6 +1,6 @@
 """A step of all parameters as one compiled program.
 
-An optimizer's rule is a pure function of arrays for one parameter; `run` calls the rules of all parameters of all groups
+An optimizer's rule is a pure function of arrays for one parameter; `run` calls the rules of all parameters
 in one jitted call per device, in which the buffers of parameters and states are reused. Hyperparameters and step
 counts are runtime operands, so a changed learning rate compiles nothing.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import devices
 from ..ops.write import bump, store
-from ..storage import MetaArray, Storage
+from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of, recipe_of
 from ..x64 import call
 
@@ -31,7 +31,7 @@ flags: what the program depends on. numbers: hyperparameters as float64 scalars.
 
 
 class Work(NamedTuple):
-    """What one group has to do: the same rule, flags and numbers for some parameters with their gradients and states."""
+    """What one group has to do: the same rule, flags and numbers for parameters, gradients and states."""
 
     rule: Rule
     flags: tuple[Any, ...]
@@ -107,7 +107,7 @@ def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     """The work by the device of the parameters."""
     places = {param.device for group in work for param in group.params}
     if len(places) <= 1:
-        return {place: work for place in places}
+        return dict.fromkeys(places, work)
     found: dict[devices.device, list[Work]] = {}
     for group in work:
         own = [param.device for param in group.params]
@@ -197,7 +197,9 @@ def program_of(key: tuple[Any, ...]) -> Any:
     return jax.jit(step, donate_argnums=0)
 
 
-def apply_rule(rule: Rule, flags: Any, numbers: list[Any], count: Any, mutable: Any, grad: Any) -> tuple[Any, ...]:
+def apply_rule(
+    rule: Rule, flags: Any, numbers: list[Any], count: Any, mutable: Any, grad: Any
+) -> tuple[Any, ...]:
     """One parameter's rule, computed in float32 or better, complex numbers as pairs; dtypes are kept."""
     param = mutable[0]
     pairs = param.dtype.kind == "c"
@@ -209,7 +211,9 @@ def apply_rule(rule: Rule, flags: Any, numbers: list[Any], count: Any, mutable: 
     made = rule(flags, Numbers(numbers, scalars), count, values[0], values[-1], *values[1:-1])
     results = []
     for value, dtype in zip(made, kinds, strict=True):
-        results.append(jax.lax.complex(value[0], value[1]).astype(dtype) if dtype.kind == "c" else value.astype(dtype))
+        results.append(
+            jax.lax.complex(value[0], value[1]).astype(dtype) if dtype.kind == "c" else value.astype(dtype)
+        )
     return tuple(results)
 
 

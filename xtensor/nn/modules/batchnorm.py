@@ -159,7 +159,7 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of any number of dimensions from two.
 
-    Differs from PyTorch: an array that is sharded over devices has one batch already, so nothing is left to synchronise.
+    Differs from PyTorch: an array that is sharded over devices has one batch already: nothing is left to synchronise.
     """
 
     def __init__(

@@ -39,7 +39,9 @@ def pairs(given: Any, kind: str) -> Iterator[tuple[Any, Any]]:
     """The key/value pairs of an iterable, each checked to be one."""
     for j, pair in enumerate(given):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{kind} update sequence element #{j} should be Iterable; is{type(pair).__name__}")
+            raise TypeError(
+                f"{kind} update sequence element #{j} should be Iterable; is{type(pair).__name__}"
+            )
         listed: Any = pair
         if len(listed) != 2:
             raise ValueError(f"{kind} update sequence element #{j} has length {len(listed)}; 2 is required")
@@ -103,8 +105,7 @@ class Sequential(Module):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but "
-                f"{type(other)} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
             )
         return Sequential(*self, *other)
 
@@ -117,8 +118,7 @@ class Sequential(Module):
     def __iadd__(self: S, other: Any) -> S:
         if not isinstance(other, Sequential):
             raise ValueError(
-                "add operator supports only objects of Sequential class, but "
-                f"{type(other)} is given."
+                f"add operator supports only objects of Sequential class, but {type(other)} is given."
             )
         offset = len(self)
         for i, module in enumerate(other):
@@ -466,7 +466,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of `key`, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401  # this is get
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary of these keys, all with the value `default`."""

@@ -52,9 +52,7 @@ class Unflatten(Module):
                         f"but found element of type {type(element).__name__} at pos {i}"
                     )
             return
-        raise TypeError(
-            f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}"
-        )
+        raise TypeError(f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}")
 
     def _require_tuple_int(self, input: Any) -> None:
         if isinstance(input, (tuple, list)):

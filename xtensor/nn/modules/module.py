@@ -146,8 +146,9 @@ class Module(StateDict):
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                    f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    f"explicitly. To express '{name}' as a function of another Tensor, compute the value "
+                    f"in the forward() method."
                 )
             for hook in everywhere.parameter_registration.values():
                 output = hook(self, name, param)
@@ -241,14 +242,13 @@ class Module(StateDict):
             persistent = value.persistent
         else:
             persistent = name not in self._non_persistent_buffers_set
-        if type(self).register_buffer is Module.register_buffer:
-            self.register_buffer(name, value, persistent)
-        elif "persistent" in inspect.signature(self.register_buffer).parameters:
+        plain = type(self).register_buffer is Module.register_buffer
+        if plain or "persistent" in inspect.signature(self.register_buffer).parameters:
             self.register_buffer(name, value, persistent)
         elif not persistent:
             raise RuntimeError(
-                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
-                "persistent argument is not allowed."
+                "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without "
+                "the persistent argument is not allowed."
             )
         else:
             self.register_buffer(name, value)
@@ -333,7 +333,11 @@ class Module(StateDict):
     ) -> Iterator[tuple[str, Any]]:
         """Names and members of this module and, if asked, of all below it; each member once unless told otherwise."""
         seen: set[Any] = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        modules = (
+            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+            if recurse
+            else [(prefix, self)]
+        )
         for path, module in modules:
             for name, member in get_members_fn(module):
                 if member is None or member in seen:
@@ -378,14 +382,14 @@ class Module(StateDict):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it."""
+        """The module itself and all below it."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it with their full names; `memo` holds those already seen."""
+        """The module itself and all below it with their full names; `memo` holds those already seen."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -394,7 +398,9 @@ class Module(StateDict):
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+                yield from module.named_modules(
+                    memo, f"{prefix}.{name}" if prefix else name, remove_duplicate
+                )
 
     def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
         """Call `fn` on every module below this one, then on this one."""
@@ -458,14 +464,17 @@ class Module(StateDict):
             if dtype.is_complex:
                 warnings.warn(
                     "Complex modules are a new feature under active development whose design may change, and some "
-                    "modules might not work as expected when using complex tensors as parameters or buffers. Please file "
-                    "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex "
+                    "modules might not work as expected when using complex tensors as parameters or buffers. Please "
+                    "file an issue at "
+                    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex "
                     "module does not work as expected.",
                     stacklevel=2,
                 )
 
         def convert(tensor: Tensor) -> Tensor:
-            wanted = dtype if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) else None
+            wanted = (
+                dtype if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) else None
+            )
             options = {"device": place, "dtype": wanted}
             if memory_format is not None and tensor.dim() in (4, 5):
                 options["memory_format"] = memory_format
@@ -558,7 +567,7 @@ class Module(StateDict):
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it returns replaces them."""
+        """Call `hook(module, grad_output)` when the outputs' gradients are known; what it returns replaces them."""
         return add(self._backward_pre_hooks, hook, None, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -568,9 +577,7 @@ class Module(StateDict):
         self._is_full_backward_hook = False
         return add(self._backward_hooks, hook)
 
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the inputs' gradients are known; it may replace them."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(_MIXED)
@@ -594,7 +601,7 @@ class Module(StateDict):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` (or with kwargs before the output) after `forward`; it may replace the output.
+        """Call `hook(module, args, output)` (or with kwargs before it) after `forward`; it may replace the output.
 
         With `always_call` it runs even when `forward` raised.
         """
@@ -772,5 +779,6 @@ _HOOK_DICTS = (
 )
 
 _MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+    "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+    "Please use only one of them."
 )

@@ -162,7 +162,11 @@ class RMSNorm(Module):
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        made = (
+            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
+            if elementwise_affine
+            else None
+        )
         self.register_parameter("weight", made)
         self.reset_parameters()
 

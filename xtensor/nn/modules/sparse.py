@@ -56,7 +56,7 @@ class _Table(Module):
 class Embedding(_Table):
     """A table of `num_embeddings` vectors; the input holds row numbers.
 
-    The gradient of row `padding_idx` is zero. With `max_norm`, rows that are longer are scaled down where they are used.
+    The gradient of row `padding_idx` is zero. With `max_norm`, longer rows are scaled down where they are used.
     """
 
     __constants__ = [

@@ -28,7 +28,9 @@ class IncompatibleKeys(_Keys):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+        )
 
     __str__ = __repr__
 
@@ -72,7 +74,7 @@ class StateDict:
         return add_hook(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after the module was saved; it may change the state."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it may change the state."""
         hook._from_public_api = True  # pyright: ignore[reportFunctionMemberAccess]
         return add_hook(self._state_dict_hooks, hook)
 
@@ -206,8 +208,8 @@ class StateDict:
         if member.is_meta and not source.is_meta and not assign:
             warnings.warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
-                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to "
-                "their corresponding key in the module instead of copying them in place?)",
+                "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
+                "to their corresponding key in the module instead of copying them in place?)",
                 stacklevel=2,
             )
         try:
@@ -223,11 +225,14 @@ class StateDict:
                 setattr(self, name, source)
         except Exception as error:  # every key is tried, and all errors are told at once
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {member.size()} and whose '
+                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f"{member.size()} and whose "
                 f"dimensions in the checkpoint are {source.size()}, an exception occurred : {error.args}."
             )
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
         """Copy what `state_dict` holds into the parameters and buffers of those names; returns the keys that differ.
 
         With `strict`, keys that differ are an error. With `assign`, the tensors themselves become the parameters.

@@ -10,12 +10,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ...engine import no_grad
-from ...storage import MetaArray
-from ...tensor import Tensor, array_of, wrap
 from ...ops.creation import zeros
 from ...ops.write import bump, store
+from ...storage import MetaArray
+from ...tensor import Tensor, array_of, wrap
 from ...x64 import call
 
 __all__ = [
@@ -182,5 +183,5 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
         for place, group in by_device(grads_of(parameters)).items():
             if place.type == "meta":
                 continue
-            arrays = call(clamp_program, [array_of(g) for g in group], jnp.float64(clip_value))
+            arrays = call(clamp_program, [array_of(g) for g in group], np.float64(clip_value))
             overwrite(group, arrays, "clip_grad_value_")

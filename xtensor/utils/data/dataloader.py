@@ -201,8 +201,8 @@ class DataLoader(Generic[T_co]):
             "DataLoader is not able to compute a suggested max number of worker in current system."
             if most is None
             else f"Our suggested max number of worker in current system is {most}"
-            f"{'' if affinity else ' (`cpuset` is not taken into account)'}, which is smaller than what this DataLoader "
-            "is going to create."
+            f"{'' if affinity else ' (`cpuset` is not taken into account)'}, which is smaller than what this "
+            "DataLoader is going to create."
         )
         warnings.warn(
             f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware "
@@ -226,7 +226,9 @@ class Batches:
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self.indices = iter(loader._index_sampler)
-        self.fetcher = fetcher_for(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+        self.fetcher = fetcher_for(
+            loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+        )
 
     def take(self) -> Any:
         """The next batch."""

@@ -100,7 +100,9 @@ class StackDataset(Dataset[Any]):
             return [dataset[i] for i in indices]
         items = dataset.__getitems__(indices)
         if len(items) != len(indices):
-            raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
+            raise ValueError(
+                f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
+            )
         return items
 
     def __len__(self) -> int:
@@ -169,7 +171,10 @@ class Subset(Dataset[T_co]):
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
-        if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
+        if (
+            type(self).__getitem__ is not Subset.__getitem__
+            and type(self).__getitems__ is Subset.__getitems__
+        ):
             raise NotImplementedError(
                 f"{type(self).__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and "
                 "overriding __getitem__, you must also override __getitems__ to ensure DataLoader works correctly with "

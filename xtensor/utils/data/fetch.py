@@ -14,7 +14,9 @@ __all__ = ["Fetcher", "fetcher_for"]
 class Fetcher:
     """Takes the batch that an index stands for: one number, or a list of them if samples are put together."""
 
-    def __init__(self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> None:
+    def __init__(
+        self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+    ) -> None:
         self.dataset = dataset
         self.together = together
         self.collate_fn = collate_fn
@@ -38,7 +40,9 @@ class Fetcher:
 class StreamFetcher(Fetcher):
     """Takes batches from a stream, as many samples as the index has places."""
 
-    def __init__(self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> None:
+    def __init__(
+        self, dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+    ) -> None:
         super().__init__(dataset, together, collate_fn, drop_last)
         self.stream: Iterator[Any] = iter(dataset)
         self.ended = False

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ... import dtypes
+from ...ops.distributions import multinomial
 from ...ops.generator import Generator
 from ...ops.ingest import as_tensor
-from ...ops.distributions import multinomial
 from ...ops.random import randint, randperm
 
 __all__ = [
@@ -93,7 +93,9 @@ class RandomSampler(Sampler[int]):
             generator = Generator()
             generator.manual_seed(random_seed())
         if self.replacement:
-            yield from randint(0, size, (self.num_samples,), generator=generator, device=place_of(generator)).tolist()
+            yield from randint(
+                0, size, (self.num_samples,), generator=generator, device=place_of(generator)
+            ).tolist()
             return
         for _ in range(self.num_samples // size):
             yield from randperm(size, generator=generator, device=place_of(generator)).tolist()
@@ -128,7 +130,9 @@ class WeightedRandomSampler(Sampler[int]):
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Any = None
     ) -> None:
         if not is_count(num_samples):
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=dtypes.float64, device=place_of(generator))
@@ -153,7 +157,9 @@ class BatchSampler(Sampler[list[int]]):
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not is_count(batch_size):
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler

@@ -208,7 +208,11 @@ class WorkerPool:
         """The next batch, in the order asked for unless the loader said otherwise; StopIteration after the last."""
         while True:
             if self.in_order:
-                while self.next < self.number and self.next not in self.outstanding and self.next not in self.arrived:
+                while (
+                    self.next < self.number
+                    and self.next not in self.outstanding
+                    and self.next not in self.arrived
+                ):
                     self.next += 1  # the place of a stream that had ended
                 number = self.next
             else:
