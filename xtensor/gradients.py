@@ -105,9 +105,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     if present is None:
         view = self._view
         if create_graph:
-            strided = view is not None and not geometry.is_contiguous(view.sizes, view.strides)
-            if strided and geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
-                meta.grad = grad.new_empty_strided(view.sizes, view.strides).copy_(grad)
+            strided = None if view is None or geometry.is_contiguous(view.sizes, view.strides) else view
+            if strided is not None and geometry.is_non_overlapping_and_dense(strided.sizes, strided.strides):
+                meta.grad = grad.new_empty_strided(strided.sizes, strided.strides).copy_(grad)
             else:
                 meta.grad = grad.clone()
             return

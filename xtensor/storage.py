@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import ShapedArray
 
 from . import devices, dtypes
 
@@ -28,7 +29,7 @@ class MetaArray:
     weak_type = False
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.aval = jax.core.ShapedArray(tuple(shape), np.dtype(dtype))
+        self.aval = ShapedArray(tuple(shape), np.dtype(dtype))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -620,9 +620,9 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not tensor.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{grad.dtype.scalar_name.lower()}' to a tensor with grad_dtype "
-            f"'{tensor.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-            "dtype)."
+            f"attempting to assign a gradient with dtype '{grad.dtype.scalar_name.lower()}' to a tensor with "
+            f"grad_dtype '{tensor.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to "
+            "the tensor's dtype)."
         )
     if grad.device != tensor.device:
         raise RuntimeError(

@@ -39,6 +39,7 @@ from .samples import Dtype, Sample, T, binary, matrices, reducing, unary
 
 __all__ = ["ROWS", "Dtype", "Row", "Sample", "T", "binary", "matrices", "reducing", "rows", "unary"]
 
+OUTS = ("empty", "right", "strided", "wrong", "float64", "int32", "complex128")
 OTHERS = ("int64", "bool", "complex64", "bfloat16")
 ALL = (
     "float32",
@@ -68,7 +69,8 @@ class Row:
         gradients, with the reason beside the row.
     differences: gradients are those of finite differences even where PyTorch is there, whose own are wrong.
     meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
-    strides: whether the strides of results over other memory layouts are PyTorch's too.
+    strides: whether the strides of results are PyTorch's too; not where its kernel merely leaves them so.
+    outs: the kinds of `out=` that are tried.
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
     covers: internal operators, which no user calls by name, that this row runs.
     """
@@ -90,6 +92,7 @@ class Row:
     meta: bool = True
     layouts: bool = True
     strides: bool = True
+    outs: Sequence[str] = OUTS
     without: Sequence[str] = ()
     covers: Sequence[str] = field(default=())
 

@@ -14,6 +14,7 @@ TERNARY = [
 
 ROWS = [
     Row("abs", unary(), numpy=np.abs),
+    Row("absolute", unary(), numpy=np.abs),
     Row("add", [*binary(), Sample(T(2, 3), T(3), alpha=2)], numpy=lambda a, b, alpha=1: a + alpha * b),
     Row("addcdiv", TERNARY, numpy=lambda a, b, c, value=1: a + value * b / c),
     Row("addcmul", TERNARY, numpy=lambda a, b, c, value=1: a + value * b * c),

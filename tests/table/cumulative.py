@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import Dtype, Row, Sample, T
+from . import OUTS, Dtype, Row, Sample, T
 
 ALONG = [
     Sample(T(2, 3), 1),
@@ -14,6 +14,8 @@ ALONG = [
 ]
 ZEROS = Sample(T(values=[[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]], smooth=False), 1)
 TIES = Sample(T(values=[[1.0, 1.0, np.nan, 2.0], [2.0, 2.0, 1.0, 3.0]], smooth=False), 1)
+# Not an integer `out`: PyTorch sums in its dtype, and we refuse to lose the fraction.
+CASTS = tuple(kind for kind in OUTS if kind != "int32")
 REAL = ("int64", "bool", "bfloat16")
 
 
@@ -36,8 +38,13 @@ ROWS = [
     ),
     Row("cummax", [*ALONG, TIES], others=REAL),
     Row("cummin", [*ALONG, TIES], others=REAL),
-    Row("cumprod", [*ALONG, ZEROS, Sample(T(2, 3), 1, dtype=Dtype("float64"))], numpy=along(np.cumprod)),
-    Row("cumsum", [*ALONG, Sample(T(2, 3), 1, dtype=Dtype("float64"))], numpy=along(np.cumsum)),
+    Row(
+        "cumprod",
+        [*ALONG, ZEROS, Sample(T(2, 3), 1, dtype=Dtype("float64"))],
+        numpy=along(np.cumprod),
+        outs=CASTS,
+    ),
+    Row("cumsum", [*ALONG, Sample(T(2, 3), 1, dtype=Dtype("float64"))], numpy=along(np.cumsum), outs=CASTS),
     Row(
         "cumulative_trapezoid",
         [Sample(T(2, 3)), Sample(T(2, 3), T(3)), Sample(T(2, 3), dx=0.5, dim=0)],
@@ -59,7 +66,12 @@ ROWS = [
     ),
     Row(
         "logcumsumexp",
-        [*ALONG, Sample(T(values=[[-np.inf, 1.0, 2.0], [1e3, -1e3, 5.0]], smooth=False), 1)],
+        [
+            *ALONG,
+            Sample(T(values=[[1.0, 2.0, -3.0], [1e3, -1e3, 5.0]], smooth=False), 1),
+            # PyTorch's gradient is NaN where all that went before is -inf.
+            Sample(T(values=[[-np.inf, 1.0, 2.0]], grad=False), 1),
+        ],
         numpy=lambda a, dim: np.logaddexp.accumulate(a, axis=dim) if a.ndim else a,
         others=("bfloat16",),
     ),

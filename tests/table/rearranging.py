@@ -34,9 +34,10 @@ ROWS = [
         ],
         numpy=np.flip,
         **PLAIN,
+        strides=False,
     ),
-    Row("fliplr", [Sample(T(2, 3)), Sample(T(3))], numpy=np.fliplr, **PLAIN),
-    Row("flipud", [Sample(T(2, 3)), Sample(T())], numpy=np.flipud, **PLAIN),
+    Row("fliplr", [Sample(T(2, 3)), Sample(T(3))], numpy=np.fliplr, **PLAIN, strides=False),
+    Row("flipud", [Sample(T(2, 3)), Sample(T())], numpy=np.flipud, **PLAIN, strides=False),
     Row(
         "repeat",
         [
@@ -89,6 +90,7 @@ ROWS = [
         ],
         numpy=np.rot90,
         **PLAIN,
+        strides=False,
     ),
     Row("tile", [Sample(T(2, 3), (2,)), Sample(T(3), (2, 2)), Sample(T(), (2,))], numpy=np.tile, **PLAIN),
     Row("trace", [Sample(T(2, 3)), Sample(T(0, 0)), Sample(T(3))], numpy=np.trace),

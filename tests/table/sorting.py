@@ -28,7 +28,7 @@ SORTS = [
 ]
 
 ROWS = [
-    Row("argsort", SORTS, numpy=lambda *a, **k: ordered(*a, **k)[1], others=REAL),
+    Row("argsort", SORTS, numpy=lambda *a, **k: ordered(*a, **k)[1], others=REAL, strides=False),
     Row(
         "bucketize",
         [
@@ -58,12 +58,13 @@ ROWS = [
             Sample(X, 1, 0),
             Sample(CUBE, 3, -1, True),
             Sample(T(), 1),
+            Sample(T(0), 1),
             Sample(X, 4),
             Sample(TIES, 4),
         ],
         others=REAL,
     ),
-    Row("msort", [Sample(X), Sample(CUBE)], numpy=lambda a: np.sort(a, 0), others=REAL),
+    Row("msort", [Sample(X), Sample(CUBE)], numpy=lambda a: np.sort(a, 0), others=REAL, strides=False),
     Row(
         "searchsorted",
         [
@@ -78,7 +79,7 @@ ROWS = [
         others=("int64",),
         grad=False,
     ),
-    Row("sort", SORTS, numpy=ordered, others=REAL),
+    Row("sort", SORTS, numpy=ordered, others=REAL, strides=False),
     Row(
         "topk",
         [

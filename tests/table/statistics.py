@@ -9,7 +9,7 @@ X, CUBE = T(2, 5, unique=True), T(2, 1, 3, unique=True)
 NANS = T(values=[[1.0, np.nan, 2.0, 0.0, 5.0], [3.0, 1.0, 2.0, 5.0, 4.0]], smooth=False)
 COUNTED = T(values=[3, 1, 1, 0, 5], dtype="int64")
 REPEATED = T(values=[[3, 1, 1], [3, 1, 1], [0, 2, 2]], dtype="int64")
-MEDIANS = [Sample(X), Sample(X, 1), Sample(CUBE, -1, True), Sample(NANS, 1), Sample(T()), Sample(T(), 0)]
+MEDIANS = [Sample(X, 1), Sample(X), Sample(CUBE, -1, True), Sample(NANS, 1), Sample(T()), Sample(T(), 0)]
 QUANTILES = [
     Sample(X, 0.3),
     Sample(X, 0.5, 1),
@@ -45,14 +45,15 @@ ROWS = [
         "mode",
         [
             Sample(T(values=[[1.0, 2.0, 2.0, 3.0], [5.0, 5.0, 1.0, 1.0]], smooth=False)),
+            Sample(T(2, 0)),
             Sample(CUBE, 0),
             Sample(T()),
         ],
         others=REAL,
     ),
     Row("nanmedian", MEDIANS, others=REAL, covers=("nanmedian_all", "nanmedian_dim")),
-    Row("nanquantile", QUANTILES, others=()),
-    Row("quantile", QUANTILES, numpy=None, others=(), covers=("quantiles",)),
+    Row("nanquantile", QUANTILES, others=(), strides=False),
+    Row("quantile", QUANTILES, numpy=None, others=(), covers=("quantiles",), strides=False),
     Row(
         "unique",
         [
@@ -64,6 +65,7 @@ ROWS = [
         ],
         others=(),
         meta=False,
+        strides=False,
     ),
     Row(
         "unique_consecutive",

@@ -148,7 +148,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return type(self).__name__
 
     @property
-    def num_inputs(self) -> int:
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self._avals)
 
     @property

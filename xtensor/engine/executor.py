@@ -111,6 +111,7 @@ class Interpreter:
         if outer is not None and _stack_is_deep():
             return in_fresh_thread(self.run, roots, grads, inputs, keep_graph, create_graph, accumulate)
         grads = self._validate(None, roots, grads)
+        first = roots[0][0]
         if len(roots) == 1:
             root, slot = roots[0]
             start = (*(None,) * slot, grads[0], *(None,) * (root.num_inputs - slot - 1))
@@ -131,7 +132,7 @@ class Interpreter:
             if len(devices) > 1:
                 home = local.device if local.queue is not None else self.home
                 if home is None or home not in devices:
-                    home = self.place(roots[0][0], grads)
+                    home = self.place(first, grads)
                 drive(task, root, start, home, self._work, self.place)
             else:
                 self._walk(task, root, start)

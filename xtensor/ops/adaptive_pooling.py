@@ -55,7 +55,9 @@ def resolve(name: str, n: int, output_size: Any, sizes: Sequence[int]) -> tuple[
         output_size = (output_size,) * n
     if len(output_size) != n:
         if n == 1:
-            raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+            raise RuntimeError(
+                f"{name}() argument 'output_size' should contain one int (got {len(output_size)})"
+            )
         if "max" in name:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}")
         raise RuntimeError(f"{name}: output_size must be {n}")
@@ -142,13 +144,13 @@ def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array
 
 
 @general(method=False, out=False, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
-def adaptive_avg_pool2d(input: Array, output_size: int | None | Sequence[int | None]) -> Array:
+def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements)."""
     return _average(2, input, output_size)
 
 
 @general(method=False, out=False, node="AdaptiveAvgPool3D", derivatives=average_rule(3))
-def adaptive_avg_pool3d(input: Array, output_size: int | None | Sequence[int | None]) -> Array:
+def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
     return _average(3, input, output_size)
 
@@ -197,23 +199,29 @@ def _maxima(n: int, input: Any, output_size: Any) -> tuple[Any, Any]:
 
 def maximum_rule(n: int) -> dict[str, Any]:
     return {
-        "input": lambda grads, results, input_shape: scatter_flat(grads[0], results[1], tuple(input_shape), n)
+        "input": lambda grads, result1, input_shape: scatter_flat(grads[0], result1, tuple(input_shape), n)
     }
 
 
-@general(name="adaptive_max_pool1d", method=False, out=False, node="AdaptiveMaxPool1D", derivatives=maximum_rule(1))
+@general(
+    name="adaptive_max_pool1d", method=False, out=False, node="AdaptiveMaxPool1D", derivatives=maximum_rule(1)
+)
 def maxima1d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool1d` with indices."""
     return _maxima(1, input, output_size)
 
 
-@general(name="adaptive_max_pool2d", method=False, out=False, node="AdaptiveMaxPool2D", derivatives=maximum_rule(2))
+@general(
+    name="adaptive_max_pool2d", method=False, out=False, node="AdaptiveMaxPool2D", derivatives=maximum_rule(2)
+)
 def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool2d` with indices."""
     return _maxima(2, input, output_size)
 
 
-@general(name="adaptive_max_pool3d", method=False, out=False, node="AdaptiveMaxPool3D", derivatives=maximum_rule(3))
+@general(
+    name="adaptive_max_pool3d", method=False, out=False, node="AdaptiveMaxPool3D", derivatives=maximum_rule(3)
+)
 def maxima3d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool3d` with indices."""
     return _maxima(3, input, output_size)
@@ -298,7 +306,9 @@ def _unpool(
     if array.dtype == np.int64 and readable(array) and not in_bounds(array, math.prod(wanted), False):
         values = np.asarray(array).reshape(-1)
         first = int(values[(values < 0) | (values >= math.prod(wanted))][0])
-        raise RuntimeError(f"Found an invalid max index: {first} (output volumes are of size {'x'.join(map(str, wanted))})")
+        raise RuntimeError(
+            f"Found an invalid max index: {first} (output volumes are of size {'x'.join(map(str, wanted))})"
+        )
     return unpool(input, indices, wanted)
 
 

@@ -71,9 +71,7 @@ def grouped(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
     return tuple(jnp.repeat(x, heads // x.shape[-3], axis=-3) for x in (key, value))  # type: ignore[return-value]
 
 
-def weights_of(
-    query: Any, key: Any, mask: Any, causal: bool, scale: float | None
-) -> Any:
+def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | None) -> Any:
     """The attention weights `(*, L, S)` in the accumulation type."""
     wide = dtypes.compute_type(dtype_of(query)).numpy
     factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
@@ -98,7 +96,11 @@ def weights_of(
             scores = scores + mask.astype(wide)
     if allowed is not None:
         scores = jnp.where(allowed, scores, jnp.asarray(-jnp.inf, wide))
-    top = lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True)) if scores.shape[-1] else jnp.zeros((), wide)
+    top = (
+        lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
+        if scores.shape[-1]
+        else jnp.zeros((), wide)
+    )
     blocked = top == -jnp.inf
     shares = jnp.exp(scores - jnp.where(blocked, jnp.zeros_like(top), top))
     total = jnp.sum(shares, axis=-1, keepdims=True)
@@ -178,5 +180,3 @@ def scaled_dot_product_attention(
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     kept = weights.detach().new_empty(tuple(sizes_of(weights))).bernoulli_(1 - dropout_p)
     return (weights * kept / (1 - dropout_p)).matmul(value)
-
-

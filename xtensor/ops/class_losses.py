@@ -96,7 +96,9 @@ def check_target_shape(input: Any, target: Any) -> None:
         if target.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if target.ndim == 1 and target.shape[0] != 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}"
+            )
         return
     if target.ndim == 0 or input.shape[0] != target.shape[0]:
         got = target.shape[0] if target.ndim else 0
@@ -120,7 +122,9 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
     share = counted.astype(logs.dtype)
     if weight is not None:
         of_class = channel(weight, logs.ndim, logs.dtype)
-        share = jnp.sum(jnp.where(chosen(target, logs.shape), of_class, jnp.zeros_like(of_class)), axis=1) * share
+        share = (
+            jnp.sum(jnp.where(chosen(target, logs.shape), of_class, jnp.zeros_like(of_class)), axis=1) * share
+        )
     values = jnp.where(counted, picked * share, jnp.zeros_like(picked))
     values = poisoned(values, target, logs.shape[1], counted)
     if reduction == "none":
@@ -131,7 +135,11 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
 
 @general(name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
 def class_likelihood(
-    input: Array, target: Array, weight: Array | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
 ) -> Array:
     """The negative log-likelihood of classes, reduced."""
     check_reduction(reduction)
@@ -237,7 +245,11 @@ def check_smoothing(smoothing: float) -> None:
 
 @general(name="soft_cross_entropy", node="CrossEntropy", method=False, out=False, derivatives=FROM_KERNEL)
 def soft_entropy(
-    input: Array, target: Array, weight: Array | None = None, reduction: str = "mean", label_smoothing: float = 0.0
+    input: Array,
+    target: Array,
+    weight: Array | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
 ) -> Array:
     """The cross entropy of logits against class probabilities, reduced."""
     check_reduction(reduction)
@@ -350,7 +362,12 @@ def multi_margin_loss(
     """The hinge loss between the score of the right class and those of the others."""
     reduction = legacy(size_average, reduce, reduction)
     result = class_margin(input, target, weight, p, float(margin), reduction)
-    check_classes(target, sizes_of(input)[-1] if input.dim() else 1, -(2**62), lambda _: RuntimeError("target out of range"))
+    check_classes(
+        target,
+        sizes_of(input)[-1] if input.dim() else 1,
+        -(2**62),
+        lambda _: RuntimeError("target out of range"),
+    )
     return result
 
 
@@ -426,5 +443,3 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The logistic loss of every label, averaged over the classes."""
     return label_entropy(input, target, weight, legacy(size_average, reduce, reduction))
-
-

@@ -67,7 +67,9 @@ def paddings(
     return tuple([(p, p) for p in spatial("padding", padding, n)])
 
 
-def check_arguments(stride: Any, padding: Any, dilation: Any, groups: int, output_padding: Any = (0,)) -> None:
+def check_arguments(
+    stride: Any, padding: Any, dilation: Any, groups: int, output_padding: Any = (0,)
+) -> None:
     if any(p < 0 for pair in padding for p in pair):
         raise RuntimeError("negative padding is not supported")
     if any(p < 0 for p in output_padding):
@@ -147,7 +149,10 @@ def check_output(x: Any, kernel: Sequence[int], padding: Any, dilation: Sequence
 
 def is_depthwise(x: Any, weight: Any, groups: int) -> bool:
     return (
-        groups == x.shape[1] and groups > 1 and weight.shape[1] == 1 and math.prod(weight.shape[2:]) <= SHIFTED_TAPS
+        groups == x.shape[1]
+        and groups > 1
+        and weight.shape[1] == 1
+        and math.prod(weight.shape[2:]) <= SHIFTED_TAPS
     )
 
 
@@ -305,13 +310,23 @@ def convolve_transposed(
                 ("stride", plan.stride),
                 ("dilation", plan.dilation),
             )
-            for axis, value in zip(("depth", "height", "width")[-max(n, 2) :], (1,) * (n == 1) + values, strict=True)
+            for axis, value in zip(
+                ("depth", "height", "width")[-max(n, 2) :], (1,) * (n == 1) + values, strict=True
+            )
         )
-        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {described}")
+        raise RuntimeError(
+            f"output padding must be smaller than either stride or dilation, but got {described}"
+        )
     sizes = [
         (size - 1) * s - 2 * p[0] + d * (k - 1) + o + 1
         for size, s, p, d, k, o in zip(
-            x.shape[2:], plan.stride, plan.padding, plan.dilation, weight.shape[2:], plan.output_padding, strict=True
+            x.shape[2:],
+            plan.stride,
+            plan.padding,
+            plan.dilation,
+            weight.shape[2:],
+            plan.output_padding,
+            strict=True,
         )
     ]
     if any(s < 1 for s in sizes):

@@ -80,7 +80,7 @@ def _complex_log_add(a: Any, b: Any) -> Any:
     return jnp.where(jnp.isneginf(jnp.real(low)), high, high + jnp.log1p(jnp.exp(low - high)))
 
 
-@reduction(derivatives=FROM_KERNEL)
+@reduction(out="exact", derivatives=FROM_KERNEL)
 def logcumsumexp(input: Array, dim: int) -> Array:
     """The logarithm of the running sum of exponentials along `dim`."""
     axis = along("logcumsumexp", dim, input.ndim)
@@ -112,9 +112,9 @@ def _running(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
     return values, found.astype(jnp.int64)
 
 
-def _extremum_grad(grads: Any, results: Any, input_shape: Any, dim: int) -> Array:
+def _extremum_grad(grads: Any, result1: Any, input_shape: Any, dim: int) -> Array:
     """Gradients added up at the indices where the extrema stood."""
-    grad, indices = grads[0], results[1]
+    grad, indices = grads[0], result1
     if not input_shape:
         return grad
     axis = checks.wrap_dim(dim, len(input_shape))
@@ -137,13 +137,13 @@ def _extremum(name: str, input: Any, dim: Any, largest: bool) -> tuple[Any, Any]
     return _running(input, axis, largest)
 
 
-@reduction(returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
 def cummax(input: Array, dim: int) -> tuple[Array, ...]:
     """The running maximum along `dim` and the index of its last place."""
     return _extremum("cummax", input, dim, True)
 
 
-@reduction(returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
 def cummin(input: Array, dim: int) -> tuple[Array, ...]:
     """The running minimum along `dim` and the index of its last place."""
     return _extremum("cummin", input, dim, False)
@@ -172,7 +172,11 @@ def diff(
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     if n == 0:
         return input.clone() if out is None else out.copy_(input)
-    x = input if prepend is None and append is None else cat([t for t in (prepend, input, append) if t is not None], axis)
+    x = (
+        input
+        if prepend is None and append is None
+        else cat([t for t in (prepend, input, append) if t is not None], axis)
+    )
     size = sizes_of(x)[axis]
     n = min(n, size)
     for i in range(n):
@@ -191,7 +195,9 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 trapz = trapezoid
 
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
     """The running integral along `dim` by the trapezoidal rule."""
     pieces = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
     return pieces.cumsum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
@@ -227,7 +233,7 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: i
 # ---- cross products ------------------------------------------------------------------------------------------------
 
 
-@reduction(name="linalg_cross", node="LinalgCross", method=False, derivatives=FROM_KERNEL)
+@reduction(out="exact", name="linalg_cross", node="LinalgCross", method=False, derivatives=FROM_KERNEL)
 def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross product of vectors of three elements along `dim`."""
     if input.ndim != other.ndim:

@@ -47,7 +47,9 @@ def check_floating(name: str, x: Any, kernel: str | None = None) -> None:
     """The errors for dtypes that have no kernel; `kernel` names the one PyTorch misses for short floats."""
     own = dtype_of(x)
     if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
+        )
     if own.itemsize < 4:
         if kernel is not None:
             raise checks.not_implemented_for(kernel, own)
@@ -81,11 +83,15 @@ def _cholesky_grad(grad: Array, result: Array, upper: bool) -> Array:
     g = adjoint(grad) if upper else grad
     low = jnp.tril(dot(adjoint(factor), g))
     inner = (low + adjoint(jnp.tril(low, -1))) * np.asarray(0.5, jnp.real(low).dtype)
-    left = lax.linalg.triangular_solve(factor, inner, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
+    left = lax.linalg.triangular_solve(
+        factor, inner, left_side=True, lower=True, transpose_a=True, conjugate_a=True
+    )
     return lax.linalg.triangular_solve(factor, left, left_side=False, lower=True)
 
 
-@general(name="linalg_cholesky", node="LinalgCholeskyEx", method=False, derivatives=dict(input=_cholesky_grad))
+@general(
+    name="linalg_cholesky", node="LinalgCholeskyEx", method=False, derivatives=dict(input=_cholesky_grad)
+)
 def cholesky_factor(input: Array, *, upper: bool = False) -> Array:
     """The lower (or upper) Cholesky factor of positive-definite matrices, NaN where there is none."""
     check_square("linalg.cholesky", input)
@@ -208,7 +214,9 @@ def _gaps(values: Any) -> Any:
     difference = values[..., None, :] - values[..., :, None]
     n = values.shape[-1]
     same = jnp.eye(n, dtype=bool)
-    return jnp.where(same, jnp.zeros_like(difference), 1 / jnp.where(same, jnp.ones_like(difference), difference))
+    return jnp.where(
+        same, jnp.zeros_like(difference), 1 / jnp.where(same, jnp.ones_like(difference), difference)
+    )
 
 
 def _eigh_grad(grads: Any, results: Any) -> Array:
@@ -348,7 +356,10 @@ def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
     if input.size == 0:
         lead, k = input.shape[:-2], min(m, n)
         rows, columns = (m, n) if full_matrices else (k, k)
-        eyes = [jnp.broadcast_to(jnp.eye(a, b, dtype=input.dtype), (*lead, a, b)) for a, b in ((m, rows), (columns, n))]
+        eyes = [
+            jnp.broadcast_to(jnp.eye(a, b, dtype=input.dtype), (*lead, a, b))
+            for a, b in ((m, rows), (columns, n))
+        ]
         return eyes[0], jnp.zeros((*lead, k), jnp.real(input).dtype), eyes[1]
     return tuple(jnp.linalg.svd(input, full_matrices=full_matrices))
 
@@ -356,7 +367,9 @@ def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
 def svd(input: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None."""
     if driver is not None:
-        raise RuntimeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        raise RuntimeError(
+            "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
     return svd_full(input, full_matrices, out=out)
 
 

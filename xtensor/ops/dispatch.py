@@ -127,7 +127,8 @@ def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
         if isinstance(value, np.generic) and not isinstance(value, (np.str_, np.bytes_)):
             value = value.item()
         elif isinstance(value, NUMBERS):
-            value = next(t for t in (bool, int, float, complex) if isinstance(value, t))(value)
+            kind = next(t for t in (bool, int, float, complex) if isinstance(value, t))
+            value = kind(value)  # pyright: ignore[reportArgumentType]
         else:
             raise wrong(op, parameter, position, value)
     if type(value) is int and not -(2**63) <= value < 2**63:

@@ -35,7 +35,9 @@ def floats(*arrays: Any) -> list[Any]:
     """The arrays in their common dtype, short floats widened; an error for integers."""
     dtype = common_dtype(*arrays)
     if not dtype.is_floating_point:
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.scalar_name}")
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {dtype.scalar_name}"
+        )
     return [a.astype(dtypes.compute_type(dtype).numpy) for a in arrays]
 
 
@@ -68,9 +70,7 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> 
     return jnp.sum(unit(a) * unit(b), axis=axis).astype(result.numpy)
 
 
-def _pairwise_grad(
-    grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: bool, sign: int
-) -> Any:
+def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: bool, sign: int) -> Any:
     difference = x1 - x2 + np.asarray(eps, grad.dtype)
     axes = (difference.ndim - 1,)
     size = p_norm(difference, float(p), axes, True)
@@ -87,7 +87,9 @@ def _pairwise_grad(
         x2=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, -1),
     ),
 )
-def pairwise_distance(x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Array:
+def pairwise_distance(
+    x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Array:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
     check_broadcast(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
@@ -106,7 +108,9 @@ def _cdist_grad(grad: Any, x1: Any, x2: Any, result: Any, p: float, first: bool)
         share = jnp.where(zero, jnp.zeros_like(grad), grad / jnp.where(zero, jnp.ones_like(result), result))
         near, far = (x1, x2) if first else (x2, x1)
         share = share if first else jnp.swapaxes(share, -1, -2)
-        found = near * jnp.sum(share, axis=-1)[..., None] - product(share, jnp.broadcast_to(far, (*share.shape[:-2], *far.shape[-2:])))
+        found = near * jnp.sum(share, axis=-1)[..., None] - product(
+            share, jnp.broadcast_to(far, (*share.shape[:-2], *far.shape[-2:]))
+        )
         return sum_to(found, near.shape)
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     found = norm_grad(grad[..., None], difference, result[..., None], float(p), (difference.ndim - 1,), True)
@@ -127,7 +131,9 @@ def distances(x1: Array, x2: Array, p: float = 2.0, by_product: bool = False) ->
     """The p-norm of the difference of every row of `x1` and every row of `x2`."""
     for name, x in (("X1", x1), ("X2", x2)):
         if not dtype_of(x).is_floating_point:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {dtype_of(x).scalar_name}")
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {dtype_of(x).scalar_name}"
+            )
     for name, x in (("X1", x1), ("X2", x2)):
         if x.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
@@ -219,7 +225,9 @@ def cosine_error(
     inner = jnp.sum(a * b, axis=-1)
     cosine = inner / jnp.sqrt((jnp.sum(a * a, axis=-1) + small) * (jnp.sum(b * b, axis=-1) + small))
     zero = jnp.zeros((), a.dtype)
-    values = jnp.where(target == 1, 1 - cosine, zero) + jnp.where(target == -1, clamped(cosine - margin), zero)
+    values = jnp.where(target == 1, 1 - cosine, zero) + jnp.where(
+        target == -1, clamped(cosine - margin), zero
+    )
     return reduced(values.astype(result.numpy), reduction)
 
 
@@ -277,7 +285,9 @@ def triplet_margin_with_distance_loss(
     check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return _triplet(anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction)
+    return _triplet(
+        anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
+    )
 
 
 def _triplet(

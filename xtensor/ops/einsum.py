@@ -94,7 +94,9 @@ class Equation:
             out = terms_of(right, len(left) + 2, "output")[0]
             for label in out.replace(ELLIPSIS, ""):
                 if out.count(label) > 1:
-                    raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+                    raise RuntimeError(
+                        f"einsum(): output subscript {label} appears more than once in the output"
+                    )
                 if label not in every:
                     raise RuntimeError(
                         f"einsum(): output subscript {label} does not appear in the equation for any input operand"
@@ -144,9 +146,7 @@ def sum_products(operands: Arrays, equation: str) -> Array:
     own = dtype_of(operands[0])
     for x in operands[1:]:
         if dtype_of(x) is not own:
-            raise RuntimeError(
-                f"expected scalar type {own.scalar_name} but found {dtype_of(x).scalar_name}"
-            )
+            raise RuntimeError(f"expected scalar type {own.scalar_name} but found {dtype_of(x).scalar_name}")
     if own is dtypes.bool and len(operands) > 1:
         raise checks.not_implemented_for("bmm", own)
     terms, arrays = parsed.squeezed(operands)
@@ -188,7 +188,9 @@ def from_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
             elif isinstance(label, int) and 0 <= label < len(LETTERS):
                 text += LETTERS[label]
             else:
-                raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+                raise ValueError(
+                    "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+                )
         return text
 
     equation = ",".join(spelled(labels) for labels in args[1::2])

@@ -86,9 +86,7 @@ def readable(array: Any) -> bool:
     return len(places) == 1 and next(iter(places)).platform == "cpu"
 
 
-@general(
-    name="embedding_renorm", method=False, inplace=True, out=False, derivatives=None
-)
+@general(name="embedding_renorm", method=False, inplace=True, out=False, derivatives=None)
 def embedding_renorm(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     """The table with the rows at `indices` scaled down to a norm of at most `max_norm`."""
     x = weight.astype(dtypes.compute_type(dtype_of(weight)).numpy)

@@ -191,13 +191,27 @@ def _along(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> tup
     return kept(value, (axis,), keepdim), kept(position(input, value, axis), (axis,), keepdim)
 
 
-@reduction(out="exact", name="max_dim", node="Max", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
+@reduction(
+    out="exact",
+    name="max_dim",
+    node="Max",
+    method=False,
+    returns=("values", "indices"),
+    derivatives=dict(input=_selected_grad),
+)
 def max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The largest element along `dim` and its index."""
     return _along("max", input, dim, keepdim, True)
 
 
-@reduction(out="exact", name="min_dim", node="Min", method=False, returns=("values", "indices"), derivatives=dict(input=_selected_grad))
+@reduction(
+    out="exact",
+    name="min_dim",
+    node="Min",
+    method=False,
+    returns=("values", "indices"),
+    derivatives=dict(input=_selected_grad),
+)
 def min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The smallest element along `dim` and its index."""
     return _along("min", input, dim, keepdim, False)

@@ -12,7 +12,6 @@ from jax import lax
 
 from .. import checks, dtypes
 from ..tensor import Tensor, array_of, sizes_of
-from .cumulative import cross_along
 from .declare import general, structure
 from .decompositions import (
     LinAlgError,
@@ -21,7 +20,6 @@ from .decompositions import (
     check_floating,
     check_matrix,
     check_square,
-    cholesky,
     dot,
     eigh,
     first_bad,
@@ -194,7 +192,9 @@ def solutions(A: Array, B: Array, *, left: bool = True) -> Array:
     elif left:
         out = jnp.linalg.solve(left_side, right)
     else:
-        out = jnp.swapaxes(jnp.linalg.solve(jnp.swapaxes(left_side, -1, -2), jnp.swapaxes(right, -1, -2)), -1, -2)
+        out = jnp.swapaxes(
+            jnp.linalg.solve(jnp.swapaxes(left_side, -1, -2), jnp.swapaxes(right, -1, -2)), -1, -2
+        )
     return out[..., 0] if vector else out
 
 
@@ -210,7 +210,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
         for i, matrix in enumerate(matrices):
             if np.isfinite(matrix).all() and np.linalg.matrix_rank(matrix) < len(matrix):
                 note = f"(Batch element {i}): " if A.dim() > 2 else ""
-                raise LinAlgError(f"torch.linalg.solve: {note}The solver failed because the input matrix is singular.")
+                raise LinAlgError(
+                    f"torch.linalg.solve: {note}The solver failed because the input matrix is singular."
+                )
     return made
 
 
@@ -323,7 +325,9 @@ def matrix_rank(
 ) -> Tensor:
     """The numbers of singular values above a tolerance."""
     if input.dim() < 2:
-        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+        raise RuntimeError(
+            "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
+        )
     if input.numel() == 0:
         return given(input.new_zeros(tuple(sizes_of(input)[:-2]), dtype=dtypes.int64), out)
     m, n = sizes_of(input)[-2:]
@@ -418,7 +422,9 @@ def matrix_norm(
     name = "linalg.matrix_norm"
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
+        )
     check_matrix(name, array_of(input))
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
@@ -501,7 +507,13 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     for i, m in enumerate(matrices):
         ends = i in (0, len(matrices) - 1)
         if not (m.dim() == 2 or (ends and m.dim() == 1)):
-            where = "the first tensor must be 1D or 2D" if i == 0 else "the last tensor must be 1D or 2D" if ends else f"tensor {i} must be 2D"
+            where = (
+                "the first tensor must be 1D or 2D"
+                if i == 0
+                else "the last tensor must be 1D or 2D"
+                if ends
+                else f"tensor {i} must be 2D"
+            )
             raise RuntimeError(f"multi_dot(): {where} but got {m.dim()}D")
     if first:
         matrices[0] = matrices[0].unsqueeze(0)

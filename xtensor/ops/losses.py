@@ -55,7 +55,8 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
     by_mean = size_average is None or size_average
     found = "none" if reduce is False else "mean" if by_mean else "sum"
     warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3
+        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
+        stacklevel=3,
     )
     return found
 
@@ -157,7 +158,9 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
 
 
 @general(name="l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
-def absolute_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
+def absolute_error(
+    input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
+) -> Array:
     """The absolute differences, reduced."""
     check_reduction(reduction)
     a, b = together(input, target)
@@ -436,7 +439,12 @@ def kl_div(
 
 @general(name="poisson_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
 def poisson_error(
-    input: Array, target: Array, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    input: Array,
+    target: Array,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
 ) -> Array:
     """The negative log-likelihood of counts under Poisson distributions, reduced."""
     check_reduction(reduction)
@@ -515,7 +523,11 @@ def gaussian_nll_loss(
 
 def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether `given` differs from `shape` in one dimension of size one."""
-    return len(given) == len(shape) and sum(a != b for a, b in zip(given, shape, strict=True)) == 1 and 1 in given
+    return (
+        len(given) == len(shape)
+        and sum(a != b for a, b in zip(given, shape, strict=True)) == 1
+        and 1 in given
+    )
 
 
 # ---- margins -------------------------------------------------------------------------------------------------------
@@ -565,7 +577,10 @@ def margin_ranking_loss(
 ) -> Tensor:
     """How far `input1` fails to rank above (target 1) or below (-1) `input2` by the margin."""
     if not input1.dim() == input2.dim() == target.dim():
-        shapes = [f"{n}: xtensor.Size({list(sizes_of(t))})" for n, t in zip(("input1", "input2", "target"), (input1, input2, target), strict=True)]
+        shapes = [
+            f"{n}: xtensor.Size({list(sizes_of(t))})"
+            for n, t in zip(("input1", "input2", "target"), (input1, input2, target), strict=True)
+        ]
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"{shapes[0]}, {shapes[1]}, {shapes[2]} "

@@ -203,7 +203,9 @@ def _mm_other(grad: Array, input: Array) -> Array:
 def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
     if mat1.ndim != 2:
         raise RuntimeError(
-            f"{first} must be a matrix" if first == "self" else f"{first} must be a matrix, got {mat1.ndim}-D tensor"
+            f"{first} must be a matrix"
+            if first == "self"
+            else f"{first} must be a matrix, got {mat1.ndim}-D tensor"
         )
     if mat2.ndim != 2:
         raise RuntimeError(
@@ -230,7 +232,7 @@ def mm(input: Array, mat2: Array) -> Array:
     derivatives=dict(
         input=lambda grad, vec: grad[:, None] * jnp.conj(vec)[None, :],
         vec=lambda grad, input: product(jnp.conj(input).T.astype(grad.dtype), grad),
-    )
+    ),
 )
 def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector."""
@@ -268,7 +270,7 @@ def bmm(input: Array, mat2: Array) -> Array:
     out="exact",
     derivatives=dict(
         input=lambda grad, tensor: grad * jnp.conj(tensor), tensor=lambda grad, input: grad * jnp.conj(input)
-    )
+    ),
 )
 def dot(input: Array, tensor: Array) -> Array:
     """The dot product of two vectors of one length."""
@@ -277,7 +279,12 @@ def dot(input: Array, tensor: Array) -> Array:
     return product(input, tensor)
 
 
-@general(out="exact", derivatives=dict(input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input))
+@general(
+    out="exact",
+    derivatives=dict(
+        input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input
+    ),
+)
 def vdot(input: Array, other: Array) -> Array:
     """The dot product of two vectors, the first conjugated."""
     check_vectors(input, other)
@@ -313,7 +320,7 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
     derivatives=dict(
         input=lambda grad, other, input_shape: _inner_grad(grad, other, input_shape, True),
         other=lambda grad, input, other_shape: _inner_grad(grad, input, other_shape, False),
-    )
+    ),
 )
 def inner(input: Array, other: Array) -> Array:
     """The sum of products over the last dimension of both; a plain product if one is a number."""
@@ -365,7 +372,11 @@ def _linear_input(grad: Array, weight: Array) -> Array:
     if weight.ndim == 1:
         return grad[..., None] * jnp.conj(weight).astype(grad.dtype)
     out = lax.dot_general(
-        grad, jnp.conj(weight).astype(grad.dtype), dims, precision=matmul_precision(), preferred_element_type=wide
+        grad,
+        jnp.conj(weight).astype(grad.dtype),
+        dims,
+        precision=matmul_precision(),
+        preferred_element_type=wide,
     )
     return out.astype(grad.dtype)
 
@@ -471,9 +482,13 @@ def _check_addmm(input: Any, mat1: Any, mat2: Any) -> None:
     check_matrices(mat1, mat2)
     a, b, c = dtype_of(input), dtype_of(mat1), dtype_of(mat2)
     if a is not c:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {a.scalar_name} and {c.scalar_name}")
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {a.scalar_name} and {c.scalar_name}"
+        )
     if b is not c:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {b.scalar_name} and {c.scalar_name}")
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {b.scalar_name} and {c.scalar_name}"
+        )
 
 
 def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
@@ -585,8 +600,12 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     inplace=True,
     derivatives=dict(
         input=_by_beta,
-        vec1=lambda grad, vec2, alpha: scaled(product(grad, jnp.conj(vec2).astype(grad.dtype)), conjugate(alpha)),
-        vec2=lambda grad, vec1, alpha: scaled(product(grad.T, jnp.conj(vec1).astype(grad.dtype)), conjugate(alpha)),
+        vec1=lambda grad, vec2, alpha: scaled(
+            product(grad, jnp.conj(vec2).astype(grad.dtype)), conjugate(alpha)
+        ),
+        vec2=lambda grad, vec1, alpha: scaled(
+            product(grad.T, jnp.conj(vec1).astype(grad.dtype)), conjugate(alpha)
+        ),
     ),
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
@@ -606,8 +625,12 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
     method=False,
     out=False,
     derivatives=dict(
-        input1=lambda grad, input2, weight: contract("...o,...j,oij->...i", grad, jnp.conj(input2), jnp.conj(weight)),
-        input2=lambda grad, input1, weight: contract("...o,...i,oij->...j", grad, jnp.conj(input1), jnp.conj(weight)),
+        input1=lambda grad, input2, weight: contract(
+            "...o,...j,oij->...i", grad, jnp.conj(input2), jnp.conj(weight)
+        ),
+        input2=lambda grad, input1, weight: contract(
+            "...o,...i,oij->...j", grad, jnp.conj(input1), jnp.conj(weight)
+        ),
         weight=lambda grad, input1, input2: contract(
             "bo,bi,bj->oij",
             grad.reshape(-1, grad.shape[-1]),
@@ -620,9 +643,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
     """`input1 @ weight[o] @ input2 + bias[o]` for every output `o`; `weight` is `(out, in1, in2)`."""
     if input1.ndim != input2.ndim:
-        raise RuntimeError(
-            f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
-        )
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for d in range(input1.ndim - 1):
         if input1.shape[d] != input2.shape[d]:
             raise RuntimeError(

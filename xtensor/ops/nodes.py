@@ -55,7 +55,7 @@ class OpNode(Node):
         return aval if type(aval) is tuple else (aval,)
 
     @property
-    def num_inputs(self) -> int:
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is tuple else 1
 
     def release(self) -> None:

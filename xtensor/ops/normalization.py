@@ -56,7 +56,9 @@ def normalised_grad(scaled: Any, x: Any, mean: Any, rstd: Any, axes: tuple[int, 
     return rstd * (scaled - average - normal * along)
 
 
-def statistics_grad(x: Any, mean: Any, rstd: Any, grad_mean: Any, grad_rstd: Any, axes: tuple[int, ...]) -> Any:
+def statistics_grad(
+    x: Any, mean: Any, rstd: Any, grad_mean: Any, grad_rstd: Any, axes: tuple[int, ...]
+) -> Any:
     """The gradient of `x` through its mean and its reciprocal standard deviation as results."""
     count = np.asarray(math.prod([x.shape[a] for a in axes]), x.dtype)
     return (grad_mean - grad_rstd * rstd * rstd * rstd * (x - mean)) / count
@@ -129,7 +131,9 @@ def batch_norm_training(
     out = affine((x - mean) * rstd, weight, bias)
     count = x.size // max(x.shape[1], 1)
     found = [out.astype(input.dtype), mean.reshape(-1), rstd.reshape(-1)]
-    unbiased = variance.reshape(-1) * (np.asarray(count, x.dtype) / np.asarray(count - 1, x.dtype) if count > 1 else np.nan)
+    unbiased = variance.reshape(-1) * (
+        np.asarray(count, x.dtype) / np.asarray(count - 1, x.dtype) if count > 1 else np.nan
+    )
     for running, new in ((running_mean, mean.reshape(-1)), (running_var, unbiased)):
         if running is None:
             found.append(jnp.zeros((0,), x.dtype))
@@ -307,7 +311,9 @@ def _layer_bias(grad: Array, normalized_shape: Any) -> Array:
 def check_normalised(kernel: str, x: Any, shape: Any, weight: Any, bias: Any, comma: bool = True) -> None:
     """PyTorch's errors for the shapes and dtypes of a norm over the last dimensions."""
     if not isinstance(shape, tuple):
-        raise checks.argument_error("layer_norm" if comma else "rms_norm", "normalized_shape", 2, "tuple of ints", shape)
+        raise checks.argument_error(
+            "layer_norm" if comma else "rms_norm", "normalized_shape", 2, "tuple of ints", shape
+        )
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -401,7 +407,9 @@ def _rms_input(grad: Array, input: Array, weight: Any, normalized_shape: Any, ep
     if weight is not None:
         g = g * jnp.conj(weight.astype(x.dtype))
     axes = last_axes(x.ndim, len(normalized_shape))
-    along = jnp.sum(jnp.real(g * jnp.conj(x)), axis=axes, keepdims=True) / np.asarray(math.prod(normalized_shape), scale.dtype)
+    along = jnp.sum(jnp.real(g * jnp.conj(x)), axis=axes, keepdims=True) / np.asarray(
+        math.prod(normalized_shape), scale.dtype
+    )
     return g * scale - x * (along * scale * scale * scale)
 
 
@@ -465,7 +473,9 @@ def _group_weight(grad: Array, input: Array, num_groups: int, eps: float) -> Arr
     out=False,
     node="NativeGroupNorm",
     derivatives=dict(
-        input=_group_input, weight=_group_weight, bias=lambda grad: jnp.sum(wide(grad), axis=other_axes(grad.ndim))
+        input=_group_input,
+        weight=_group_weight,
+        bias=lambda grad: jnp.sum(wide(grad), axis=other_axes(grad.ndim)),
     ),
 )
 def group_norm_kernel(
@@ -510,7 +520,9 @@ def group_norm(
         for size in sizes[2:]:
             values *= size
         if values == 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(sizes)}")
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {list(sizes)}"
+            )
     return group_norm_kernel(input, num_groups, weight, bias, eps)
 
 
@@ -522,7 +534,14 @@ def group_statistics(input: Array, groups: int, eps: float) -> tuple[Array, ...]
 
 
 def native_group_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
     out = group_norm_kernel(input, group, weight, bias, eps)
@@ -550,7 +569,9 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size xtensor.Size({list(sizes)})"
         )
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
     n, c = sizes[0], sizes[1]
     several = [None if v is None else v.repeat((n,)) for v in (weight, bias, running_mean, running_var)]
     one = input.contiguous().view((1, n * c, *sizes[2:]))
@@ -569,7 +590,9 @@ def local_response_norm(
     """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
     sizes = sizes_of(input)
     if len(sizes) < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(sizes)} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {len(sizes)} dimensions)"
+        )
     if input.numel() == 0:
         return input
     if size <= 0:

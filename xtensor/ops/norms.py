@@ -69,11 +69,15 @@ def norm_grad(grad: Any, x: Any, result: Any, p: float, axes: tuple[int, ...], k
         return direction(x) * jnp.where(hit, g / count, jnp.zeros_like(g))
     nonzero = jnp.where(size == 0, jnp.ones_like(size), size)
     if p < 1:
-        scaled = direction(x) * jnp.where(size == 0, jnp.zeros_like(size), nonzero ** np.asarray(p - 1, size.dtype))
+        scaled = direction(x) * jnp.where(
+            size == 0, jnp.zeros_like(size), nonzero ** np.asarray(p - 1, size.dtype)
+        )
         return scaled * g * total ** np.asarray(1 - p, size.dtype)
     share = jnp.where(zero, jnp.zeros_like(g), g / safe ** np.asarray(p - 1, size.dtype))
     if p < 2:
-        scaled = direction(x) * jnp.where(size == 0, jnp.zeros_like(size), nonzero ** np.asarray(p - 1, size.dtype))
+        scaled = direction(x) * jnp.where(
+            size == 0, jnp.zeros_like(size), nonzero ** np.asarray(p - 1, size.dtype)
+        )
     else:
         scaled = x * jnp.where(size == 0, jnp.zeros_like(size), nonzero ** np.asarray(p - 2, size.dtype))
     return scaled * share
@@ -90,7 +94,11 @@ def _vector_norm_grad(
 
 
 @reduction(
-    name="linalg_vector_norm", node="LinalgVectorNorm", method=False, derivatives=dict(input=_vector_norm_grad)
+    out="exact",
+    name="linalg_vector_norm",
+    node="LinalgVectorNorm",
+    method=False,
+    derivatives=dict(input=_vector_norm_grad),
 )
 def vector_norm(
     input: Array,
@@ -163,7 +171,9 @@ def norm(
         dims = dim
         if dims is not None and (isinstance(dims, int) or len(dims) != 2):
             raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
-        return REGISTRY["linalg_nuclear_norm"].function(input, dims if dims is not None else (-2, -1), keepdim)
+        return REGISTRY["linalg_nuclear_norm"].function(
+            input, dims if dims is not None else (-2, -1), keepdim
+        )
     if p == "fro" or p is None:
         p = 2.0
     elif isinstance(p, str):
@@ -227,7 +237,7 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
     return jnp.where(size > limit, clipped, g)
 
 
-@general(inplace=True, derivatives=dict(input=_renorm_grad))
+@general(out="exact", inplace=True, derivatives=dict(input=_renorm_grad))
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
     if p <= 0:

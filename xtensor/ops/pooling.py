@@ -59,7 +59,15 @@ class Windows:
     """The windows of a pooling: sizes, strides, padding, dilation and the output they give for an input's shape."""
 
     def __init__(
-        self, name: str, n: int, shape: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+        self,
+        name: str,
+        n: int,
+        shape: Sequence[int],
+        kernel: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil: bool,
     ) -> None:
         self.name = name
         self.n = n
@@ -75,7 +83,9 @@ class Windows:
         self.high = tuple(
             [
                 max(0, (o - 1) * s + r - size - p)
-                for o, s, r, size, p in zip(self.out, self.stride, self.reach, self.sizes, self.padding, strict=True)
+                for o, s, r, size, p in zip(
+                    self.out, self.stride, self.reach, self.sizes, self.padding, strict=True
+                )
             ]
         )
 
@@ -91,7 +101,10 @@ class Windows:
                 )
             if d <= 0:
                 names = "TWH"[-self.n :] if self.n < 3 else "THW"
-                told = " ".join(f"dilation{a}: {v}" for a, v in zip(names[::-1] if self.n == 2 else names, self.dilation, strict=True))
+                told = " ".join(
+                    f"dilation{a}: {v}"
+                    for a, v in zip(names[::-1] if self.n == 2 else names, self.dilation, strict=True)
+                )
                 raise RuntimeError(f"dilation should be greater than zero, but got {told}")
         for s in self.stride:
             if s <= 0:
@@ -129,7 +142,9 @@ class Windows:
             planes = (shape[-self.n - 1], 1) if self.n == 1 else (shape[-self.n - 1],)
             old = "x".join(map(str, (*planes, *self.sizes)))
             new = "x".join(map(str, (*planes, *self.out)))
-            raise RuntimeError(f"Given input size: ({old}). Calculated output size: ({new}). Output size is too small")
+            raise RuntimeError(
+                f"Given input size: ({old}). Calculated output size: ({new}). Output size is too small"
+            )
 
     @property
     def taps(self) -> int:
@@ -290,7 +305,11 @@ def scatter_flat(grad: Any, index: Any, shape: Sequence[int], n: int) -> Any:
         return jnp.zeros(tuple(shape), grad.dtype)
     rows = jnp.arange(lead, dtype=jnp.int32)[:, None]
     zeros = jnp.zeros((lead, flat), grad.dtype)
-    return zeros.at[rows, index.reshape((lead, -1)).astype(jnp.int32)].add(grad.reshape((lead, -1))).reshape(tuple(shape))
+    return (
+        zeros.at[rows, index.reshape((lead, -1)).astype(jnp.int32)]
+        .add(grad.reshape((lead, -1)))
+        .reshape(tuple(shape))
+    )
 
 
 def _max_pool(
@@ -310,7 +329,9 @@ def _max_pool(
 def max_rules(n: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The rules of a max pooling of `n` dimensions, without and with indices."""
 
-    def windows(x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Windows:
+    def windows(
+        x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Windows:
         return Windows(f"max_pool{n}d", n, x.shape, kernel_size, stride, padding, dilation, ceil_mode)
 
     def values(
@@ -331,7 +352,12 @@ MAX_RULES = {n: max_rules(n) for n in (1, 2, 3)}
 
 @general(name="max_pool1d_values", node="MaxPool1D", method=False, out=False, derivatives=MAX_RULES[1][0])
 def max_pool1d_values(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Array:
     """`max_pool1d` without indices."""
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
@@ -339,7 +365,12 @@ def max_pool1d_values(
 
 @general(name="max_pool2d_values", node="MaxPool2D", method=False, out=False, derivatives=MAX_RULES[2][0])
 def max_pool2d_values(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Array:
     """`max_pool2d` without indices."""
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
@@ -347,31 +378,69 @@ def max_pool2d_values(
 
 @general(name="max_pool3d_values", node="MaxPool3D", method=False, out=False, derivatives=MAX_RULES[3][0])
 def max_pool3d_values(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Array:
     """`max_pool3d` without indices."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
 
 
-@general(name="max_pool1d_indexed", node="MaxPool1DWithIndices", method=False, out=False, derivatives=MAX_RULES[1][1])
+@general(
+    name="max_pool1d_indexed",
+    node="MaxPool1DWithIndices",
+    method=False,
+    out=False,
+    derivatives=MAX_RULES[1][1],
+)
 def max_pool1d_indexed(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> tuple[Array, ...]:
     """`max_pool1d` with indices."""
     return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@general(name="max_pool2d_indexed", node="MaxPool2DWithIndices", method=False, out=False, derivatives=MAX_RULES[2][1])
+@general(
+    name="max_pool2d_indexed",
+    node="MaxPool2DWithIndices",
+    method=False,
+    out=False,
+    derivatives=MAX_RULES[2][1],
+)
 def max_pool2d_indexed(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> tuple[Array, ...]:
     """`max_pool2d` with indices."""
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-@general(name="max_pool3d_indexed", node="MaxPool3DWithIndices", method=False, out=False, derivatives=MAX_RULES[3][1])
+@general(
+    name="max_pool3d_indexed",
+    node="MaxPool3DWithIndices",
+    method=False,
+    out=False,
+    derivatives=MAX_RULES[3][1],
+)
 def max_pool3d_indexed(
-    input: Array, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    input: Array,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> tuple[Array, ...]:
     """`max_pool3d` with indices."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)

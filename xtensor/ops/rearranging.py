@@ -214,13 +214,21 @@ def _triangle(x: Any, diagonal: int, lower: bool, name: str) -> Any:
     return jnp.where(inside, x, jnp.zeros((), x.dtype))
 
 
-@general(inplace=True, derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, True, "tril")))
+@general(
+    out="exact",
+    inplace=True,
+    derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, True, "tril")),
+)
 def tril(input: Array, diagonal: int = 0) -> Array:
     """The elements on and below a diagonal of every matrix, zeros above."""
     return _triangle(input, diagonal, True, "tril")
 
 
-@general(inplace=True, derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, False, "triu")))
+@general(
+    out="exact",
+    inplace=True,
+    derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, False, "triu")),
+)
 def triu(input: Array, diagonal: int = 0) -> Array:
     """The elements on and above a diagonal of every matrix, zeros below."""
     return _triangle(input, diagonal, False, "triu")

@@ -211,7 +211,9 @@ def nanmean(
     if own.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if not own.is_floating_point:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {own.scalar_name}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {own.scalar_name}"
+        )
     target = mean_dtype("nanmean", input, dtype)
     axes = axes_of(dim, input.ndim, "nanmean")
     missing = jnp.isnan(input)
@@ -240,7 +242,9 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     one = jnp.ones_like(lax.slice_in_dim(flat, 0, 1, axis=axis))
     n = flat.shape[axis]
     before = lax.cumprod(lax.concatenate([one, lax.slice_in_dim(flat, 0, n - 1, axis=axis)], axis), axis)
-    after = lax.cumprod(lax.concatenate([lax.slice_in_dim(flat, 1, n, axis=axis), one], axis), axis, reverse=True)
+    after = lax.cumprod(
+        lax.concatenate([lax.slice_in_dim(flat, 1, n, axis=axis), one], axis), axis, reverse=True
+    )
     return full * jnp.conj(before * after).reshape(shape)
 
 
@@ -318,7 +322,9 @@ def std_dims(input: Array, dim: Any = None, keepdim: bool = False, *, correction
 
 
 def _var_mean_grad(grads: Any, input: Array, dim: Any, correction: float, keepdim: bool) -> Array:
-    return _var_grad(grads[0], input, dim, correction, keepdim) + _mean_grad(grads[1], input.shape, dim, keepdim)
+    return _var_grad(grads[0], input, dim, correction, keepdim) + _mean_grad(
+        grads[1], input.shape, dim, keepdim
+    )
 
 
 def _std_mean_grad(
@@ -355,7 +361,9 @@ def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
         dim, unbiased = None, dim
     if unbiased is not UNSET and unbiased is not None:
         if correction is not UNSET:
-            raise TypeError("var() received an invalid combination of arguments: both unbiased and correction were given")
+            raise TypeError(
+                "var() received an invalid combination of arguments: both unbiased and correction were given"
+            )
         return dim, int(unbiased)
     return dim, 1 if correction is UNSET or correction is None else correction
 

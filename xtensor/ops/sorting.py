@@ -77,16 +77,17 @@ def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
     return jnp.moveaxis(made.reshape((*lead, size)), -1, axis)
 
 
-def _order_grad(grads: Any, results: Any, input_shape: Any, dim: int) -> Array:
+def _order_grad(grads: Any, result1: Any, input_shape: Any, dim: int) -> Array:
     if not input_shape:
         return grads[0]
-    return scatter_along(grads[0], results[1], tuple(input_shape), checks.wrap_dim(dim, len(input_shape)))
+    return scatter_along(grads[0], result1, tuple(input_shape), checks.wrap_dim(dim, len(input_shape)))
 
 
 # ---- sort ----------------------------------------------------------------------------------------------------------
 
 
 @reduction(
+    out="exact",
     name="sort",
     node="Sort",
     method=False,
@@ -142,13 +143,13 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     if input.dtype == jnp.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input.ndim == 0:
-        return (input, jnp.zeros((), jnp.int64)) if k else (input, jnp.zeros((), jnp.int64))
+        return input, jnp.zeros((), jnp.int64)
     values, indices = order(input, axis, largest)
     return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
 
 
-def _picked_grad(grads: Any, results: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
-    return at_index(grads[0], results[1], input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
+def _picked_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+    return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
 
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
@@ -277,7 +278,7 @@ def bucketize(
 BY_COMPARISON = 16  # test values up to which comparing with each is faster than sorting them
 
 
-@general(method=False, derivatives=None)
+@general(out="exact", method=False, derivatives=None)
 def isin(
     elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False
 ) -> Array:

@@ -98,13 +98,27 @@ def nanmedian_all(input: Array) -> Array:
     return _median_all(input, True)
 
 
-@reduction(name="median_dim", node="Median", method=False, out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
+@reduction(
+    name="median_dim",
+    node="Median",
+    method=False,
+    out="exact",
+    returns=("values", "indices"),
+    derivatives=dict(input=_picked_grad),
+)
 def median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The median along `dim` and its index."""
     return _median_along(input, dim, keepdim, False)
 
 
-@reduction(name="nanmedian_dim", node="Nanmedian", method=False, out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
+@reduction(
+    name="nanmedian_dim",
+    node="Nanmedian",
+    method=False,
+    out="exact",
+    returns=("values", "indices"),
+    derivatives=dict(input=_picked_grad),
+)
 def nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The median along `dim` of the elements that are not NaN, and its index."""
     return _median_along(input, dim, keepdim, True)
@@ -364,9 +378,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 # ---- unique values -------------------------------------------------------------------------------------------------
 
 
-def _unique(
-    name: str, input: Tensor, inverse: bool, counts: bool, dim: int | None, consecutive: bool
-) -> Any:
+def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | None, consecutive: bool) -> Any:
     """Unique values on the host: their number is the result's shape."""
     if input.dtype.is_complex:
         raise checks.not_implemented_for(name, input.dtype)
@@ -376,7 +388,9 @@ def _unique(
         rows = values.reshape(-1, 1)
     else:
         if values.ndim and 0 in values.shape and values.shape[axis] != 0:
-            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+            raise RuntimeError(
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+            )
         moved = np.moveaxis(values, axis, 0)
         rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
     order_of, fresh = _groups(rows, consecutive)

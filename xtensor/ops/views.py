@@ -89,7 +89,7 @@ class ViewNode(Node):
         return tuple(aval) if type(aval) is list else (aval,)
 
     @property
-    def num_inputs(self) -> int:
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is list else 1
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
@@ -130,7 +130,7 @@ def relative(
     made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
     found = []
     for g in made if isinstance(made, list) else [made]:
-        recipe = lowering.plan(sizes, *g, dtype.numpy, result.numpy, conj, neg)
+        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg)
         order = None
         if dtype is result and not (conj or neg) and numel(g.sizes) == numel(sizes) > 0:
             if is_non_overlapping_and_dense(g.sizes, g.strides):

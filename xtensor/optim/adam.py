@@ -30,7 +30,7 @@ def adam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: An
     step = count + 1
     size = lr / (1 - beta1**step)
     root = jnp.sqrt(1 - beta2**step).astype(kind)
-    largest = (jnp.maximum(state[2], square),) if amsgrad else ()
+    largest: tuple[Any, ...] = (jnp.maximum(state[2], square),) if amsgrad else ()
     scale = jnp.sqrt(largest[0] if amsgrad else square) / root + eps.astype(kind)
     return param - size.astype(kind) * (mean / scale), mean, square, *largest
 

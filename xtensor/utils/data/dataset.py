@@ -189,7 +189,7 @@ class Subset(Dataset[T_co]):
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         every = [self.indices[i] for i in indices]
-        fetch = getattr(self.dataset, "__getitems__", None)
+        fetch: Any = getattr(self.dataset, "__getitems__", None)
         return fetch(every) if callable(fetch) else [self.dataset[i] for i in every]
 
     def __len__(self) -> int:
