@@ -69,7 +69,7 @@ def test_pointwise_and_reducing_rows_try_0d_and_empty_tensors(row: Row):
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.covers], ids=str)
 def test_internal_operators_run_in_their_row(row: Row, monkeypatch):
-    """What a row says it covers runs: seen in its kernel, which is traced anew after `forget`, or a view in its node."""
+    """What a row says it covers runs: an operator shows in its kernel, traced anew; a view in its node."""
     seen = set()
 
     def spy(name, function):

@@ -4,59 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .ops.activation_functions import *
-from .ops.activations import *
-from .ops.adaptive_pooling import *
-from .ops.arithmetic import *
-from .ops.attention import *
-from .ops.clamping import *
-from .ops.class_losses import *
-from .ops.comparison import *
-from .ops.conversion import *
-from .ops.convolution import *
-from .ops.creation import *
-from .ops.distributions import *
-from .ops.cumulative import *
-from .ops.decompositions import *
-from .ops.distances import *
-from .ops.einsum import *
-from .ops.elementwise import *
-from .ops.embedding import *
-from .ops.export import *
-from .ops.extrema import *
-from .ops.generator import *
-from .ops.index_rows import *
-from .ops.indexing import *
-from .ops.ingest import *
-from .ops.joining import *
-from .ops.linear_algebra import *
-from .ops.losses import *
-from .ops.masks import *
-from .ops.matmul import *
-from .ops.matrices import *
-from .ops.metadata import *
-from .ops.normalization import *
-from .ops.norms import *
-from .ops.padding import *
-from .ops.pooling import *
-from .ops.powers import *
-from .ops.precision import *
-from .ops.queries import *
-from .ops.random import *
-from .ops.ranges import *
-from .ops.rearranging import *
-from .ops.reductions import *
-from .ops.reinterpret import *
-from .ops.scalars import *
-from .ops.scatter import *
-from .ops.shapes import *
-from .ops.sorting import *
-from .ops.special import *
-from .ops.statistics import *
-from .ops.view_scatter import *
 from . import autograd, gradients, interop, linalg, nn, optim, random, utils
-from .devices import device, set_default_device
 from .devices import current as get_default_device
+from .devices import device, set_default_device
 from .dtypes import (
     bfloat16,
     bool,
@@ -111,6 +61,56 @@ from .engine import (
     no_grad,
     set_grad_enabled,
 )
+from .ops.activation_functions import *
+from .ops.activations import *
+from .ops.adaptive_pooling import *
+from .ops.arithmetic import *
+from .ops.attention import *
+from .ops.clamping import *
+from .ops.class_losses import *
+from .ops.comparison import *
+from .ops.conversion import *
+from .ops.convolution import *
+from .ops.creation import *
+from .ops.cumulative import *
+from .ops.decompositions import *
+from .ops.distances import *
+from .ops.distributions import *
+from .ops.einsum import *
+from .ops.elementwise import *
+from .ops.embedding import *
+from .ops.export import *
+from .ops.extrema import *
+from .ops.generator import *
+from .ops.index_rows import *
+from .ops.indexing import *
+from .ops.ingest import *
+from .ops.joining import *
+from .ops.linear_algebra import *
+from .ops.losses import *
+from .ops.masks import *
+from .ops.matmul import *
+from .ops.matrices import *
+from .ops.metadata import *
+from .ops.normalization import *
+from .ops.norms import *
+from .ops.padding import *
+from .ops.pooling import *
+from .ops.powers import *
+from .ops.precision import *
+from .ops.queries import *
+from .ops.random import *
+from .ops.ranges import *
+from .ops.rearranging import *
+from .ops.reductions import *
+from .ops.reinterpret import *
+from .ops.scalars import *
+from .ops.scatter import *
+from .ops.shapes import *
+from .ops.sorting import *
+from .ops.special import *
+from .ops.statistics import *
+from .ops.view_scatter import *
 from .printing import get_printoptions, set_printoptions
 from .tensor import Size, Tensor
 

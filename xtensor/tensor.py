@@ -161,7 +161,14 @@ def recipe_of(storage: Storage, view: View) -> Any:
     if recipe is None:
         array = storage.array
         recipe = view.recipe = lowering.plan(
-            array.shape, view.sizes, view.strides, view.offset, array.dtype, view.dtype.numpy, view.conj, view.neg
+            array.shape,
+            view.sizes,
+            view.strides,
+            view.offset,
+            array.dtype,
+            view.dtype.numpy,
+            view.conj,
+            view.neg,
         )
     return recipe
 
@@ -227,7 +234,9 @@ def alias(
     if old is None:
         if storage.cover is None:
             storage.cover = weakref.ref(tensor)
-        view = make_view(storage, storage, dtype or dtypes.FROM_NUMPY[storage.array.dtype], sizes, strides, offset)
+        view = make_view(
+            storage, storage, dtype or dtypes.FROM_NUMPY[storage.array.dtype], sizes, strides, offset
+        )
         if conj:
             view.conj = conj
         if neg:
@@ -527,7 +536,9 @@ class Tensor(Methods):
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
         if asks_grad(self) and not (source.dtype.is_floating_point or source.dtype.is_complex):
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
         counter = counter_of(self)
         self._storage, edge = source._storage, self._edge
         view = make_view(
@@ -587,6 +598,7 @@ class Tensor(Methods):
 
     _reduce: Callable[[Tensor], Any]
 
+
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
     view = tensor._view
     return tensor._storage.array.shape if view is None else view.sizes
@@ -615,7 +627,9 @@ def checked_dim(dim: int, ndim: int) -> int:
 def check_grad(tensor: Tensor, grad: Any) -> None:
     """Refuse what cannot be the gradient of `tensor`, in PyTorch's words."""
     if not isinstance(grad, Tensor):
-        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}"
+        )
     if grad is tensor:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not tensor.dtype:

@@ -46,7 +46,9 @@ class device:
         if isinstance(type, int):
             return _make(default().type if default().type != "cpu" else "cuda", type)
         if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+            raise TypeError(
+                f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}"
+            )
         name, _, number = type.partition(":")
         if number:
             if index is not None:

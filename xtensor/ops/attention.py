@@ -34,7 +34,7 @@ C_NAMES = {
 
 
 def named(dtype: Any) -> str:
-    return C_NAMES.get(dtype, dtype.name)
+    return C_NAMES.get(dtype) or str(dtype.name)
 
 
 def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -> None:

@@ -405,7 +405,7 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The hinge loss between the scores of several labels, listed up to the first -1, and those of all other classes."""
+    """The hinge loss between the scores of several labels, listed up to the first -1, and those of other classes."""
     reduction = legacy(size_average, reduce, reduction)
     result = label_margin(input, target, reduction)
     check_classes(

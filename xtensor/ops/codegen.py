@@ -125,7 +125,9 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
     """The operator's public function; also its method."""
     for p in op.schema.parameters:
         if p.name in LOCALS:
-            raise TypeError(f"{op.name}(): no parameter can have the name '{p.name}', which the generated code uses")
+            raise TypeError(
+                f"{op.name}(): no parameter can have the name '{p.name}', which the generated code uses"
+            )
     return define(
         op, op.name, lambda: (header(op, out, varargs), older_lines(op, out=out) + body(op, out, varargs))
     )
@@ -136,7 +138,9 @@ def older_lines(op: Operator, *, out: bool = False, inplace: bool = False) -> li
     if not op.deprecated:
         return []
     given = "".join(f"{p.name}, " for p in op.schema.parameters if not p.keyword_only)
-    options = ", ".join(f"{p.name!r}: {p.name} != default_{p.name}" for p in op.schema.parameters if p.keyword_only)
+    options = ", ".join(
+        f"{p.name!r}: {p.name} != default_{p.name}" for p in op.schema.parameters if p.keyword_only
+    )
     call = f"call_older(op, ({given}*rest), {{{options}}}, {'out' if out else None}, {inplace})"
     return ["if rest:", f"    return {call}"]
 
@@ -166,7 +170,9 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
         parameters, lines = parts()
         text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
         namespace = dict(NAMESPACE)
-        namespace.update({f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters})
+        namespace.update(
+            {f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters}
+        )
         namespace.update(
             op=op, op_run=op.call, programs=op.programs, variants=op.variants, NodeClass=op.node_class
         )

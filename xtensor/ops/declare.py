@@ -119,9 +119,7 @@ class Operator:
         kernel, single = self.kernel, self.single
 
         def run(*values: Any) -> Any:
-            arguments = {
-                n: d if v is None else v for n, v, d in zip(names, values, defaults, strict=True)
-            }
+            arguments = {n: d if v is None else v for n, v, d in zip(names, values, defaults, strict=True)}
             out = kernel(**arguments, **statics)
             return strong(out) if single else tuple([strong(o) for o in out])
 
@@ -214,7 +212,9 @@ def declare(
     return op.function
 
 
-def pointwise(*, derivatives: Any, inplace: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def pointwise(
+    *, derivatives: Any, inplace: bool = True, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare an operator that works element by element on broadcast operands."""
     return lambda kernel: declare("pointwise", kernel, derivatives, inplace=inplace, **options)
 

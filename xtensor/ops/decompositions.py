@@ -1,7 +1,7 @@
 """Matrix decompositions: Cholesky, QR, LU, eigenvalues and singular values.
 
-XLA's routines are LAPACK's on a CPU. Where a factorization fails, PyTorch raises: on a CPU so do we (`check_result`); on
-an accelerator the result is NaN, as values are not read back.
+XLA's routines are LAPACK's on a CPU. Where a factorization fails, PyTorch raises: on a CPU so do we; on an accelerator
+the result is NaN, as values are not read back.
 """
 
 from __future__ import annotations

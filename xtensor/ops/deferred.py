@@ -55,4 +55,4 @@ def materialized(function: Any) -> Any:
 def source_of(function: Any) -> str:
     """The generated source of a function that `deferred` made."""
     code = materialized(function).__code__
-    return "".join(linecache.cache[code.co_filename][2])  # pyright: ignore
+    return "".join(linecache.cache[code.co_filename][2])  # pyright: ignore[reportGeneralTypeIssues, reportArgumentType, reportCallIssue]

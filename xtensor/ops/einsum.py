@@ -162,7 +162,7 @@ def sum_products(operands: Arrays, equation: str) -> Array:
 
 
 def einsum(*args: Any) -> Tensor:
-    """The sum of products that subscripts say: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    """The sum of products by subscripts: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "

@@ -248,8 +248,12 @@ def _overloads(name: str, whole: Any, along: Any, pairwise: str) -> Any:
 
 
 max = _overloads("max", max_all, max_dim, "maximum")
-max.__doc__ = """The largest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+max.__doc__ = (
+    "The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."
+)
 min = _overloads("min", min_all, min_dim, "minimum")
-min.__doc__ = """The smallest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+min.__doc__ = (
+    "The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."
+)
 
 METHODS = {"max": max, "min": min}

@@ -422,7 +422,7 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence of `target` from the log-probabilities `input`; `batchmean` divides by the batch."""
+    """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size."""
     reduction = legacy(size_average, reduce, reduction)
     if reduction == "mean" and (size_average is None and reduce is None):
         warnings.warn(

@@ -297,7 +297,7 @@ def _inner_operands(input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
-    """The gradient of an operand of `inner`, whose result's dimensions are `input`'s and then `other`'s leading ones."""
+    """The gradient of an operand of `inner`; its result has the leading dimensions of `input`, then `other`'s."""
     if not shape:
         return jnp.sum(grad * jnp.conj(known))
     if known.ndim == 0:
@@ -674,7 +674,8 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     for i, matrix in enumerate(matrices):
         if matrix.dim() != 2:
             raise RuntimeError(f"Tensor {i} has {matrix.dim()} dimensions, expected a matrix")
-    return multiply_chain(list(matrices), out) if len(matrices) > 1 else matrices[0]
+    given = list(matrices)
+    return multiply_chain(given, out) if len(given) > 1 else given[0]
 
 
 def multiply_chain(matrices: list[Tensor], out: Tensor | None = None) -> Tensor:

@@ -109,7 +109,14 @@ def take_view(self: Tensor, source: Tensor) -> None:
     assert found is not None
     old = self._view
     view = make_view(
-        self._storage, counter_of(self), found.dtype, found.sizes, found.strides, found.offset, found.conj, found.neg
+        self._storage,
+        counter_of(self),
+        found.dtype,
+        found.sizes,
+        found.strides,
+        found.offset,
+        found.conj,
+        found.neg,
     )
     if old is not None:
         view.base, view.creation = old.base, old.creation
@@ -153,9 +160,7 @@ def set_(
             storage.cover = weakref.ref(source)
         sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)
         strides = geometry.contiguous_strides(sizes) if stride is None else ints(stride)
-        geometry.check_in_storage(
-            (sizes, strides, storage_offset), self.dtype.itemsize, storage.nbytes()
-        )
+        geometry.check_in_storage((sizes, strides, storage_offset), self.dtype.itemsize, storage.nbytes())
         g = Geometry(sizes, strides, storage_offset)
     if not modes.state.mode & modes.NO_GRAD:
         check_inplace(self, edge_of(self) is not None)

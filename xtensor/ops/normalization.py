@@ -579,7 +579,7 @@ def instance_norm(
     if use_input_stats:
         with modes.no_grad():
             for running, moved in ((running_mean, several[2]), (running_var, several[3])):
-                if running is not None:
+                if running is not None and moved is not None:
                     update(running, moved.view((n, c)).mean(0))
     return out.view(sizes)
 

@@ -537,10 +537,9 @@ def average(x: Any, w: Windows, include_pad: bool, override: int | None) -> Any:
         total = w.reduce(x, 0, lax.add)
     else:
         padded = w.padded(x, 0)
-        total = None
+        total = jnp.zeros((), x.dtype)
         for place in w.places():
-            part = w.part(padded, place)
-            total = part if total is None else total + part
+            total = total + w.part(padded, place)
     divisor = divisors(w, include_pad, override)
     by = divisor.flat[0] if divisor.size and (divisor == divisor.flat[0]).all() else divisor
     return (total / jnp.asarray(by, x.dtype)).astype(own)

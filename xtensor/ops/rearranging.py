@@ -104,7 +104,7 @@ def rot90(input: Array, k: int = 1, dims: Sequence[int] = (0, 1)) -> Array:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {axes[0]} and dim1 = {axes[1]}"
         )
-    return jnp.rot90(input, k, tuple(checks.wrap_dim(a, input.ndim) for a in axes))
+    return jnp.rot90(input, k, (checks.wrap_dim(axes[0], input.ndim), checks.wrap_dim(axes[1], input.ndim)))
 
 
 # ---- repetition ----------------------------------------------------------------------------------------------------

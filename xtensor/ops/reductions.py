@@ -238,7 +238,7 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
         return full if not axes else jnp.zeros(shape, full.dtype)
     x = input.astype(grad.dtype)
     flat = x.reshape(-1) if len(axes) > 1 or x.ndim == 1 else x
-    axis = 0 if flat.ndim == 1 else axes[0]
+    axis = 0 if flat.ndim == 1 else next(iter(axes))
     one = jnp.ones_like(lax.slice_in_dim(flat, 0, 1, axis=axis))
     n = flat.shape[axis]
     before = lax.cumprod(lax.concatenate([one, lax.slice_in_dim(flat, 0, n - 1, axis=axis)], axis), axis)

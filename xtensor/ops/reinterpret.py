@@ -131,7 +131,9 @@ def imag(input: Tensor) -> Tensor:
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view."""
     if input.dim() < 2 and input.dim() != 0:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     return conj(matrix_transpose(input)) if input.dim() else conj(input)
 
 
@@ -151,11 +153,15 @@ def mH(self: Tensor) -> Tensor:
 
 
 def set_real(self: Tensor, value: Any) -> None:
-    real(self).copy_(value if isinstance(value, Tensor) else self.new_tensor(value, dtype=self.dtype.to_real()))
+    real(self).copy_(
+        value if isinstance(value, Tensor) else self.new_tensor(value, dtype=self.dtype.to_real())
+    )
 
 
 def set_imag(self: Tensor, value: Any) -> None:
-    imag(self).copy_(value if isinstance(value, Tensor) else self.new_tensor(value, dtype=self.dtype.to_real()))
+    imag(self).copy_(
+        value if isinstance(value, Tensor) else self.new_tensor(value, dtype=self.dtype.to_real())
+    )
 
 
 METHODS: dict[str, Any] = {

@@ -80,7 +80,9 @@ def read_schema(function: Callable[..., Any], name: str) -> Schema:
     """The schema that a kernel's signature declares; its annotations must be strings (PEP 563)."""
     parameters = []
     for p in inspect.signature(function).parameters.values():
-        annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "Any")
+        annotation = (
+            p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "Any")
+        )
         parts = [part.strip() for part in annotation.split("|")]
         kind = parts[0] if parts[0] in (ARRAY, OPERAND, NUMBER, ARRAYS) else STATIC
         kind = {ARRAY: ARRAY, OPERAND: OPERAND, NUMBER: NUMBER, ARRAYS: ARRAYS}.get(kind, STATIC)

@@ -169,9 +169,7 @@ def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> l
     return geometry.split_with_sizes(g, ints(split_sizes), dim)
 
 
-def split(
-    input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0
-) -> tuple[Tensor, ...]:
+def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
     if isinstance(split_size_or_sections, int):
         return equal_split(input, split_size_or_sections, dim)
@@ -305,7 +303,11 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
     """Sizes given one by one, as one sequence, or by keyword."""
     if keyword is not None:
         return ints(keyword)
-    if len(shape) == 1 and not isinstance(shape[0], int) and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0):
+    if (
+        len(shape) == 1
+        and not isinstance(shape[0], int)
+        and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0)
+    ):
         return ints(shape[0])
     for s in shape:
         if type(s) is not int:
@@ -374,7 +376,9 @@ def mT(self: Tensor) -> Tensor:
     """The view with the last two dimensions swapped."""
     if self.dim() < 2:
         what = f"{self.dim()}-D" if self.dim() else "0-D"
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {what} tensor.")
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {what} tensor."
+        )
     return matrix_transpose(self)
 
 

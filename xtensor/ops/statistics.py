@@ -43,7 +43,8 @@ def _median(x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
     values, indices = order(x, axis, False)
     if not is_float(x):
         at = (n - 1) // 2
-        return tuple(lax.slice_in_dim(a, at, at + 1, axis=axis) for a in (values, indices))
+        middle = [lax.slice_in_dim(a, at, at + 1, axis=axis) for a in (values, indices)]
+        return middle[0], middle[1]
     count = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True).astype(jnp.int32)
     # NaNs lie at the end: the first one is at `count`.
     middle = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count < n, count, (n - 1) // 2)

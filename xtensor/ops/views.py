@@ -36,8 +36,8 @@ from ..tensor import (
     meta_of,
 )
 from .declare import general
-from .dispatch import memory_order
 from .deferred import deferred
+from .dispatch import memory_order
 from .schema import Array, Arrays, Number
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
@@ -67,7 +67,9 @@ class ViewOperator:
             self.pieces = ViewOperator(name, lambda g, i, *args: make(g, *args)[i], node)
         self.doc = inspect.cleandoc(make.__doc__ or "")
         title = node or "".join(part.capitalize() for part in name.split("_"))
-        self.node_class: type[ViewNode] = type(f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self})
+        self.node_class: type[ViewNode] = type(
+            f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self}
+        )
         self.function: Any = None
         self.aliases: tuple[str, ...] = ()
         self.is_method = True
@@ -149,7 +151,11 @@ def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> 
     return grad.permute(order).reshape(sizes) if found is None else alias(grad, *found)
 
 
-@general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)), method=False, out=False)
+@general(
+    derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)),
+    method=False,
+    out=False,
+)
 def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
     """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
     zeros = jnp.zeros(recipe.base_shape, recipe.base_dtype)
@@ -260,7 +266,9 @@ class ViewAval:
         self.dtype = view.dtype
 
 
-def aliases_of(op: ViewOperator, input: Tensor, made: list[Geometry], args: tuple[Any, ...]) -> tuple[Tensor, ...]:
+def aliases_of(
+    op: ViewOperator, input: Tensor, made: list[Geometry], args: tuple[Any, ...]
+) -> tuple[Tensor, ...]:
     """The results of a view operator with several; autograd sees one node, and refuses in-place writes to them.
 
     Where the operator is a series of views (`pieces`), each result has a node of its own and may be written.

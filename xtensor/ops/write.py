@@ -82,7 +82,9 @@ def check_no_overlap(target: Tensor, source: Tensor, disjoint: bool = False) -> 
 def fit_result(out: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Check, while tracing, that a result may be written to a tensor of this shape and dtype."""
     if out.shape != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(out.shape)}")
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(out.shape)}"
+        )
     check_castable(out.dtype, dtype)
     return jax.lax.convert_element_type(out, dtype)
 
@@ -91,7 +93,9 @@ def check_castable(source: Any, target: Any) -> None:
     """RuntimeError where PyTorch would refuse to store a result of one dtype in a tensor of another."""
     a, b = dtypes.FROM_NUMPY[np.dtype(source)], dtypes.FROM_NUMPY[np.dtype(target)]
     if not dtypes.can_cast(a, b):
-        raise RuntimeError(f"result type {scalar_name(a)} can't be cast to the desired output type {scalar_name(b)}")
+        raise RuntimeError(
+            f"result type {scalar_name(a)} can't be cast to the desired output type {scalar_name(b)}"
+        )
 
 
 def scalar_name(dtype: dtypes.dtype) -> str:
@@ -130,7 +134,9 @@ def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> N
     raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
 
 
-def write_out(name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None) -> None:
+def write_out(
+    name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None
+) -> None:
     """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
 
     exact: the operator's kind, where only the result's own dtype will do.

@@ -10,17 +10,14 @@ from . import (
     distance,
     dropout,
     flatten,
-    fold,
     instancenorm,
     linear,
     loss,
     module,
     normalization,
     padding,
-    pixelshuffle,
     pooling,
     sparse,
-    upsampling,
 )
 from .activation import *
 from .batchnorm import *
@@ -29,17 +26,14 @@ from .conv import *
 from .distance import *
 from .dropout import *
 from .flatten import *
-from .fold import *
 from .instancenorm import *
 from .linear import Bilinear, Identity, Linear
 from .loss import *
 from .module import Module
 from .normalization import *
 from .padding import *
-from .pixelshuffle import *
 from .pooling import *
 from .sparse import *
-from .upsampling import *
 
 __all__ = ["Bilinear", "Identity", "Linear", "Module"]
 __all__ += activation.__all__
@@ -49,12 +43,9 @@ __all__ += conv.__all__
 __all__ += distance.__all__
 __all__ += dropout.__all__
 __all__ += flatten.__all__
-__all__ += fold.__all__
 __all__ += instancenorm.__all__
 __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += padding.__all__
-__all__ += pixelshuffle.__all__
 __all__ += pooling.__all__
 __all__ += sparse.__all__
-__all__ += upsampling.__all__

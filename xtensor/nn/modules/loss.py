@@ -14,7 +14,6 @@ from .module import Module
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
-    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -471,26 +470,4 @@ class TripletMarginWithDistanceLoss(_Loss):
             margin=self.margin,
             swap=self.swap,
             reduction=self.reduction,
-        )
-
-
-class CTCLoss(_Loss):
-    """The negative log-likelihood of label sequences under all their alignments (Graves et al., 2006)."""
-
-    __constants__ = ["blank", "reduction"]
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
-        super().__init__(reduction=reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
-
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        return F.ctc_loss(
-            log_probs,
-            targets,
-            input_lengths,
-            target_lengths,
-            self.blank,
-            self.reduction,
-            self.zero_infinity,
         )

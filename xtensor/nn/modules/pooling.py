@@ -19,8 +19,6 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -235,80 +233,6 @@ class AvgPool3d(_AvgPoolNd):
             self.ceil_mode,
             self.count_include_pad,
             self.divisor_override,
-        )
-
-
-class _FractionalMaxPoolNd(Module):
-    """The largest value of windows of a size that varies at random, for an output size or ratio (Graham, 2014)."""
-
-    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-    parse: Any
-    _random_samples: Tensor | None
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        name, parse = type(self).__name__, type(self).parse
-        self.kernel_size = parse(kernel_size)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = parse(output_size) if output_size is not None else None
-        self.output_ratio = parse(output_ratio) if output_ratio is not None else None
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
-
-
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Fractional max pooling of images."""
-
-    parse = staticmethod(_pair)
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool2d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
-
-
-class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """Fractional max pooling of volumes."""
-
-    parse = staticmethod(_triple)
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        if any(k <= 0 for k in _triple(kernel_size)):
-            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
-        super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples)
-
-    def forward(self, input: Tensor) -> Any:
-        return F.fractional_max_pool3d(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
         )
 
 

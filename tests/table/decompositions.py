@@ -1,0 +1,34 @@
+"""Rows of `xtensor/ops/decompositions.py`, on matrices whose eigenvalues and singular values lie apart."""
+
+import numpy as np
+
+from . import Row, Sample, T
+
+# Compared in value: the phases of vectors are LAPACK's in both. Their gradients are tested in tests of linalg.
+PLAIN = dict(others=(), strides=False)
+SYMMETRIC = T(values=[[4.0, 1.0, 0.5], [1.0, 3.0, -0.5], [0.5, -0.5, 1.0]], smooth=False)
+A = T(values=[[3.0, 1.0, 0.5], [-1.0, 4.0, 1.0], [0.5, -0.5, 2.0]])
+
+ROWS = [
+    Row(
+        "linalg_cholesky",
+        [Sample(SYMMETRIC), Sample(SYMMETRIC, upper=True), Sample(T(0, 0)), Sample(T(2, 3))],
+        reference="linalg.cholesky",
+        numpy=lambda a, upper=False: np.linalg.cholesky(a).T if upper else np.linalg.cholesky(a),
+        **PLAIN,
+    ),
+    Row("linalg_eig", [Sample(A)], reference="linalg.eig", grad=False, **PLAIN),
+    Row(
+        "linalg_eigh",
+        [Sample(SYMMETRIC), Sample(SYMMETRIC, "U")],
+        reference="linalg.eigh",
+        grad=False,
+        **PLAIN,
+    ),
+    Row("linalg_lu", [Sample(A), Sample(T(2, 3)), Sample(T(3, 2))], reference="linalg.lu", **PLAIN),
+    Row("linalg_lu_factor", [Sample(A), Sample(T(2, 3))], reference="linalg.lu_factor", **PLAIN),
+    Row(
+        "linalg_qr", [Sample(A), Sample(T(3, 2)), Sample(T(2, 3), "complete")], reference="linalg.qr", **PLAIN
+    ),
+    Row("linalg_svd", [Sample(A), Sample(T(2, 3), False)], reference="linalg.svd", grad=False, **PLAIN),
+]
