@@ -9,7 +9,7 @@ from .storage import UntypedStorage
 from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
-__all__ = ['abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'detach', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'ger', 'greater', 'greater_equal', 'group_norm', 'gt', 'hardshrink', 'heaviside', 'hinge_embedding_loss', 'histc', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lt', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'native_batch_norm', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'pdist', 'permute', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_scatter', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'subtract', 'sum', 'swapaxes', 'swapdims', 't', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'trapezoid', 'trapz', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unflatten', 'unique', 'unique_consecutive', 'unsqueeze', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_real', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'det', 'detach', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'ger', 'greater', 'greater_equal', 'group_norm', 'gt', 'hardshrink', 'heaviside', 'hinge_embedding_loss', 'histc', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'inverse', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lt', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'native_batch_norm', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'outer', 'pad', 'pairwise_distance', 'pdist', 'permute', 'pinverse', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'qr', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_scatter', 'slogdet', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'subtract', 'sum', 'svd', 'swapaxes', 'swapdims', 't', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'trapezoid', 'trapz', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unflatten', 'unique', 'unique_consecutive', 'unsqueeze', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_real', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
 
 class return_types:
     class aminmax(NamedTuple):
@@ -27,6 +27,9 @@ class return_types:
     class kthvalue(NamedTuple):
         values: Tensor
         indices: Tensor
+    class linalg_slogdet(NamedTuple):
+        sign: Tensor
+        logabsdet: Tensor
     class mode(NamedTuple):
         values: Tensor
         indices: Tensor
@@ -44,9 +47,9 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine of every element."""
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The means of `output_size` windows over the last dimension."""
-def adaptive_avg_pool2d(input: Tensor, output_size: int | None | Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements)."""
-def adaptive_avg_pool3d(input: Tensor, output_size: int | None | Sequence[int | None]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
     """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie."""
@@ -190,6 +193,12 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of `celu`."""
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of matrices given by their Cholesky factors."""
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == input`, given the Cholesky factor L of A."""
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -258,6 +267,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
     """The running integral along `dim` by the trapezoidal rule."""
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians; RuntimeError for complex input."""
+def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -291,7 +302,7 @@ def dsplit(input: Tensor, *indices_or_sections: int) -> tuple[Tensor, ...]:
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along their third dimension."""
 def einsum(*args: Any) -> Tensor:
-    """The sum of products that subscripts say: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    """The sum of products by subscripts: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """The rows of the table `weight` at the indices `input`; the row `padding_idx` receives no gradient."""
 def empty(*args: Any, size: Sequence[int] | None = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
@@ -432,6 +443,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last dimension of both; a plain product if one is a number."""
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """`(N, C, *)` normalised over every channel of every sample."""
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices."""
 def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex."""
 def is_conj(input: Tensor) -> bool:
@@ -469,7 +482,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isreal(input: Tensor) -> Tensor:
     """Where an element has no imaginary part."""
 def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', log_target: bool = False) -> Tensor:
-    """The Kullback-Leibler divergence of `target` from the log-probabilities `input`; `batchmean` divides by the batch."""
+    """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product of two tensors."""
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None, keepdims: bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.kthvalue:
@@ -514,6 +527,8 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     """`log2(2 ** input + 2 ** other)` without overflow."""
 def logcumsumexp(input: Tensor, dim: int, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The logarithm of the running sum of exponentials along `dim`."""
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants; NaN of negative ones."""
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Where both elements are nonzero."""
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -550,8 +565,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """The elements of `input`, broadcast with `mask`, where it holds; one dimension."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponentials of square matrices."""
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
-    """The largest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+    """The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."""
 def max_pool1d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The maximum of every window over the last 1 dimension(s); with `return_indices` also where it lies, as flat indices."""
 def max_pool1d_with_indices(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
@@ -579,7 +598,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid with these axes: each of the (0-d or 1-d) tensors, expanded along the others."""
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None, out: Any = None, axis: int | None = None, keepdims: bool | None = None) -> Any:
-    """The smallest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+    """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."""
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements, or NaN where either is NaN."""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -599,7 +618,7 @@ def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The hinge loss between the score of the right class and those of the others."""
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
-    """The hinge loss between the scores of several labels, listed up to the first -1, and those of all other classes."""
+    """The hinge loss between the scores of several labels, listed up to the first -1, and those of other classes."""
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The logistic loss of every label, averaged over the classes."""
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -670,6 +689,8 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
 @overload
 def permute(input: Tensor, *dims: int) -> Tensor:
     """The view with the dimensions in the order `dims`."""
+def pinverse(input: Tensor, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
+    """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero."""
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with the rates in `input`, in its dtype."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-08, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -690,6 +711,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """A copy of `input` with the elements of `source` at the element numbers `index`."""
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
 def quantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -790,6 +813,8 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of every element."""
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of `input` with `src` at `start:end:step` of a dimension."""
+def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
+    """The signs and the logarithms of the absolute values of determinants."""
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
     """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -824,6 +849,8 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """The view with two dimensions swapped."""
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:

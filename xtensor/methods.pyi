@@ -336,6 +336,12 @@ class Methods:
         """The tensor as xtensor.complex64; itself where it is that already."""
     def char(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int8; itself where it is that already."""
+    def cholesky(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
+    def cholesky_inverse(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The inverses of matrices given by their Cholesky factors."""
+    def cholesky_solve(self, L: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The X with `A @ X == input`, given the Cholesky factor L of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -402,6 +408,8 @@ class Methods:
         """Degrees as radians; RuntimeError for complex input."""
     def deg2rad_(self) -> Tensor:
         """In-place version of `deg2rad`."""
+    def det(self, *, out: Tensor | None = None) -> Tensor:
+        """The determinants of square matrices."""
     def detach(self) -> Tensor:
         """The same memory and version, cut off from the graph."""
     def detach_(self) -> Tensor:
@@ -611,6 +619,8 @@ class Methods:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int32; itself where it is that already."""
+    def inverse(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverses of square matrices."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
     def is_pinned(self, device: Any = None) -> Any:
@@ -691,6 +701,8 @@ class Methods:
         """`log2(2 ** input + 2 ** other)` without overflow."""
     def logcumsumexp(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The logarithm of the running sum of exponentials along `dim`."""
+    def logdet(self) -> Tensor:
+        """The logarithms of determinants; NaN of negative ones."""
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Where both elements are nonzero."""
     def logical_and_(self, other: Tensor) -> Tensor:
@@ -737,8 +749,12 @@ class Methods:
         """The elements where `mask` holds, one dimension."""
     def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """The exponentials of square matrices."""
+    def matrix_power(self, n: builtins.int, *, out: Tensor | None = None) -> Tensor:
+        """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
     def max(self, dim: builtins.int | Tensor | None = None, keepdim: builtins.bool = False, *, other: Tensor | None = None, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
-        """The largest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+        """The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."""
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The larger of two elements, or NaN where either is NaN."""
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -746,7 +762,7 @@ class Methods:
     def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
         """The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one."""
     def min(self, dim: builtins.int | Tensor | None = None, keepdim: builtins.bool = False, *, other: Tensor | None = None, out: Any = None, axis: builtins.int | None = None, keepdims: builtins.bool | None = None) -> Any:
-        """The smallest element of `input`; along `dim` with its index, as `(values, indices)`; or of two tensors."""
+        """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."""
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two elements, or NaN where either is NaN."""
     def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -841,6 +857,8 @@ class Methods:
         """The view with the dimensions in the order `dims`."""
     def pin_memory(self, device: Any = None) -> Tensor:
         """The tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
+    def pinverse(self, *, atol: builtins.float | Tensor | None = None, rtol: builtins.float | Tensor | None = None, hermitian: builtins.bool = False, out: Tensor | None = None) -> Tensor:
+        """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero."""
     def polygamma(self, n: builtins.int) -> Tensor:
         """The n-th derivative of `digamma`."""
     def polygamma_(self, n: builtins.int) -> Tensor:
@@ -859,6 +877,8 @@ class Methods:
         """A copy of `input` with the elements of `source` at the element numbers `index`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
+    def qr(self, some: builtins.bool = True, *, out: Any = None) -> Any:
+        """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
     def quantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
@@ -978,6 +998,8 @@ class Methods:
         """In-place version of `sinh`."""
     def slice_scatter(self, src: Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> Tensor:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
+    def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
+        """The signs and the logarithms of the absolute values of determinants."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> Any:
@@ -1016,6 +1038,8 @@ class Methods:
         """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """The sum over broadcast dimensions that has these sizes."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: Any = None) -> Any:
+        """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The view with two dimensions swapped."""
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:

@@ -19,7 +19,7 @@ from jax.core import ShapedArray
 
 from . import devices, dtypes
 
-__all__ = ["Counter", "MetaArray", "Storage", "UntypedStorage", "abstract", "fresh_storage"]
+__all__ = ["Counter", "MetaArray", "Storage", "UntypedStorage", "abstract"]
 
 
 class MetaArray:
@@ -133,10 +133,6 @@ class Storage:
     @property
     def device(self) -> devices.device:
         return devices.of_array(self.array)
-
-
-def fresh_storage(array: Any) -> Storage:
-    return Storage(array)
 
 
 def _references(storage: Storage) -> int:

@@ -153,7 +153,7 @@ def of_jax_device(found: Any) -> device:
     if place is None:
         name = _FROM_JAX.get(found.platform, found.platform)
         index = found.local_hardware_id if name != "cpu" else jax.local_devices(backend="cpu").index(found)
-        place = _places[found] = _make(name, None if name == "cpu" and index == 0 else index or 0)
+        place = _places[found] = _make(str(name), None if name == "cpu" and index == 0 else index or 0)
     return place
 
 

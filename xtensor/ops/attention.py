@@ -33,7 +33,7 @@ C_NAMES = {
 }
 
 
-def named(dtype: Any) -> str:
+def named(dtype: Any) -> Any:
     return C_NAMES.get(dtype) or str(dtype.name)
 
 

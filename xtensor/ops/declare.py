@@ -171,7 +171,7 @@ class Operator:
 
 def structure(name: str, fields: tuple[str, ...]) -> Any:
     """The named tuple that a function of several results returns."""
-    made = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore
+    made = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
     made.__module__ = "xtensor.return_types"
     made.__repr__ = lambda self: (
         f"xtensor.return_types.{name}(\n" + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields) + ")"

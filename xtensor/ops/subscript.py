@@ -52,14 +52,8 @@ def wants_tuple(index: Any) -> bool:
     """Whether a sequence that is no tuple is read as one: NumPy's old rule, which PyTorch still follows."""
     if not isinstance(index, (list, range, str)) or len(index) >= 32:
         return False
-    for item in index:
-        if (
-            isinstance(item, (Tensor, list, tuple, range, str, bytes, np.ndarray, slice))
-            or item is None
-            or item is ...
-        ):
-            return True
-    return False
+    kinds = (Tensor, list, tuple, range, str, bytes, np.ndarray, slice)
+    return any(isinstance(item, kinds) or item is None or item is ... for item in index)
 
 
 def as_items(index: Any) -> tuple[Any, ...]:

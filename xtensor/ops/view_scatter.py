@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from .. import geometry, lowering
 from ..geometry import Geometry, contiguous_strides
-from ..storage import MetaArray, fresh_storage
+from ..storage import MetaArray, Storage
 from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of, strides_of
 from ..x64 import call
 from .declare import REGISTRY, general
@@ -61,7 +61,7 @@ def laid_as(input: Tensor, result: Tensor) -> Tensor:
         return result
     old = input._storage
     program = lowering.write_program(recipe_of(old, view), donate=False)
-    storage = result._storage = fresh_storage(call(program, old.array, view.offset, array_of(result)))
+    storage = result._storage = Storage(call(program, old.array, view.offset, array_of(result)))
     result._view = make_view(
         storage, storage, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg
     )

@@ -192,7 +192,7 @@ def track_steps(optimizer: Any) -> None:
         own._opt_called = True
         return function.__get__(own, type(own))(*args, **kwargs)
 
-    step._wrapped_by_lr_sched = True  # pyright: ignore[reportFunctionMemberAccess]
+    step._wrapped_by_lr_sched = True  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
     optimizer.step = step
 
 

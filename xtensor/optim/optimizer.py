@@ -203,7 +203,7 @@ class Optimizer:
         cls: Any = type(self)
         if not getattr(cls.step, "hooked", False):
             cls.step = self.profile_hook_step(cls.step)
-            cls.step.hooked = True
+            cls.step.hooked = True  # pyright: ignore[reportFunctionMemberAccess]
 
     @staticmethod
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -239,7 +239,7 @@ class Module(StateDict):
                 "expected)"
             )
         if isinstance(value, Buffer):
-            persistent = value.persistent
+            persistent = value.persistent  # pyright: ignore[reportAttributeAccessIssue]
         else:
             persistent = name not in self._non_persistent_buffers_set
         plain = type(self).register_buffer is Module.register_buffer

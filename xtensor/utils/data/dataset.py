@@ -190,7 +190,9 @@ class Subset(Dataset[T_co]):
     def __getitems__(self, indices: list[int]) -> list[Any]:
         every = [self.indices[i] for i in indices]
         fetch: Any = getattr(self.dataset, "__getitems__", None)
-        return fetch(every) if callable(fetch) else [self.dataset[i] for i in every]
+        if fetch is not None:
+            return fetch(every)
+        return [self.dataset[i] for i in every]
 
     def __len__(self) -> int:
         return len(self.indices)
