@@ -65,3 +65,17 @@ def test_devices_agree():
     lines = run("devices.py", "--width=32", "--batch_size=16", "--steps=3").splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["cpu", "cpu:1"]
     assert all(float(line.split()[-1]) < 1e-5 for line in lines[1:3])
+
+
+def test_the_tour_runs_from_top_to_bottom():
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install '.[examples]'")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install '.[examples]'")
+    notebook = nbformat.read(ROOT / "examples" / "tour.ipynb", 4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
+    shown = [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
+    assert not [o for o in shown if o.output_type == "error"]
+    text = "".join(str(o.get("text", "")) for o in shown)
+    assert "agrees with finite differences: True" in text
+    assert "modified by an inplace operation" in text

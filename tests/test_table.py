@@ -87,6 +87,7 @@ def test_internal_operators_run_in_their_row(row: Row, monkeypatch):
             monkeypatch.setattr(REGISTRY[name], "kernel", spy(name, REGISTRY[name].kernel))
     facets.value(row, False)
     facets.gradient(row, False)
+    facets.second_gradient(row, False)
     for name in row.covers:
         if name in REGISTRY:
             REGISTRY[name].forget()

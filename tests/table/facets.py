@@ -595,7 +595,7 @@ def one_out(row: Row, function: Any, sample: Sample, results: list[Any], kind: s
         if error is not None:
             raise error
         assert warned or not warned_there, "PyTorch warns that `out` was resized"
-        assert_same(row, ours, theirs, computed_in=row.dtype)
+        assert_same(row, ours, theirs, computed_in=row.dtype, strides=row.strides)
     elif error is not None:
         assert kind in ("int32", "float64", "complex128"), repr(error)
         return

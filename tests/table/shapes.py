@@ -99,6 +99,7 @@ ROWS = [
             Sample(T(2, 3), 1, 2, 2),
             Sample(T(), 0, 0, 1),
         ],
+        covers=("view_adjoint",),
         **VIEW,
     ),
     Row(
@@ -189,7 +190,6 @@ ROWS = [
             Sample(T(2, 3), 0, 2),
         ],
         numpy=lambda a, x, y: np.swapaxes(a, x, y) if a.ndim else a,
-        covers=("view_adjoint",),
         **VIEW,
     ),
     Row(

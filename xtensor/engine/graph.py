@@ -201,7 +201,8 @@ class AccumulateGrad(Node):
 
     def apply(self, grads: Gradients) -> Gradients:
         grad = grads[0]
-        if grad is not None:
+        # The leaf may have been told since that it needs no gradient.
+        if grad is not None and getattr(self.variable, "requires_grad", True):
             leaf = self.leaf
             with leaf.lock:
                 self.variable._accumulate_grad(grad, not state.mode & NO_GRAD)

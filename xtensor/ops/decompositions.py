@@ -19,6 +19,7 @@ from .derivatives import FROM_KERNEL
 from .embedding import readable
 from .reductions import dtype_of
 from .schema import Array
+from .write import write_out
 
 __all__ = ["LinAlgError"]
 
@@ -90,6 +91,7 @@ def _cholesky_grad(grad: Array, result: Array, upper: bool) -> Array:
 
 
 @general(
+    out="exact",
     name="linalg_cholesky", node="LinalgCholeskyEx", method=False, derivatives=dict(input=_cholesky_grad)
 )
 def cholesky_factor(input: Array, *, upper: bool = False) -> Array:
@@ -166,6 +168,7 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 
 @general(
+    out="exact",
     name="linalg_qr",
     node="LinalgQr",
     method=False,
@@ -230,6 +233,7 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
 
 
 @general(
+    out="exact",
     name="linalg_eigh",
     node="LinalgEigh",
     method=False,
@@ -265,6 +269,7 @@ def _eig_grad(grads: Any, results: Any) -> Array:
 
 
 @general(
+    out="exact",
     name="linalg_eig",
     node="LinalgEig",
     method=False,
@@ -302,7 +307,10 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def given(made: Tensor, out: Tensor | None) -> Tensor:
-    return made if out is None else out.resize_(tuple(made.shape)).copy_(made)
+    if out is None:
+        return made
+    write_out("linalg", out, made, [])
+    return out
 
 
 # ---- singular values -----------------------------------------------------------------------------------------------
@@ -342,6 +350,7 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
 
 
 @general(
+    out="exact",
     name="linalg_svd",
     node="LinalgSvd",
     method=False,
@@ -381,7 +390,7 @@ def svdvals(input: Tensor, *, driver: str | None = None, out: Tensor | None = No
 # ---- LU ------------------------------------------------------------------------------------------------------------
 
 
-@general(name="linalg_lu", node="LinalgLu", method=False, returns=("P", "L", "U"), derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_lu", node="LinalgLu", method=False, returns=("P", "L", "U"), derivatives=FROM_KERNEL)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
     check_matrix("linalg.lu", input)
@@ -405,6 +414,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 @general(
+    out="exact",
     name="linalg_lu_factor",
     node="LinalgLuFactorEx",
     method=False,

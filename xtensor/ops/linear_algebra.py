@@ -52,7 +52,7 @@ __all__ = [
 # ---- determinants --------------------------------------------------------------------------------------------------
 
 
-@general(name="linalg_det", node="LinalgDet", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_det", node="LinalgDet", method=False, derivatives=FROM_KERNEL)
 def det(input: Array) -> Array:
     """The determinants of square matrices."""
     check_square("linalg.det", input)
@@ -72,6 +72,7 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
 
 
 @general(
+    out="exact",
     name="linalg_slogdet",
     node="LinalgSlogdet",
     method=False,
@@ -103,7 +104,7 @@ def _inv_grad(grad: Array, result: Array) -> Array:
     return -dot(dot(turned, grad), turned)
 
 
-@general(name="linalg_inv", node="LinalgInvEx", method=False, derivatives=dict(input=_inv_grad))
+@general(out="exact", name="linalg_inv", node="LinalgInvEx", method=False, derivatives=dict(input=_inv_grad))
 def inverses(input: Array) -> Array:
     """The inverses of square matrices, not finite where there is none."""
     check_square("linalg.inv", input)
@@ -159,7 +160,7 @@ def is_vector_case(a: Any, b: Any) -> bool:
     return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
 
 
-@general(name="linalg_solve", node="LinalgSolveEx", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_solve", node="LinalgSolveEx", method=False, derivatives=FROM_KERNEL)
 def solutions(A: Array, B: Array, *, left: bool = True) -> Array:
     """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular."""
     check_square("linalg.solve", A)
@@ -216,7 +217,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return made
 
 
-@general(name="linalg_solve_triangular", node="LinalgSolveTriangular", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_solve_triangular", node="LinalgSolveTriangular", method=False, derivatives=FROM_KERNEL)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
@@ -533,7 +534,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     return given(made, out)
 
 
-@general(name="linalg_vecdot", node="LinalgVecdot", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_vecdot", node="LinalgVecdot", method=False, derivatives=FROM_KERNEL)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated."""
     a, b = promote(x, y)

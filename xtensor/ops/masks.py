@@ -193,8 +193,26 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Put `value` where the mask holds, in place."""
-    return run_inplace(MASKED_FILL, (self, mask, check_fill(self, mask, value, True)))
+    """Put `value` where the mask holds, in place.
+
+    Where elements of an expanded tensor share memory it is written if the mask holds for any; this is deprecated.
+    """
+    value = check_fill(self, mask, value, True)
+    view = self._view
+    shared = [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
+    if not shared:
+        return run_inplace(MASKED_FILL, (self, mask, value))
+    warnings.warn(
+        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+        UserWarning,
+        stacklevel=2,
+    )
+    part, spread = self, mask.expand(tuple(sizes_of(self)))
+    for d in reversed(shared):
+        part, spread = part.select(d, 0), spread.any(d)
+    run_inplace(MASKED_FILL, (part, spread, value))
+    return self
 
 
 def check_scatter(input: Any, mask: Any, source: Any) -> None:

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "spread_over"]
 
 UNSET: Any = object()
+ZERO_SLOPE = frozenset(
+    ("abs", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "threshold"),
+)
+"""Operators whose derivative PyTorch takes as an operator of its own, with slope zero in the value it branches on."""
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether a dtype is floating point or complex."""
+    return bool(jnp.issubdtype(dtype, jnp.inexact))
 
 
 def rules_function(node: Any, mask: tuple[bool, ...]) -> Callable[..., tuple[Any, ...]]:
@@ -225,6 +234,10 @@ class RecordedPullback:
             needs = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))])
             takes = tuple([i for i, u in enumerate(needs) if u])
             smooth = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))], smoothly=True)
+            if node.op.name in ZERO_SLOPE:
+                smooth = [
+                    u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)
+                ]
             self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth), takes)
 
     def deliver(self, flat: Sequence[Any]) -> tuple[Any, ...]:

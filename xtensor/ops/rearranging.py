@@ -275,7 +275,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
     if out is None:
         return made
-    write_out("diag", out, made, [input])
+    write_out("diag", out, made, [input], "general")
     return out
 
 

@@ -21,6 +21,7 @@ from .index_bounds import in_bounds
 from .promotion import promote
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Operand
+from .write import write_out
 
 __all__ = [
     "argsort",
@@ -126,7 +127,10 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension."""
     values = sort_along(input, 0)[0]
-    return values if out is None else out.copy_(values)
+    if out is None:
+        return values
+    write_out("msort", out, values, [input], "reduction")
+    return out
 
 
 # ---- the largest and the k-th --------------------------------------------------------------------------------------
@@ -196,7 +200,7 @@ def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
     return low.reshape(v.shape)
 
 
-@general(name="searchsorted", method=False, out=True, derivatives=None)
+@general(name="searchsorted", method=False, out="exact", derivatives=None)
 def search(
     sorted_sequence: Array,
     input: Operand,

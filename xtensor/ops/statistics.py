@@ -272,7 +272,7 @@ def _quantiles(
     made = quantiles(input, q, dim, keepdim, interpolation, name == "nanquantile")
     if out is None:
         return made
-    write_out(name, out, made, [input])
+    write_out(name, out, made, [input], "general")
     return out
 
 
