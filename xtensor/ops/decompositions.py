@@ -269,7 +269,6 @@ def _eig_grad(grads: Any, results: Any) -> Array:
 
 
 @general(
-    out="exact",
     name="linalg_eig",
     node="LinalgEig",
     method=False,
@@ -306,10 +305,10 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return given(eig(input)[0], out)
 
 
-def given(made: Tensor, out: Tensor | None) -> Tensor:
+def given(made: Tensor, out: Tensor | None, exact: str | None = None) -> Tensor:
     if out is None:
         return made
-    write_out("linalg", out, made, [])
+    write_out("linalg", out, made, [], exact)
     return out
 
 

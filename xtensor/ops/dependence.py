@@ -31,7 +31,7 @@ def used(jaxpr: Any, wanted: Sequence[bool], smoothly: bool = False) -> list[boo
     """
 
     def counts(var: Any) -> bool:
-        return not is_literal(var) and (not smoothly or np.issubdtype(var.aval.dtype, np.inexact))
+        return not is_literal(var) and (not smoothly or jax.dtypes.issubdtype(var.aval.dtype, np.inexact))
 
     live = {v for v, w in zip(jaxpr.outvars, wanted, strict=True) if w and counts(v)}
     for eqn in reversed(jaxpr.eqns):

@@ -251,9 +251,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     """The X with `A @ X == input`, given the Cholesky factor L of A."""
     if upper:
         half = solve_triangular(L.mH, input, upper=False)
-        return solve_triangular(L, half, upper=True, out=out)
+        return given(solve_triangular(L, half, upper=True), out)
     half = solve_triangular(L, input, upper=False)
-    return solve_triangular(L.mH, half, upper=True, out=out)
+    return given(solve_triangular(L.mH, half, upper=True), out)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -346,7 +346,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     if n == 0:
         size = sizes_of(input)[-1]
         eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
-        return given(eye.clone(), out)
+        return given(eye.clone(), out, "general")
     x = inv(input) if n < 0 else input
     n = abs(n)
     result: Tensor | None = None
@@ -357,7 +357,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             x = matmul(x, x)
     assert result is not None
-    return given(result.clone() if result is input else result, out)
+    return given(result.clone() if result is input else result, out, "general")
 
 
 @jax.custom_vjp

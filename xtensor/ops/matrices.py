@@ -16,7 +16,7 @@ SVD: Any = structure("svd", ("U", "S", "V"))
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
-    return decompositions.cholesky(input, upper=upper, out=out)
+    return decompositions.given(decompositions.cholesky(input, upper=upper), out)
 
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
@@ -35,7 +35,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     made = SVD(u, s, vh.mH)
     if out is None:
         return made
-    return SVD(*[decompositions.given(m, o) for m, o in zip(made, out, strict=True)])
+    return SVD(*[decompositions.given(m, o, "general") for m, o in zip(made, out, strict=True)])
 
 
 METHODS = {"cholesky": cholesky, "qr": qr, "svd": svd}

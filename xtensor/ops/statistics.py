@@ -305,7 +305,7 @@ def nanquantile(
 # ---- histograms and counts -----------------------------------------------------------------------------------------
 
 
-@general(name="histc", method=False, derivatives=None)
+@general(out="exact", name="histc", method=False, derivatives=None)
 def histogram(input: Array, low: Number, high: Number, bins: int) -> Array:
     """The number of elements in each of `bins` equal intervals; all of the range if `low == high`."""
     x = input.reshape(-1)
