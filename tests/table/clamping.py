@@ -55,7 +55,7 @@ ROWS = [
     Row(
         "heaviside",
         [*binary(number=None, special=False), Sample(EDGES, T(6))],
-        numpy=np.heaviside,
+        numpy=lambda a, b: np.nan_to_num(np.heaviside(a, b)),
         others=("int64",),
         grad=False,
     ),

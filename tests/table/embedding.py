@@ -11,9 +11,9 @@ ROWS = [
         "embedding",
         [
             Sample(INDICES, T(4, 3)),
-            Sample(INDICES, T(4, 3), padding_idx=2),
-            Sample(INDICES, T(4, 3), scale_grad_by_freq=True),
-            Sample(INDICES, T(4, 3), max_norm=1.0),
+            Sample(INDICES, T(4, 3, smooth=False), padding_idx=2),
+            Sample(INDICES, T(4, 3, smooth=False), scale_grad_by_freq=True),
+            Sample(INDICES, T(4, 3, smooth=False), max_norm=1.0),
             Sample(T(values=[], dtype="int64"), T(4, 3)),
             Sample(T(values=4, dtype="int64"), T(4, 3)),
         ],

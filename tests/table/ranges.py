@@ -15,6 +15,14 @@ SPACED = [
 ]
 CORNERS = [Sample(3, 3), Sample(2, 4, 1), Sample(4, 2, -1), Sample(0, 2)]
 
+
+def from_parts(real, imag):
+    """`real + 1j * imag` makes NaNs of infinities."""
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
+    made.real, made.imag = real, imag
+    return made
+
+
 ROWS = [
     Row(
         "arange",
@@ -30,7 +38,7 @@ ROWS = [
         numpy=lambda *a, dtype=None: np.arange(*a),
         **ONCE,
     ),
-    Row("complex", binary(number=None), numpy=lambda a, b: a + 1j * b, others=("float64",)),
+    Row("complex", binary(number=None), numpy=from_parts, others=("float64",)),
     Row(
         "eye",
         [Sample(3), Sample(2, 3), Sample(0), Sample(2, dtype=Dtype("int64"))],

@@ -12,7 +12,7 @@ GAMMA = dict(low=0.5, high=4.0)
 TRIGAMMA = 200
 
 ROWS = [
-    Row("angle", unary(), numpy=np.angle),
+    Row("angle", unary(), numpy=lambda a: np.angle(a + 0.0)),
     Row("atan2", binary(number=None), numpy=np.arctan2, others=REAL),
     Row("conj_physical", unary(), dtype="complex64", others=("float32",), numpy=np.conj),
     Row(
@@ -23,7 +23,7 @@ ROWS = [
     Row("erfinv", unary(low=-0.9, high=0.9), numpy=special.erfinv, others=REAL),
     Row("hypot", binary(number=None), numpy=np.hypot, others=REAL),
     Row("i0", unary(), numpy=special.i0, others=REAL),
-    Row("lgamma", unary(**GAMMA), numpy=special.gammaln, others=REAL, grad_tolerance=TRIGAMMA),
+    Row("lgamma", unary(**GAMMA), numpy=lambda a: np.where(np.isneginf(a), np.inf, special.gammaln(a)), others=REAL, grad_tolerance=TRIGAMMA),
     Row("logaddexp", binary(number=None), numpy=np.logaddexp, others=REAL),
     Row("logaddexp2", binary(number=None), numpy=np.logaddexp2, others=REAL),
     Row(
