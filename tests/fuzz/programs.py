@@ -196,10 +196,12 @@ def judge(
     same: Same = equal,
     alike: Container[str] = (),
     ignore: Container[str] = (),
+    final: Container[str] = (),
 ) -> Verdict:
     """Compares two executions and stops at the first step where they part.
 
-    For the kinds of step in `alike` IndexError and RuntimeError count as one; aspects in `ignore` are not compared.
+    For the kinds of step in `alike` IndexError and RuntimeError count as one; aspects in `ignore` are not compared. A
+    step of a kind in `final` that raises on both sides ends the program: what it leaves behind is undefined.
     """
     verdict = Verdict(None)
     for number, (step, left, right) in enumerate(zip(program.steps, expected, got, strict=True)):
@@ -215,6 +217,8 @@ def judge(
             return part("(step)", "raises", *say)
         if left.error and right.error:
             verdict.wordings.append((left.error[1], right.error[1]))
+            if step.kind in final:
+                return verdict
         if left.seen.keys() != right.seen.keys():
             gone = set(left.seen) ^ set(right.seen)
             live = [x.seen.get("(observing)", sorted(x.seen)) for x in (left, right)]

@@ -23,7 +23,13 @@ ROWS = [
     Row("erfinv", unary(low=-0.9, high=0.9), numpy=special.erfinv, others=REAL),
     Row("hypot", binary(number=None), numpy=np.hypot, others=REAL),
     Row("i0", unary(), numpy=special.i0, others=REAL),
-    Row("lgamma", unary(**GAMMA), numpy=lambda a: np.where(np.isneginf(a), np.inf, special.gammaln(a)), others=REAL, grad_tolerance=TRIGAMMA),
+    Row(
+        "lgamma",
+        unary(**GAMMA),
+        numpy=lambda a: np.where(np.isneginf(a), np.inf, special.gammaln(a)),
+        others=REAL,
+        grad_tolerance=TRIGAMMA,
+    ),
     Row("logaddexp", binary(number=None), numpy=np.logaddexp, others=REAL),
     Row("logaddexp2", binary(number=None), numpy=np.logaddexp2, others=REAL),
     Row(
