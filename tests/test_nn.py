@@ -597,7 +597,6 @@ TEXTS = [
     "nn.ConstantPad1d((1, 2), 3.5)",
     "nn.ReflectionPad1d(2)",
     "nn.CircularPad3d(1)",
-    "nn.UpsamplingNearest2d(size=4)",
     "nn.Unflatten(1, (2, 3))",
     "nn.Flatten()",
     "nn.Bilinear(1, 2, 3)",

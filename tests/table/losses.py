@@ -78,7 +78,7 @@ ROWS = [
     ),
     Row(
         "kl_div",
-        [*each(*PAIR), Sample(T(2, 3), T(2, 3, **P)), Sample(*PAIR, reduction="batchmean", log_target=True)],
+        [*each(T(2, 3), T(2, 3, **P)), Sample(*PAIR), Sample(*PAIR, reduction="batchmean", log_target=True)],
         others=(),
         reference="nn.functional.kl_div",
     ),

@@ -11,7 +11,8 @@ ROWS = [
         [Sample(T(2, 3, grad=False), 3, 2), Sample(T(2, 3, grad=False), (2,)), Sample(T(), 1, 1)],
         grad=False,
     ),
-    Row("resize_as_", [Sample(T(2, 3), T(3, 2)), Sample(T(2, 3), T())], grad=False),
+    # No layouts: what PyTorch finds in memory that grows is anything.
+    Row("resize_as_", [Sample(T(2, 3), T(3, 2)), Sample(T(2, 3), T())], grad=False, layouts=False),
     Row("set_", [Sample(T(2, 3), T(4)), Sample(T(2, 3))], grad=False, meta=False),
     Row("detach", PLAIN, numpy=lambda a: a, **VIEW),
 ]
