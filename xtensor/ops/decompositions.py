@@ -92,7 +92,10 @@ def _cholesky_grad(grad: Array, result: Array, upper: bool) -> Array:
 
 @general(
     out="exact",
-    name="linalg_cholesky", node="LinalgCholeskyEx", method=False, derivatives=dict(input=_cholesky_grad)
+    name="linalg_cholesky",
+    node="LinalgCholeskyEx",
+    method=False,
+    derivatives=dict(input=_cholesky_grad),
 )
 def cholesky_factor(input: Array, *, upper: bool = False) -> Array:
     """The lower (or upper) Cholesky factor of positive-definite matrices, NaN where there is none."""
@@ -389,7 +392,14 @@ def svdvals(input: Tensor, *, driver: str | None = None, out: Tensor | None = No
 # ---- LU ------------------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_lu", node="LinalgLu", method=False, returns=("P", "L", "U"), derivatives=FROM_KERNEL)
+@general(
+    out="exact",
+    name="linalg_lu",
+    node="LinalgLu",
+    method=False,
+    returns=("P", "L", "U"),
+    derivatives=FROM_KERNEL,
+)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
     check_matrix("linalg.lu", input)

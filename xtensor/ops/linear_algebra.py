@@ -217,7 +217,13 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return made
 
 
-@general(out="exact", name="linalg_solve_triangular", node="LinalgSolveTriangular", method=False, derivatives=FROM_KERNEL)
+@general(
+    out="exact",
+    name="linalg_solve_triangular",
+    node="LinalgSolveTriangular",
+    method=False,
+    derivatives=FROM_KERNEL,
+)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
