@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..x64 import call
@@ -31,7 +32,7 @@ def used(jaxpr: Any, wanted: Sequence[bool], smoothly: bool = False) -> list[boo
     """
 
     def counts(var: Any) -> bool:
-        return not is_literal(var) and (not smoothly or jax.dtypes.issubdtype(var.aval.dtype, np.inexact))
+        return not is_literal(var) and (not smoothly or jnp.issubdtype(var.aval.dtype, np.inexact))
 
     live = {v for v, w in zip(jaxpr.outvars, wanted, strict=True) if w and counts(v)}
     for eqn in reversed(jaxpr.eqns):

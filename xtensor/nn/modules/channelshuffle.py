@@ -1,5 +1,0 @@
-"""ChannelShuffle, where PyTorch has it."""
-
-from .pixelshuffle import ChannelShuffle
-
-__all__ = ["ChannelShuffle"]
