@@ -111,11 +111,7 @@ def compare(program: Program, reference: Any, subject: Any, ignore: Container[st
     """Where `subject` parts from `reference` on a program, if it does, in aspects that are not ignored."""
     if reference is FINITE_DIFFERENCES:
         return differenced(program, subject)
-    # A backward pass that raises has accumulated into some leaves and not into others: which is nobody's promise.
-    final = ("backward",)
-    return judge(
-        program, execute(program, reference), execute(program, subject), same, ignore=ignore, final=final
-    )
+    return judge(program, execute(program, reference), execute(program, subject), same, ignore=ignore)
 
 
 def shrink(program: Program, reference: Any, subject: Any, ignore: Container[str] = ()) -> Program:
