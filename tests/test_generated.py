@@ -135,3 +135,15 @@ def test_a_users_program_type_checks(tmp_path):
     assert 'Cannot access attribute "nothing_of_the_kind"' in errors[0]
     assert 'No parameter named "dmi"' in errors[1]
     assert "positional" in errors[2]
+
+
+def test_a_function_never_called_tells_its_signature():
+    """Whether an operator was called before does not show: the code behind it is made on demand."""
+    code = (
+        "import inspect, xtensor\n"
+        "before = str(inspect.signature(xtensor.copysign))\n"
+        "assert before == '(input, other, *, out=None)', before\n"
+        "xtensor.copysign(xtensor.ones(1), 2)\n"
+        "assert str(inspect.signature(xtensor.copysign)) == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,6 +6,7 @@ puts the compiled code in its own place: the object that users hold, in modules,
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import types
 from collections.abc import Callable
@@ -20,14 +21,25 @@ def _stand_in(*args: Any, **kwargs: Any) -> Any:
     return _materialize()(*args, **kwargs)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
+class _Unmade:
+    """What `inspect.signature` finds behind a function that has not been called yet: the signature it will have."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(materialized(self._function))
+
+
 def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> Any:
-    """A function `name` whose source and globals `make()` gives; until it is called its signature is that of `like`."""
+    """A function `name` whose source and globals `make()` gives, with the docstring of `like`."""
     namespace: dict[str, Any] = {}
     function = types.FunctionType(_stand_in.__code__, namespace, name)
     function.__module__ = "xtensor"
     function.__qualname__ = name
     function.__doc__ = like.__doc__
-    function.__wrapped__ = like  # pyright: ignore[reportFunctionMemberAccess]
+    function.__wrapped__ = _Unmade(function)  # pyright: ignore[reportFunctionMemberAccess]
 
     def materialize() -> Callable[..., Any]:
         text, names = make()
