@@ -1,17 +1,27 @@
 """64-bit types for xtensor's own calls, with the user's JAX left as it was.
 
 JAX reads `jax_enable_x64` while tracing, lowering and matching signatures, so a whole call must run under it.
-Swapping the thread-local value costs 0.3 us; entering `jax.enable_x64(True)` as a context costs 0.8 us.
+Swapping the thread-local value costs 0.3 us; entering `jax.enable_x64(True)` as a context costs 0.8 us. A program
+that `jit` makes needs neither where all its arguments are JAX arrays: it turns the types on to trace and compile only.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-__all__ = ["call", "restore", "swap", "x64"]
+try:  # How `jax.jit` itself makes its compiled call: private, and used nowhere else.
+    from jax._src import pjit as _pjit
+    from jax._src import tree_util as _tree_util
+    from jax._src.interpreters import pxla as _pxla
+    from jax._src.lib import _jax
+except ImportError:  # pragma: no cover
+    _jax = None
+
+__all__ = ["call", "jit", "restore", "swap", "x64"]
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -29,3 +39,53 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
     finally:
         restore(previous)
+
+
+def jit(function: Callable[..., Any], donate_argnums: int | tuple[int, ...] = ()) -> Callable[..., Any]:
+    """`jax.jit(function)` for calls with arrays alone: with 64-bit types, whatever the caller's JAX is set to.
+
+    Not for Python or NumPy numbers unless the caller has 64-bit types on: JAX would narrow them on their way in.
+    """
+    jitted = jax.jit(function, donate_argnums=donate_argnums)
+    try:
+        return _with_own_miss(jitted)
+    except (AttributeError, TypeError):  # a JAX in which these private names have moved
+
+        @functools.wraps(function)
+        def swapped(*args: Any) -> Any:
+            return call(jitted, *args)
+
+        return swapped
+
+
+def _with_own_miss(jitted: Any) -> Callable[..., Any]:
+    """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
+
+    JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
+    """
+    info = jitted._jit_info
+    miss = jitted._cache_miss
+
+    def cache_miss(*args: Any, **kwargs: Any) -> Any:
+        return call(lambda: miss(*args, **kwargs))
+
+    key = _pxla.JitGlobalCppCacheKeys(
+        donate_argnums=info.donate_argnums, donate_argnames=info.donate_argnames
+    )
+    made = _jax.pjit(  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+        jitted.__name__,
+        jitted._fun,
+        cache_miss,
+        info.static_argnums,
+        info.static_argnames,
+        key,
+        _tree_util.dispatch_registry,
+        _pxla.cc_shard_arg,
+        _pjit._get_cpp_global_cache(key.contains_explicit_attributes),
+    )
+    made = functools.wraps(jitted._fun)(made)
+    made._fun, made._jit_info = (
+        jitted._fun,
+        info,
+    )  # what `lower` and the like, which all such objects have, look for
+    return made

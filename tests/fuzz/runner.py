@@ -138,7 +138,10 @@ def judge_all(court: Court, seeds: range, jobs: int, size: int) -> Tally:
                         running[pool.submit(judge_seeds, court, batch)] = batch
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
-                        total.add(future.result())
+                        found = future.result()
+                        total.add(found)
+                        for seed, difference in found.failures:
+                            print(f"  seed {seed}: {difference}", file=sys.stderr, flush=True)
                         del running[future]
                     if time.monotonic() - told > 30:
                         told = time.monotonic()

@@ -19,7 +19,7 @@ from ..engine.graph import next_sequence_nr
 from ..geometry import contiguous_strides
 from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
-from ..x64 import call, restore, swap
+from ..x64 import call
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
@@ -49,17 +49,19 @@ def is_number(value: Any) -> bool:
 class ScalarArrays(dict[tuple[type, Any], Any]):
     """Python numbers as weakly typed arrays, kept since converting one anew costs 1 us per call.
 
-    Only where the CPU is JAX's default: elsewhere such an array would have to travel to a CPU tensor's device.
+    Only where the CPU is JAX's default: elsewhere such an array would have to travel to a CPU tensor's device. What is
+    refused here goes the complete way, which has the errors for ints of more than 64 bits too.
     """
 
     limit = 4096
 
     def __missing__(self, key: tuple[type, Any]) -> Any:
         kind, value = key
-        # 0.0 and -0.0 are one key; large ints and others keep the complete path's errors.
-        if value == 0 or kind is bool or jax.default_backend() != "cpu":
-            return value
+        if kind is bool or kind is complex or jax.default_backend() != "cpu":
+            raise LookupError
         array = call(_as_weak, value)
+        if kind is float and value == 0:  # 0.0 and -0.0 are one key
+            return array
         if len(self) >= self.limit:
             self.clear()
         self[key] = array
@@ -84,12 +86,10 @@ NAMESPACE: dict[str, Any] = {
     "next_nr": next_sequence_nr,
     "read": read_view,
     "save": save,
-    "restore": restore,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
     "scalars": SCALAR_ARRAYS,
     "state": modes.state,
-    "swap": swap,
 }
 
 
@@ -239,13 +239,7 @@ def fast_path(op: Operator, out: bool) -> list[str]:
     if plain:
         deep.append(f"if not ({' and '.join(plain)}): raise LookupError")
     deep.append(f"program = programs[{key}]")
-    deep += [
-        "previous = swap(True)",
-        "try:",
-        f"    r = program({', '.join(arguments)})",
-        "finally:",
-        "    restore(previous)",
-    ]
+    deep.append(f"r = program({', '.join(arguments)})")
     inner += [f"    {line}" for line in deep]
     inner += ["except Exception:", "    pass", "else:"]
     tail = [
@@ -416,11 +410,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
     key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
     deep += [
         f"program = variants['inplace', {key}, donate]",
-        "previous = swap(True)",
-        "try:",
-        f"    r = program(s.array{''.join(arguments)})",
-        "finally:",
-        "    restore(previous)",
+        f"r = program(s.array{''.join(arguments)})",
     ]
     tail = [
         "s.array = r",

@@ -28,6 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import dtypes
+from ..x64 import jit
 from . import codegen, dispatch
 from .derivatives import Rules
 from .nodes import OpNode
@@ -130,7 +131,7 @@ class Operator:
         """The jitted kernel for these static arguments."""
         found = self.programs.get(key)
         if found is None:
-            found = self.programs[key] = jax.jit(self.traced(key))
+            found = self.programs[key] = jit(self.traced(key))
         return found
 
     def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:
@@ -143,7 +144,7 @@ class Operator:
                 return jnp.transpose(run(*values), order)
 
             permuted.__name__ = self.name
-            found = self.variants["order", key, order] = jax.jit(permuted)
+            found = self.variants["order", key, order] = jit(permuted)
         return found
 
     def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:
@@ -157,7 +158,7 @@ class Operator:
                 return fit_result(out, target.shape, target.dtype)
 
             replace.__name__ = self.name + "_"
-            found = jax.jit(replace, donate_argnums=0 if donate else ())
+            found = jit(replace, donate_argnums=0 if donate else ())
             self.variants["inplace", key, donate] = found
         return found
 

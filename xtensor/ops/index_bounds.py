@@ -25,18 +25,19 @@ from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
 from ..x64 import call
 
-__all__ = ["bounds_of", "check_bounds", "in_bounds", "on_cpu", "refuse_overlap", "remember"]
+__all__ = ["bounds_of", "check_bounds", "in_bounds", "known_bounds", "on_cpu", "refuse_overlap", "remember"]
 
-# Below this many elements, looking again costs what remembering does.
-SMALL = 512
+# Of how many arrays the bounds are kept.
+LIMIT = 4096
 
 _known: dict[int, tuple[weakref.ref[Any], int, int]] = {}
 
 
 def remember(array: Any, least: int, most: int) -> None:
     """Note the bounds of an index array that its maker knows; they may be wider than its values."""
-    key = id(array)
-    _known[key] = (weakref.ref(array, lambda _: _known.pop(key, None)), least, most)
+    if len(_known) >= LIMIT:
+        _known.clear()
+    _known[id(array)] = (weakref.ref(array), least, most)
 
 
 def on_cpu(array: Any) -> bool:
@@ -50,23 +51,24 @@ def extremes(array: Any) -> Any:
     return jnp.stack([jnp.min(array), jnp.max(array)])
 
 
+def known_bounds(array: Any) -> tuple[Any, int, int] | None:
+    """The entry of an array whose smallest and largest value (the last two) were found before."""
+    found = _known.get(id(array))
+    return found if found is not None and found[0]() is array else None
+
+
 def bounds_of(array: Any) -> tuple[int, int]:
     """The smallest and largest value of a non-empty array of integers."""
-    if array.size > SMALL or not on_cpu(array):
-        found = _known.get(id(array))
-        if found is not None and found[0]() is array:
-            return found[1], found[2]
-        if on_cpu(array):
-            values = np.asarray(array)
-            least, most = int(values.min()), int(values.max())
-        else:
-            least, most = call(extremes, array).tolist()
-        remember(array, least, most)
-        return least, most
-    values = np.asarray(array)
-    if values.size == 1:
-        return (value := values.item()), value
-    return int(values.min()), int(values.max())
+    found = known_bounds(array)
+    if found is not None:
+        return found[1], found[2]
+    if on_cpu(array):
+        values = np.asarray(array)
+        least, most = int(values.min()), int(values.max())
+    else:
+        least, most = call(extremes, array).tolist()
+    remember(array, least, most)
+    return least, most
 
 
 def in_bounds(array: Any, size: int, wrap: bool) -> bool:

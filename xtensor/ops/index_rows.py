@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from .. import checks, dtypes
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import REGISTRY, general
-from .index_bounds import check_bounds, refuse_overlap
+from .index_bounds import check_bounds, known_bounds, refuse_overlap
 from .inplace import run_inplace
 from .masks import check_number
 from .options import C_NAMES, number_array
@@ -90,6 +90,10 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 )
 def index_select_kernel(input: Array, dim: int, index: Array) -> Array:
     """The slices of `input` along `dim` that `index` names."""
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in (jnp.int32, jnp.int64):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     shape = input.shape if input.ndim == 0 else (*input.shape[:dim], index.size, *input.shape[dim + 1 :])
     return read_rows(input, dim, index, shape)
 
@@ -474,11 +478,14 @@ def check_put(input: Any, index: Any, source: Any) -> None:
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names, as a copy."""
+    if out is None and type(dim) is int and dim >= 0 and isinstance(index, Tensor):
+        # Only the values have to be looked at before the program starts: it knows the shapes and dtypes itself.
+        bounds = known_bounds(array_of(index))
+        if bounds is not None and bounds[1] >= 0 and isinstance(input, Tensor):
+            sizes = sizes_of(input)
+            if dim < len(sizes) and bounds[2] < sizes[dim]:
+                return SELECT.function(input, dim, index)
     dim = check_arguments("index_select", input, dim, index)
-    if index.dim() > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    if not is_integer(index):
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if not sizes_of(input) and index.numel() != 1:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)"
@@ -486,7 +493,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     size = extent(input, dim)
     if size == 0 and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    check_bounds(array_of(index), size, False, out_of_range)
+    if index.dim() <= 1 and is_integer(index):
+        check_bounds(array_of(index), size, False, out_of_range)
     if out is None:
         return SELECT.function(input, dim, index)
     return SELECT.call((input, dim, index), out)
