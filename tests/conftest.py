@@ -4,6 +4,7 @@ JAX reads its environment when it is first imported, so this file sets it before
 xdist workers inherit it, so they share one compile cache.
 """
 
+import importlib
 import importlib.metadata
 import os
 import pathlib
@@ -48,12 +49,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run everything: tests marked `full`, and 10,000 examples per hypothesis test",
     )
+    parser.addoption(
+        "--plans",
+        action="store_true",
+        help="run every backward graph that can be one as a plan, from its first time",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     profile = "full" if config.getoption("--full") else "ci" if os.environ.get("CI") else "default"
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+    if config.getoption("--plans"):
+        importlib.import_module("tests.fuzz.planned")
     if not hasattr(config, "workerinput"):
         _trim_compile_cache(pathlib.Path(os.environ["JAX_COMPILATION_CACHE_DIR"]), COMPILE_CACHE_LIMIT)
 

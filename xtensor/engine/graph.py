@@ -97,6 +97,14 @@ class Node:
     def release(self) -> None:
         """Drop the values saved for backward; a later `apply` must raise the engine's `RELEASED` message."""
 
+    def plan(self, key: list[Any], args: list[Any]) -> bool:
+        """Add to `key` what decides the node's rule, to `args` the values it takes; False where it must run by itself.
+
+        A node that returns True also has `rule()`, a pure function `(gradients, args) -> gradients` over arrays with
+        one result per edge, and `keep()`, the objects that the key names by identity.
+        """
+        return False
+
     @property
     def input_metadata(self) -> tuple[Any, ...]:
         """Per incoming gradient, an object with the `shape`, `dtype` and `device` that it must have."""

@@ -38,6 +38,7 @@ from . import (
     normalization,
     norms,
     padding,
+    plans,
     pooling,
     powers,
     precision,

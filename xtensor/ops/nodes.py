@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import jax
 from jax.core import ShapedArray
 
 from ..engine import RELEASED, modes
@@ -12,7 +13,7 @@ from ..engine.graph import Node
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, new, recipe_of, wrap
 from ..x64 import call, restore, swap
-from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern
+from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern, rules_function
 from .saved import check_version, result_index, unpack_array, unpack_tensor
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ state = modes.state
 INFERENCE = modes.INFERENCE
 NO_GRAD = modes.NO_GRAD
 CACHE_LIMIT = 4096
+SCALARS = frozenset((int, float, complex, bool))
 
 
 class OpNode(Node):
@@ -161,6 +163,43 @@ class OpNode(Node):
             made.append(tensor)
         return tuple(made)
 
+    def plan(self, key: list[Any], args: list[Any]) -> bool:
+        saved = self.saved
+        if saved is None:
+            return False
+        for entry in saved:
+            if type(entry) is tuple:
+                counter = entry[0]
+                if counter is not None and counter.version != entry[1]:
+                    return False
+                array = entry[2]
+                args.append(array)
+                key.append(id(array.aval))
+            elif not plan_entry(entry, key, args):
+                return False
+        aval = self.aval
+        key.append(type(self))
+        key.append(self.key)
+        key.append(self.shapes)
+        key.append(id(aval) if type(aval) is not tuple else tuple(map(id, aval)))
+        key += map(id, self.targets)
+        return True
+
+    def rule(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
+        """The derivative rules as a function of arrays, for a plan."""
+        mask = tuple([t is not None for t in self.targets])
+        function = rules_function(self, mask)
+
+        def rule(grads: tuple[Any, ...], saved: Any) -> tuple[Any, ...]:
+            found = iter(function(grads, tuple(saved)))
+            return tuple([next(found) if m else None for m in mask])
+
+        return rule
+
+    def keep(self) -> Any:
+        """What a plan's key names by identity."""
+        return self.aval, self.targets
+
     def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any]) -> Pullback:
         cache = self.op.pullbacks
         if len(cache) >= CACHE_LIMIT:
@@ -182,6 +221,29 @@ class OpNode(Node):
                 cache.clear()
             found = cache[key] = call(RecordedPullback, self, len(grads), structure, forms)
         return found.deliver(flat)
+
+
+def plan_entry(entry: Any, key: list[Any], args: list[Any]) -> bool:
+    """A saved entry that is no single tensor, for a plan: None, a number, or the entries of a sequence."""
+    if entry is None or type(entry) in SCALARS:
+        key.append(type(entry))
+        args.append(entry)
+    elif isinstance(entry, jax.Array):
+        key.append(id(entry.aval))
+        args.append(entry)
+    elif type(entry) is list:
+        arrays: list[Any] = []
+        ids: list[Any] = []
+        for e in entry:
+            if type(e) is not tuple or (e[0] is not None and e[0].version != e[1]):
+                return False
+            arrays.append(e[2])
+            ids.append(id(e[2].aval))
+        key.append(tuple(ids))
+        args.append(tuple(arrays))
+    else:
+        return False
+    return True
 
 
 def concrete(value: Any) -> Any:

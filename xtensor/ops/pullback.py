@@ -24,7 +24,7 @@ from .schema import Parameter, Schema
 if TYPE_CHECKING:
     from .declare import Operator
 
-__all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "spread_over"]
+__all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "rules_function", "spread_over"]
 
 UNSET: Any = object()
 ZERO_SLOPE = frozenset(

@@ -114,6 +114,43 @@ class ViewNode(Node):
             ),
         )
 
+    def plan(self, key: list[Any], args: list[Any]) -> bool:
+        if self.edges[0] is None:
+            return False
+        key.append(type(self))
+        key.append(self.sizes)
+        for recipe, offset, order in relative(self.op.make, self.sizes, self.dtype, self.args, *self.result):
+            if order is None:
+                key.append(recipe)
+                args.append(offset)
+            else:
+                key.append(order)
+                args.append(None)
+        return True
+
+    def rule(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
+        """The adjoint as a function of arrays, for a plan; it takes the views' offsets."""
+        sizes = self.sizes
+        ways = [(r, o) for r, _, o in relative(self.op.make, sizes, self.dtype, self.args, *self.result)]
+
+        def rule(grads: tuple[Any, ...], offsets: Any) -> tuple[Any, ...]:
+            total = None
+            for grad, offset, (recipe, order) in zip(grads, offsets, ways, strict=True):
+                if grad is None:
+                    continue
+                if order is not None and len(ways) == 1:
+                    return (jnp.transpose(grad, order).reshape(sizes),)
+                if total is None:
+                    total = jnp.zeros(recipe.base_shape, recipe.base_dtype)
+                total = lowering.scatter_add(recipe, total, 0 if offset is None else offset, grad)
+            return (total,)
+
+        return rule
+
+    def keep(self) -> Any:
+        """What a plan's key names by identity: nothing."""
+        return None
+
 
 @functools.lru_cache(maxsize=4096)
 def relative(

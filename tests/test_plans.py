@@ -1,0 +1,236 @@
+"""The plan executor: the same gradients as the interpreter's, from one program; and what it declines."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xtensor as xt
+from xtensor import engine
+from xtensor.ops.plans import PlanExecutor, executor
+
+
+@pytest.fixture(autouse=True)
+def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanExecutor]:
+    """Plans from the second time a structure is seen, compiled at once."""
+    executor.clear()
+    engine.reset_stats()
+    monkeypatch.setattr(executor, "enabled", True)
+    monkeypatch.setattr(executor, "background", False)
+    monkeypatch.setattr(executor, "hot", 2)
+    yield executor
+    executor.clear()
+
+
+def leaf(*sizes: int, seed: int = 0) -> Any:
+    values = np.random.default_rng(seed).normal(size=sizes)
+    return xt.tensor(values, dtype=xt.float64, requires_grad=True)
+
+
+def mixed(x: Any, y: Any) -> Any:
+    """Views, broadcasting, several outputs, a shared subgraph, and a leaf that is used twice."""
+    a, b = (x @ y).tanh().split(2, dim=1)
+    c = a.t() * b.sum(0, keepdim=True).t() + x[1, :2].unsqueeze(1)
+    d = xt.cat([c, c.exp()[:, ::2].expand(2, 2)], dim=1)
+    return (d.max(dim=1).values * y.diagonal()[:2]).sum() + x.mean()
+
+
+def gradients(run: Callable[..., Any], *leaves: Any) -> list[Any]:
+    for t in leaves:
+        t.grad = None
+    run(*leaves).backward()
+    return [t.grad.numpy().copy() for t in leaves]
+
+
+def test_a_plan_gives_the_interpreters_gradients(plans: PlanExecutor) -> None:
+    x, y = leaf(3, 4), leaf(4, 4, seed=1)
+    found = [gradients(mixed, x, y) for _ in range(4)]
+    for later in found[1:]:
+        for expected, got in zip(found[0], later, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert engine.stats()["runs"] == {"interpreter": 1, "plan": 3}
+    assert plans.stats() == {"structures": 1, "compiled": plans.compiled}
+
+
+def test_new_values_and_offsets_compile_nothing(plans: PlanExecutor) -> None:
+    x = leaf(8, 3)
+    compiled = plans.compiled
+    for i in range(8):
+        x.grad = None
+        (x[i] * float(i + 2)).sum().backward()
+        expected = np.zeros((8, 3))
+        expected[i] = i + 2
+        np.testing.assert_array_equal(x.grad.numpy(), expected)
+    assert plans.compiled == compiled + 1
+
+
+def test_shapes_dtypes_and_static_arguments_are_other_structures(plans: PlanExecutor) -> None:
+    for _ in range(3):
+        for sizes in ((3,), (4,)):
+            for dim in (0, -1):
+                for dtype in (xt.float32, xt.float64):
+                    x = xt.ones(2, *sizes, dtype=dtype, requires_grad=True)
+                    x.exp().cumsum(dim).sum().backward()
+                    n = x.shape[dim]
+                    shape = (2, 1) if dim == 0 else (1, n)
+                    expected = np.e * np.arange(n, 0, -1).reshape(shape) * np.ones(x.shape)
+                    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-6)
+                    assert x.grad.dtype is dtype
+
+
+def test_gradients_accumulate_and_the_graph_is_released(plans: PlanExecutor) -> None:
+    x = leaf(3)
+    for count in range(1, 5):
+        out = x.exp().sum()
+        out.backward()
+        np.testing.assert_allclose(x.grad.numpy(), count * np.exp(x.detach().numpy()))
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            out.backward()
+    out = x.exp().sum()
+    out.backward(retain_graph=True)
+    out.backward()
+    assert engine.stats()["runs"]["plan"] == 5
+
+
+def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor) -> None:
+    x = leaf(3)
+    for _ in range(4):
+        hidden = x.exp()
+        array = weakref.ref(hidden._storage.array)
+        out = hidden.sin().sum()
+        del hidden
+        out.backward()
+        del out
+        assert array() is None or gc.collect() >= 0
+        assert array() is None
+
+
+def test_grad_of_some_inputs(plans: PlanExecutor) -> None:
+    x, y, z = leaf(3), leaf(3, seed=1), leaf(3, seed=2)
+    for _ in range(3):
+        one, none = xt.autograd.grad((x * y.exp()).sum(), (y, z), allow_unused=True)
+        assert none is None
+        np.testing.assert_allclose(one.numpy(), (x * y.exp()).detach().numpy())
+        assert x.grad is None
+    assert engine.stats()["runs"]["plan"] == 2
+
+
+def test_leaves_are_accumulated_in_the_interpreters_order(plans: PlanExecutor) -> None:
+    x, y, z = leaf(2), leaf(2, seed=1), leaf(2, seed=2)
+    order: list[list[str]] = []
+    original = type(x)._accumulate_grad
+
+    def noted(self: Any, grad: Any, create: bool) -> None:
+        order[-1].append(next(n for n, t in (("x", x), ("y", y), ("z", z)) if t is self))
+        original(self, grad, create)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(x), "_accumulate_grad", noted)
+        for _ in range(3):
+            order.append([])
+            ((x * y).exp() * z + x.sin() * y).sum().backward()
+    assert engine.stats()["runs"] == {"interpreter": 1, "plan": 2}
+    assert order[0] == order[1] == order[2]
+
+
+def declined() -> set[str]:
+    return {reason.removeprefix("plan: ") for reason in engine.stats()["fallbacks"]}
+
+
+class Doubled(xt.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return grads[0] * 2
+
+
+def hooked(x: Any) -> None:
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    y.sum().backward()
+
+
+def in_anomaly_mode(x: Any) -> None:
+    with xt.autograd.detect_anomaly(check_nan=False):
+        (x * 2).sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*")
+@pytest.mark.parametrize(
+    ("reason", "run", "factor"),
+    [
+        ("hooks", hooked, 6),
+        ("no operator", lambda x: Doubled.apply(x).sum().backward(), 2),
+        ("create_graph", lambda x: (x * 2).sum().backward(create_graph=True), 2),
+        ("anomaly mode or a profile", in_anomaly_mode, 2),
+        ("several roots", lambda x: xt.autograd.backward([x.sum(), x.sum()]), 2),
+    ],
+)
+def test_what_a_plan_declines_the_interpreter_runs(reason: str, run: Any, factor: float) -> None:
+    for _ in range(3):
+        x = leaf(3)
+        run(x)
+        np.testing.assert_array_equal(x.grad.detach().numpy(), np.full(3, float(factor)))
+    assert declined() == {reason}
+    assert "plan" not in engine.stats()["runs"]
+
+
+def test_a_saved_value_that_was_written_is_the_interpreters_error(plans: PlanExecutor) -> None:
+    x = leaf(3)
+    for _ in range(3):
+        x.exp().sum().backward()
+    y = x.exp()
+    out = y.sum()
+    with xt.no_grad():
+        y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
+
+
+def test_switched_off(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "enabled", False)
+    x = leaf(3)
+    for _ in range(3):
+        x.exp().sum().backward()
+    assert engine.stats()["runs"] == {"interpreter": 3}
+    assert declined() == {"off"}
+
+
+def test_compiled_in_the_background(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "background", True)
+    x = leaf(5)
+    for _ in range(2):
+        x.exp().sum().backward()
+    plans.wait()
+    x.grad = None
+    x.exp().sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()))
+    assert engine.stats()["runs"] == {"interpreter": 2, "plan": 1}
+
+
+def test_the_number_of_structures_is_bounded(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "limit", 3)
+    for n in range(1, 8):
+        xt.ones(n, requires_grad=True).exp().sum().backward()
+    assert plans.stats()["structures"] == 3
+
+
+def test_a_graph_too_large_for_one_program_is_interpreted(
+    plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "largest", 10)
+    x = leaf(2)
+    out = x
+    for _ in range(20):
+        out = out + x
+    out.sum().backward()
+    assert declined() == {"too many nodes"}
+    np.testing.assert_array_equal(x.grad.numpy(), [21, 21])

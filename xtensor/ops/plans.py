@@ -1,0 +1,388 @@
+"""The plan executor: a backward graph whose structure has been seen before runs as one program over its saved arrays.
+
+Derivative rules are pure functions of arrays, so a graph of them is one too. The key is the structure: operators, static
+arguments, edges, shapes and dtypes. What has been seen a few times is compiled in the background, while the interpreter
+answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom Functions, several devices, ...) it
+declines with a reason, which `engine.stats()` counts; errors too are left to the interpreter, which knows their words.
+"""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import jax
+
+from .. import engine
+from ..engine import AccumulateGrad, Fallback, Node, modes
+from ..engine.graph import EdgeTuple, Gradients
+from ..storage import MetaArray
+from ..tensor import wrap
+from ..x64 import call
+
+__all__ = ["PlanExecutor", "executor"]
+
+state = modes.state
+NO_GRAD = modes.NO_GRAD
+by_age = attrgetter("sequence_nr")
+SLOT = (
+    1 << 24
+)  # an edge in a key: the number of the node it leads to, plus this for every place in its inputs
+
+DECLINED = {
+    reason: Fallback(reason)
+    for reason in (
+        "anomaly mode or a profile",
+        "create_graph",
+        "hooks",
+        "inputs that are no leaves",
+        "nested in another backward",
+        "no operator",
+        "off",
+        "first seen",
+        "being compiled",
+        "meta tensors",
+        "several devices",
+        "several roots",
+        "too many nodes",
+        "failed to compile",
+    )
+}
+
+
+class Plan:
+    """What is known of one structure: how often it was seen, and once it is hot its program.
+
+    program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
+    accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
+    the key holds.
+    """
+
+    __slots__ = ("compiling", "failed", "keep", "leaves", "program", "ran", "seen")
+
+    def __init__(self, keep: Any) -> None:
+        self.keep = keep
+        self.seen = 0
+        self.compiling = self.failed = False
+        self.program: Callable[..., Any] | None = None
+        self.leaves: tuple[int, ...] = ()
+        self.ran: tuple[int, ...] | None = None
+
+
+class PlanExecutor:
+    """Runs backward graphs as whole programs.
+
+    hot: how often a structure must come before it is compiled. limit: how many structures are kept. largest: of how many
+    nodes. background: whether compiling waits for a thread of its own, or is done at once (for tests and measurements).
+    """
+
+    name = "plan"
+
+    def __init__(self, hot: int = 3, limit: int = 512, largest: int = 2000) -> None:
+        self.hot = hot
+        self.limit = limit
+        self.largest = largest
+        self.enabled = True
+        self.background = True
+        self.plans: OrderedDict[Any, Plan] = OrderedDict()
+        self.compiled = 0
+        self._compiler = Compiler()
+
+    def stats(self) -> dict[str, int]:
+        """Structures known, and programs compiled."""
+        return {"structures": len(self.plans), "compiled": self.compiled}
+
+    def wait(self) -> None:
+        """Wait until every structure that is hot has been compiled."""
+        self._compiler.wait()
+
+    def clear(self) -> None:
+        """Forget every structure."""
+        self.wait()
+        self.plans.clear()
+
+    def run(
+        self,
+        roots: tuple[EdgeTuple, ...],
+        grads: Gradients,
+        inputs: tuple[EdgeTuple | None, ...] | None,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate: bool,
+    ) -> Gradients | Fallback:
+        """Run the graph below `roots` if its program is there; see `Executor.run`."""
+        if not self.enabled:
+            return DECLINED["off"]
+        if create_graph:
+            return DECLINED["create_graph"]
+        if state.mode & ~NO_GRAD:
+            return DECLINED["anomaly mode or a profile"]
+        if engine.is_executing():
+            return DECLINED["nested in another backward"]
+        if len(roots) != 1:
+            return DECLINED["several roots"]
+        nodes = self._discover(roots[0][0])
+        if type(nodes) is Fallback:
+            return nodes
+        (grad,) = grads
+        if grad._view is not None or type(grad._storage.array) is MetaArray:
+            return DECLINED["meta tensors"]
+        key: list[Any] = [roots[0][1], id(grad._storage.array.aval)]
+        args: list[Any] = [grad._storage.array]
+        leaves: dict[Node, int] = {}
+        number = {node: i for i, node in enumerate(nodes)}
+        get = number.get
+        for at, node in enumerate(nodes):
+            if not node.plan(key, args):
+                return DECLINED["no operator"]
+            for edge in node.edges:
+                if edge is None:
+                    key.append(None)
+                    continue
+                target, slot = edge
+                to = get(target)
+                if to is None:
+                    to = leaves.get(target)
+                    if to is None:
+                        to = leaves[target] = -1 - len(leaves)
+                elif to <= at:
+                    return DECLINED["no operator"]
+                key.append(to + SLOT * slot if slot else to)
+        wanted = None
+        if inputs is not None:
+            wanted = self._wanted(inputs, leaves)
+            if type(wanted) is Fallback:
+                return wanted
+            key.append(wanted)
+        whole = tuple(key)
+        plan = self.plans.get(whole)
+        if plan is None or plan.program is None:
+            plan = self._prepared(plan, whole, nodes, args, leaves, wanted)
+            if type(plan) is Fallback:
+                return plan
+        found = call(plan.program, *args)
+        if not keep_graph:
+            for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
+                node.release()
+        if wanted is not None and not accumulate:
+            return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
+        targets = list(leaves)
+        mode = state.mode
+        state.mode = mode | NO_GRAD
+        try:
+            for i in plan.leaves:
+                if found[i] is not None:
+                    targets[i].apply((wrap(found[i]),))
+        finally:
+            state.mode = mode
+        return ()
+
+    def _discover(self, root: Node) -> Any:
+        """The nodes below `root`, leaves aside, in the order in which the interpreter runs them; or why not."""
+        if type(root) is AccumulateGrad:
+            return DECLINED["no operator"]
+        nodes: list[Node] = []
+        seen = {root}
+        stack = [root]
+        device = UNKNOWN
+        while stack:
+            node = stack.pop()
+            if node.meta is not None:
+                return DECLINED["hooks"]
+            nodes.append(node)
+            for edge in node.edges:
+                if edge is None:
+                    continue
+                target = edge[0]
+                if target in seen:
+                    continue
+                seen.add(target)
+                if type(target) is not AccumulateGrad:
+                    stack.append(target)
+                    continue
+                if target.meta is not None or target.leaf.post_accumulate:
+                    return DECLINED["hooks"]
+                if target.device is not device:
+                    if device is not UNKNOWN:
+                        return DECLINED["several devices"]
+                    device = target.device
+        if len(nodes) > self.largest:
+            return DECLINED["too many nodes"]
+        nodes.sort(key=by_age, reverse=True)
+        return nodes
+
+    def _wanted(self, inputs: tuple[EdgeTuple | None, ...], leaves: dict[Node, int]) -> Any:
+        """The places of `inputs` among the leaves; only a leaf's gradient leaves the program."""
+        found = []
+        for edge in inputs:
+            if edge is None:
+                found.append(None)
+            elif type(edge[0]) is not AccumulateGrad:
+                return DECLINED["inputs that are no leaves"]
+            else:
+                place = leaves.get(edge[0])
+                found.append(None if place is None else -1 - place)
+        return tuple(found)
+
+    def _prepared(
+        self, plan: Plan | None, key: Any, nodes: list[Any], args: list[Any], leaves: Any, wanted: Any
+    ) -> Any:
+        """Count a structure that has no program yet; have one compiled when it is hot. The plan, if it can now run."""
+        if plan is None:
+            if len(self.plans) >= self.limit:
+                self.plans.popitem(last=False)
+            # Identities in the key stay what they are while these live.
+            plan = self.plans[key] = Plan(([n.keep() for n in nodes], [abstract(a)[0] for a in args]))
+        plan.seen += 1
+        if plan.seen < self.hot:
+            return DECLINED["first seen"]
+        if not plan.compiling:
+            plan.compiling = True
+            program, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted)
+            examples = [abstract(a)[1] for a in args]
+            self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
+        if plan.failed:
+            return DECLINED["failed to compile"]
+        return DECLINED["being compiled"] if plan.program is None else plan
+
+    def _compile(self, plan: Plan, program: Any, examples: list[Any]) -> None:
+        try:
+            call(lambda: program.lower(*examples).compile())
+        except Exception:  # what cannot be traced as a whole, the interpreter runs node by node
+            plan.failed = True
+            return
+        plan.program = program
+        self.compiled += 1
+
+
+UNKNOWN = object()
+
+
+class Compiler:
+    """A thread that compiles what is handed to it, one after the other; it ends with the process."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._idle = threading.Condition()
+        self._open = 0
+        self._thread: threading.Thread | None = None
+
+    def submit(self, job: Callable[[], None], background: bool) -> None:
+        if not background:
+            job()
+            return
+        with self._idle:
+            self._open += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="xtensor plans", daemon=True)
+                self._thread.start()
+                atexit.register(self._stop)
+        self._jobs.put(job)
+
+    def wait(self) -> None:
+        """Wait until nothing is left to do."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._open == 0)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            with self._idle:
+                self._open -= 1
+                self._idle.notify_all()
+
+    def _stop(self) -> None:
+        # XLA must not be compiling while the process is taken down; what has not begun is let go.
+        thread = self._thread
+        assert thread is not None
+        while not self._jobs.empty():
+            self._jobs.get()
+        self._jobs.put(None)
+        thread.join()
+
+
+def abstract(value: Any) -> tuple[Any, Any]:
+    """The aval that a key names, and what stands for a value when its program is compiled."""
+    if type(value) is tuple:
+        parts = [abstract(v) for v in value]
+        return [p[0] for p in parts], tuple([p[1] for p in parts])
+    if isinstance(value, jax.Array):
+        aval: Any = value.aval
+        sharding = value.sharding if value.committed else None
+        return aval, jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+    return None, value
+
+
+def build(
+    nodes: list[Any], slot: int, leaves: dict[Node, int], wanted: Any
+) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
+    """The program of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
+    number = {node: i for i, node in enumerate(nodes)}
+    rules = [node.rule() for node in nodes]
+    room = [node.num_inputs for node in nodes]
+    counts = []
+    for node in nodes:
+        own_args: list[Any] = []
+        node.plan([], own_args)
+        counts.append(len(own_args))
+    edges: list[list[tuple[int, int] | None]] = []
+    last: dict[int, int] = {}
+    for at, node in enumerate(nodes):
+        own: list[tuple[int, int] | None] = []
+        for edge in node.edges:
+            if edge is None:
+                own.append(None)
+                continue
+            to = number.get(edge[0])
+            if to is None:
+                to = leaves[edge[0]]
+                last.pop(to, None)
+                last[to] = at
+            own.append((to, edge[1]))
+        edges.append(own)
+    order = tuple([-1 - to for to in last])
+    ran = None
+    if wanted is not None:
+        order = tuple([i for i in order if i in wanted])
+        needed: set[int] = set()
+        for at in reversed(range(len(nodes))):
+            if any(
+                e is not None and (e[0] in needed if e[0] >= 0 else -1 - e[0] in wanted) for e in edges[at]
+            ):
+                needed.add(at)
+        ran = tuple(sorted(needed))
+    n_leaves = len(leaves)
+
+    def backward(grad: Any, *args: Any) -> list[Any]:
+        buffers: list[list[Any]] = [[None] * n for n in room]
+        found: list[Any] = [None] * n_leaves
+        buffers[0][slot] = grad
+        start = 0
+        for at, rule in enumerate(rules):
+            stop = start + counts[at]
+            results = rule(tuple(buffers[at]), args[start:stop])
+            buffers[at] = []
+            start = stop
+            for target, result in zip(edges[at], results, strict=True):
+                if target is None or result is None:
+                    continue
+                to, place = target
+                if to < 0:
+                    before = found[-1 - to]
+                    found[-1 - to] = result if before is None else before + result
+                else:
+                    before = buffers[to][place]
+                    buffers[to][place] = result if before is None else before + result
+        return [f if wanted is None or i in wanted else None for i, f in enumerate(found)]
+
+    backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
+    return jax.jit(backward), order, ran
+
+
+executor = PlanExecutor()
+engine.install(executor)
