@@ -48,6 +48,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         return unpacked(json.loads(arrays[STRUCTURE].tobytes().decode()), arrays)
 
 
+def tidy(path: str | os.PathLike[str]) -> None:
+    """Delete what runs that were killed while they wrote to `path` left beside it; none may be writing now."""
+    path = pathlib.Path(path)
+    for left in path.parent.glob(f".{path.name}.*"):
+        left.unlink(missing_ok=True)
+
+
 def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """`value` as JSON: each container and tensor a list of a tag and its content."""
     if isinstance(value, dict):

@@ -153,7 +153,11 @@ def main(argv: list[str]) -> None:
     history: History = {"train loss": [], "test loss": [], "accuracy": []}
 
     checkpoint = out / f"{FLAGS.model}.npz"
-    if FLAGS.resume and checkpoint.exists():
+    if FLAGS.resume:
+        checkpoints.tidy(checkpoint)
+    if not checkpoint.exists() or not FLAGS.resume:
+        print(f"starting anew; a checkpoint of every epoch goes to {checkpoint}")
+    else:
         state = checkpoints.load(checkpoint)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])

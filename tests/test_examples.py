@@ -1,7 +1,9 @@
 """The programs under examples/: the accuracy they promise, and checkpoints that continue exactly."""
 
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -14,10 +16,13 @@ for needed in ("matplotlib", "sklearn", "tqdm"):
     pytest.importorskip(needed, reason=f"{needed} is not installed: pip install '.[examples]'")
 
 
+ENVIRONMENT = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
 def run(name, *flags, code=0):
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / name), *flags],
-        env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
@@ -38,27 +43,98 @@ def test_digits_reach_97_percent(tmp_path, model):
     }
 
 
-def test_resuming_is_exact(tmp_path):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    run("digits.py", "--epochs=3", "--noplot", f"--out={whole}")
-    kill = "import sys, os; sys.argv = ['digits.py', '--epochs=3', '--noplot', '--out=' + sys.argv[1]]\n"
-    kill += "calls = []\n"
-    # The second save is killed between the write and the rename.
-    kill += "def replace(a, b, f=os.replace):\n    calls.append(1)\n"
-    kill += "    os._exit(9) if len(calls) > 1 else f(a, b)\nos.replace = replace\n"
-    kill += "import runpy; runpy.run_path('digits.py', run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", kill, str(parts)],
-        cwd=ROOT / "examples",
-        env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 9, done.stderr[-2000:]
-    assert "after epoch 1" in run("digits.py", "--epochs=3", "--resume", "--noplot", f"--out={parts}")
-    with np.load(whole / "mlp.npz") as one, np.load(parts / "mlp.npz") as other:
-        assert one.files == other.files
-        assert all(one[name].tobytes() == other[name].tobytes() for name in one.files)
+# What stands before digits.py in a process that is to die: `die` at a point of its life, as by `kill -9`.
+DEATH = """
+import io, os, runpy, signal, sys
+import numpy as np
+import matplotlib.figure
+import xtensor
+
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def after(count, function):
+    calls = iter(range(count))
+    return lambda *args, **kwargs: function(*args, **kwargs) if next(calls, None) is not None else die()
+
+def half(file, **arrays):
+    whole = io.BytesIO()
+    savez(whole, **arrays)
+    file.write(whole.getvalue()[: len(whole.getvalue()) // 2])
+    file.flush()
+    die()
+
+savez, replace, save_figure = np.savez, os.replace, matplotlib.figure.Figure.savefig
+{point}
+sys.argv = ["digits.py", *sys.argv[1:]]
+sys.path.insert(0, "examples")
+runpy.run_path("examples/digits.py", run_name="__main__")
+"""
+AFTER_STEPS = "xtensor.optim.AdamW.step = after({steps}, xtensor.optim.AdamW.step)"  # an epoch has 23 steps
+# Where a run dies, and after which epoch the next one says that it continues (None: it starts anew).
+DEATHS = {
+    "in the first epoch": (AFTER_STEPS.format(steps=5), None),
+    "in the middle of the first checkpoint": ("np.savez = half", None),
+    "in the second epoch": (AFTER_STEPS.format(steps=30), 1),
+    "in the middle of the second checkpoint": ("np.savez = half", 1),
+    "before the second checkpoint has its name": ("os.replace = die", 1),
+    "between epochs": ("os.replace = lambda *names: (replace(*names), die())", 2),
+    "in a plot": ("matplotlib.figure.Figure.savefig = die", 3),
+}
+SOME_DEATHS = ("in the first epoch", "in the second epoch", "in the middle of the second checkpoint")
+
+
+@pytest.mark.parametrize("model", ["mlp", pytest.param("cnn", marks=pytest.mark.full)])
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_was_not(tmp_path, model, full):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    flags = [f"--model={model}", f"--epochs={3 if full else 2}"]
+    run("digits.py", *flags, "--noplot", f"--out={whole}")
+    expected = None
+    for what in DEATHS if full else SOME_DEATHS:
+        point, after = DEATHS[what]
+        done = subprocess.run(
+            [sys.executable, "-c", DEATH.replace("{point}", point), *flags, "--resume", f"--out={killed}"],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == -signal.SIGKILL, (what, done.stderr[-2000:])
+        assert continued(done.stdout) == expected, what
+        expected = after
+    assert continued(run("digits.py", *flags, "--resume", "--noplot", f"--out={killed}")) == expected
+    assert list(killed.iterdir()) == [killed / f"{model}.npz"]
+    assert_same_checkpoint(whole / f"{model}.npz", killed / f"{model}.npz")
+
+
+@pytest.mark.full
+def test_a_run_that_is_killed_at_any_moment_ends_as_one_that_was_not(tmp_path, rng):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    run("digits.py", "--epochs=6", "--noplot", f"--out={whole}")
+    died = 0
+    for wait in rng.uniform(2, 8, 10):
+        command = [sys.executable, "examples/digits.py", "--epochs=6", "--resume", f"--out={killed}"]
+        process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait)
+        process.kill()
+        died += process.wait() == -signal.SIGKILL
+    assert died
+    run("digits.py", "--epochs=6", "--resume", "--noplot", f"--out={killed}")
+    assert_same_checkpoint(whole / "mlp.npz", killed / "mlp.npz")
+
+
+def continued(printed: str) -> int | None:
+    """After which epoch a run says that it continues; None where it starts anew."""
+    assert ("starting anew" in printed) != ("continuing from" in printed), printed
+    return int(printed.split("after epoch ")[1].split(maxsplit=1)[0]) if "continuing" in printed else None
+
+
+def assert_same_checkpoint(one: pathlib.Path, other: pathlib.Path) -> None:
+    with np.load(one) as ours, np.load(other) as theirs:
+        assert ours.files == theirs.files
+        assert all(ours[name].tobytes() == theirs[name].tobytes() for name in ours.files)
 
 
 def test_devices_agree():

@@ -8,12 +8,13 @@ import inspect
 import numpy as np
 import pytest
 
-from tests.table import ROWS, Row, Sample, T, facets, unary
+from tests.table import ROWS, Row, Sample, T, facets, on_meta, unary
 from tests.table.bridge import composites, declared, families, operator_named
-from tests.table.facets import FACETS
 from xtensor.ops.declare import REGISTRY
 from xtensor.ops.views import VIEWS
 from xtensor.tensor import Tensor
+
+FACETS = {**facets.FACETS, "meta": on_meta.meta}
 
 
 @pytest.mark.parametrize("facet", FACETS)
@@ -180,3 +181,36 @@ def test_a_finite_difference_finds_a_wrong_gradient(monkeypatch):
     wrong(monkeypatch, "tanh", lambda x: tanh(x) + (x - x.data) * 0.5)
     with pytest.raises(AssertionError):
         facets.gradient(row, False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.t(),  # strides
+        lambda y: y.double(),  # dtype
+        lambda y: y[:1],  # shape
+        lambda y: operator_named("ones_like")(y, device="cpu"),  # device
+    ],
+)
+def test_a_wrong_result_on_meta_is_found(monkeypatch, change):
+    row = Row("tanh", [Sample(T(3, 3))])
+    tanh = operator_named("tanh")
+    on_meta.meta(row, False)
+    monkeypatch.setattr(
+        on_meta, "operator_named", lambda _: lambda x: change(tanh(x)) if x.is_meta else tanh(x)
+    )
+    with pytest.raises(AssertionError):
+        on_meta.meta(row, False)
+
+
+def test_an_operator_that_needs_values_must_say_that_meta_has_none(monkeypatch):
+    row = Row("nonzero", [Sample(T(2, 3))], meta=False)
+    on_meta.meta(row, False)
+    nonzero = operator_named("nonzero")
+
+    def obscure(x):
+        return nonzero(x) if not x.is_meta else {}[x]
+
+    monkeypatch.setattr(on_meta, "operator_named", lambda _: obscure)
+    with pytest.raises(AssertionError):
+        on_meta.meta(row, False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from math import e, inf, nan, pi
+from typing import TYPE_CHECKING, Any
 
-from . import autograd, gradients, interop, linalg, nn, optim, random, utils
+from . import autograd, fft, gradients, interop, linalg, nn, optim, random, serialization, special, utils
 from .devices import current as get_default_device
 from .devices import device, set_default_device
 from .dtypes import (
@@ -81,6 +83,8 @@ from .ops.elementwise import *
 from .ops.embedding import *
 from .ops.export import *
 from .ops.extrema import *
+from .ops.fourier_frames import *
+from .ops.gamma_functions import *
 from .ops.generator import *
 from .ops.index_rows import *
 from .ops.indexing import *
@@ -102,6 +106,7 @@ from .ops.queries import *
 from .ops.random import *
 from .ops.ranges import *
 from .ops.rearranging import *
+from .ops.recurrent import *
 from .ops.reductions import *
 from .ops.reinterpret import *
 from .ops.scalars import *
@@ -112,10 +117,70 @@ from .ops.special import *
 from .ops.statistics import *
 from .ops.view_scatter import *
 from .printing import get_printoptions, set_printoptions
+from .serialization import load, save
 from .tensor import Size, Tensor
 
-if TYPE_CHECKING:  # the signatures of what declarations make
-    from .functions import *
+if TYPE_CHECKING:
+    from . import (
+        accelerator,
+        amp,
+        backends,
+        compiler,
+        cpu,
+        cuda,
+        distributed,
+        jit,
+        mps,
+        multiprocessing,
+        profiler,
+        settings,
+        types,
+        version,
+    )
+    from .amp import GradScaler
+    from .amp.autocast_mode import *
+    from .compiler import compile
+    from .functions import *  # the signatures of what declarations make
+    from .legacy import typename
+    from .settings import *
 
+newaxis = None
 __version__ = "0.1.0"
 __all__ = ["Size", "Tensor"]
+
+# What is imported when it is first asked for: modules, and names with the modules that hold them.
+_MODULES = frozenset(
+    "accelerator amp backends compiler cpu cuda distributed jit legacy mps multiprocessing profiler settings types "
+    "version".split()
+)
+_HOLDERS = {
+    "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
+    "get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled "
+    "is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
+    "set_autocast_enabled set_autocast_gpu_dtype",
+    "amp.grad_scaler": "GradScaler",
+    "compiler": "compile",
+    "legacy": "typename",
+    "settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_num_interop_threads "
+    "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
+    "set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_num_threads set_warn_always "
+    "use_deterministic_algorithms",
+}
+_HOLDER_OF = {name: holder for holder, names in _HOLDERS.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOLDER_OF:
+        found = getattr(import_module(f".{_HOLDER_OF[name]}", __name__), name)
+    elif name.endswith("_") and not name.startswith("_") and name in (made := __getattr__("legacy")).INPLACE:
+        found = made.inplace(name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_HOLDER_OF, *__getattr__("legacy").INPLACE})

@@ -201,10 +201,24 @@ def _sizes(value: Any) -> str:
     return str(list(value.shape))
 
 
+_library = "xtensor"
+
+
+def spelled(name: str) -> str:
+    """A public name with the library's in front, as dtypes and sizes print: `xtensor.float32`."""
+    return f"{_library}.{name}"
+
+
+def spell_as(library: str) -> None:
+    """Print names as another library's: programs that know this one as `torch` compare `str(x.dtype)`."""
+    global _library
+    _library = library
+
+
 def tensor_type(value: Any) -> str:
     """The name of a tensor's type by device and dtype, `xtensor.FloatTensor`, as older messages print it."""
     device = str(value.device).partition(":")[0]
-    return f"xtensor.{'' if device == 'cpu' else device + '.'}{value.dtype.scalar_name}Tensor"
+    return f"{_library}.{'' if device == 'cpu' else device + '.'}{value.dtype.scalar_name}Tensor"
 
 
 def check_dim(function: str, tensor: Argument, ndim: int) -> None:

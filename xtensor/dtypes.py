@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 import ml_dtypes
 import numpy as np
 
-from .checks import argument_error
+from .checks import argument_error, spelled
 
 
 class _Named:
@@ -27,7 +27,7 @@ class _Named:
         raise AttributeError(f"'xtensor.{type(self).__name__}' object attribute '{attribute}' is read-only")
 
     def __repr__(self) -> str:
-        return f"xtensor.{self.name}"
+        return spelled(self.name)
 
     def __reduce__(self) -> str:
         return self.name

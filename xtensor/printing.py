@@ -129,6 +129,13 @@ def _cells(values: np.ndarray[Any, Any], options: PrintOptions) -> tuple[list[st
     return texts, width + 2
 
 
+def cells(values: np.ndarray[Any, Any], options: PrintOptions | None = None) -> list[str]:
+    """The elements of an array one by one as text, in its order."""
+    if values.size == 0:
+        return []
+    return [text.strip() for text in _cells(values.reshape(-1), options or _options)[0]]
+
+
 # ---- nesting -------------------------------------------------------------------------------------------------------
 
 

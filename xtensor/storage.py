@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 import weakref
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ from jax.core import ShapedArray
 
 from . import devices, dtypes
 
-__all__ = ["Counter", "MetaArray", "Storage", "UntypedStorage", "abstract"]
+__all__ = ["Counter", "LazyStorage", "MetaArray", "Storage", "Unread", "UntypedStorage", "abstract"]
 
 
 class MetaArray:
@@ -50,6 +50,9 @@ class MetaArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 def abstract(array: Any) -> Any:
@@ -134,6 +137,78 @@ class Storage:
     def device(self) -> devices.device:
         return devices.of_array(self.array)
 
+    @property
+    def is_meta(self) -> bool:
+        return type(self.array) is MetaArray
+
+
+class Unread(Protocol):
+    """What a LazyStorage holds until it is touched: what is known of the array, and the way to it."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    device: devices.device
+
+    def read(self) -> tuple[Any, bool]:
+        """The array, on its device, and whether others can see it."""
+        ...
+
+    def on(self, device: devices.device) -> Unread:
+        """The same array, to be read to another device."""
+        ...
+
+
+_cell: Any = Storage.array  # the slot itself
+_reading = threading.RLock()
+
+
+class LazyStorage(Storage):
+    """A storage whose array is read when it is first touched; from then on it is a Storage like any other."""
+
+    __slots__ = ()
+
+    def __init__(self, unread: Unread) -> None:
+        _cell.__set__(self, unread)
+        self.version = self.writes = self.address = 0
+        self.shared = False
+        self.cover = None
+
+    @property
+    def unread(self) -> Unread | None:
+        """What is still to be read, or None once it was."""
+        return _cell.__get__(self) if type(self) is LazyStorage else None
+
+    @property
+    def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        with _reading:
+            unread = self.unread
+            if unread is not None:
+                array, shared = unread.read()
+                _cell.__set__(self, array)
+                self.shared = shared
+                self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
+            return _cell.__get__(self)
+
+    @array.setter
+    def array(self, array: Any) -> None:
+        _cell.__set__(self, array)
+        self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
+
+    def nbytes(self) -> int:
+        with _reading:
+            unread = self.unread
+            return Storage.nbytes(self) if unread is None else math.prod(unread.shape) * unread.dtype.itemsize
+
+    @property
+    def device(self) -> devices.device:
+        with _reading:
+            unread = self.unread
+            return devices.of_array(_cell.__get__(self)) if unread is None else unread.device
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
 
 def _references(storage: Storage) -> int:
     return sys.getrefcount(storage.array)
@@ -178,6 +253,23 @@ class UntypedStorage:
 
     def __hash__(self) -> int:
         return hash(id(self._storage))
+
+    def to(self, device: devices.DeviceLike) -> UntypedStorage:
+        """The same bytes on another device: itself where it is there already."""
+        place = devices.resolve(device)
+        storage = self._storage
+        if place == storage.device:
+            return self
+        unread = storage.unread if isinstance(storage, LazyStorage) else None
+        if unread is not None:
+            return UntypedStorage(LazyStorage(unread.on(place)))
+        return UntypedStorage(Storage(devices.put(self._storage.array, place)))
+
+    def cpu(self) -> UntypedStorage:
+        return self.to("cpu")
+
+    def cuda(self, device: devices.DeviceLike = None) -> UntypedStorage:
+        return self.to(devices.device("cuda", device) if type(device) is int else device or "cuda")
 
     def tobytes(self) -> bytes:
         return np.asarray(self._storage.array).tobytes()

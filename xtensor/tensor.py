@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import devices, dtypes, engine, geometry, lowering
+from . import checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
 from .x64 import call
@@ -36,7 +36,7 @@ class Size(tuple[int, ...]):
         return geometry.numel(self)
 
     def __repr__(self) -> str:
-        return f"xtensor.Size([{', '.join(map(str, self))}])"
+        return f"{checks.spelled('Size')}([{', '.join(map(str, self))}])"
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
@@ -187,9 +187,12 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
     if not plain or devices.of_array(array).type != "cpu":
         return np.asarray(read_view(tensor._storage, view))
-    flat = np.asarray(array).reshape(-1)[view.offset :]
-    steps = tuple([s * array.dtype.itemsize for s in view.strides])
-    return np.lib.stride_tricks.as_strided(flat, view.sizes, steps, writeable=False)
+    if 0 in view.sizes:
+        return np.empty(view.sizes, array.dtype)
+    # Through bytes: NumPy strides no array of a type that is not its own, such as float8.
+    raw = np.asarray(array).reshape(-1).view(np.uint8)
+    size = array.dtype.itemsize
+    return np.ndarray(view.sizes, array.dtype, raw, view.offset * size, tuple([s * size for s in view.strides]))
 
 
 def wrap(array: Any, shared: bool = False) -> Tensor:
@@ -366,7 +369,7 @@ class Tensor(Methods):
 
     @property
     def device(self) -> devices.device:
-        return devices.of_array(self._storage.array)
+        return self._storage.device
 
     @property
     def layout(self) -> Any:
@@ -374,7 +377,7 @@ class Tensor(Methods):
 
     @property
     def is_meta(self) -> bool:
-        return type(self._storage.array) is MetaArray
+        return self._storage.is_meta
 
     @property
     def is_cuda(self) -> bool:
@@ -385,8 +388,8 @@ class Tensor(Methods):
         return self.device.type == "cpu"
 
     def get_device(self) -> int:
-        """The device's index; -1 on a CPU."""
-        return -1 if self.device.type == "cpu" else self.device.index or 0
+        """The device's index; -1 on a CPU and for a meta tensor."""
+        return -1 if self.device.type in ("cpu", "meta") else self.device.index or 0
 
     def element_size(self) -> int:
         """The size of an element in bytes."""

@@ -9,7 +9,7 @@ An ordinary operator is one line in its family's file of this package:
 
 `unary()`, `binary()`, `reducing()` are the usual samples (see `samples.py`); a `Sample` is the arguments of a call, in
 which `T(2, 3)` stands for a tensor of random values, `Dtype("int64")` for a dtype. The tests are in
-`tests/test_table.py`; what each facet means is in `facets.py`:
+`tests/test_table.py`; what each facet means is in `facets.py` and `on_meta.py`:
 
     value         value, dtype, shape, strides; errors, where PyTorch raises; the other dtypes
     layouts       transposed, sliced and expanded inputs
@@ -17,7 +17,7 @@ which `T(2, 3)` stands for a tensor of random values, `Dtype("int64")` for a dty
     inplace       value, version, identity, aliasing through a view, gradient
     out           an empty `out`, one of the right size, of a wrong size (warns), of another dtype
     variants      the methods, in-place forms and `out=` that PyTorch has and we have not
-    meta          shape, dtype and strides on the meta device
+    meta          shape, dtype and strides on the meta device: of results, gradients, in-place, `out=`
 
 Expected results are PyTorch's (`reference`: a dotted name under `torch`, or a function that is given torch tensors;
 the operator's own name by default), and without PyTorch those of `numpy` and of finite differences. An operator or
@@ -109,5 +109,5 @@ def rows() -> list[Row]:
     return found
 
 
-MACHINERY = {"__init__", "bridge", "facets", "samples"}
+MACHINERY = {"__init__", "bridge", "facets", "on_meta", "samples"}
 ROWS = rows()

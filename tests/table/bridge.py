@@ -57,6 +57,8 @@ def operator_named(name: str) -> Callable[..., Any]:
     op = declared(last)
     if op is not None:
         return op.function
+    if family:  # a public namespace: `fft.fft2`
+        return operator.attrgetter(name)(xtensor)
     method = vars(Tensor).get(last)
     if method is None:
         raise LookupError(f"no operator is called {name!r}")

@@ -17,7 +17,6 @@ from xtensor.tensor import Tensor, wrap
 from . import ALL, Row
 from .bridge import (
     GRADABLE,
-    META,
     OURS,
     THEIRS,
     Library,
@@ -688,29 +687,6 @@ def variants(row: Row, full: bool) -> None:
                 assert_same(row, called, plain, OURS)
 
 
-# -- meta
-
-
-def meta(row: Row, full: bool) -> None:
-    """On the meta device: the shape, dtype and strides of the result, without values."""
-    if not row.meta:
-        return
-    function = operator_named(row.name)
-    for sample in row.samples if full else row.samples[:2]:
-        if not sample.tensors:
-            continue
-        with showing(row, sample, row.dtype, "meta"):
-            key = key_of(row, sample)
-            plain, error = attempt(function, *OURS.arguments(sample, key, row.dtype)[:2])
-            if error is not None:
-                continue
-            args, kwargs, _ = META.arguments(sample, key, row.dtype)
-            for a, b in zip(flat(quietly(function, args, kwargs)), flat(plain), strict=True):
-                assert META.describe(a) == OURS.describe(b)
-                if isinstance(a, Tensor):
-                    assert a.device.type == "meta"
-
-
 FACETS = {
     "value": value,
     "layouts": layouts,
@@ -719,5 +695,4 @@ FACETS = {
     "inplace": inplace,
     "out": out,
     "variants": variants,
-    "meta": meta,
 }

@@ -17,10 +17,12 @@ from . import functional, graph
 from .drawing import draw
 from .function import Function, FunctionCtx
 from .gradcheck import gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
     "Function",
     "FunctionCtx",
+    "Variable",
     "backward",
     "detect_anomaly",
     "draw",

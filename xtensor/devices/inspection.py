@@ -8,7 +8,16 @@ from typing import Any
 
 import jax
 
-from .placement import PLATFORMS, DeviceLike, device, jax_device, of_array, of_jax_device, resolve
+from .placement import (
+    PLATFORMS,
+    DeviceLike,
+    device,
+    jax_device,
+    local_devices,
+    of_array,
+    of_jax_device,
+    resolve,
+)
 
 __all__ = ["Memory", "Properties", "count", "is_available", "memory", "present", "properties", "synchronize"]
 
@@ -27,7 +36,7 @@ def present(kind: str | None = None) -> tuple[device, ...]:
             continue
         for platform in platforms:
             try:
-                local = jax.local_devices(backend=platform)
+                local = local_devices(platform)
             except RuntimeError:
                 continue
             found += [of_jax_device(d) for d in local]

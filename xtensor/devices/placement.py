@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +15,19 @@ import numpy as np
 from .. import checks
 from ..x64 import call
 
-__all__ = ["DeviceLike", "current", "default", "device", "jax_device", "of_array", "put", "resolve", "use"]
+__all__ = [
+    "DeviceLike",
+    "current",
+    "default",
+    "device",
+    "jax_device",
+    "of_array",
+    "put",
+    "redirect",
+    "redirected",
+    "resolve",
+    "use",
+]
 
 # Our name for a platform -> JAX's platform names, in the order tried.
 PLATFORMS: dict[str, tuple[str, ...]] = {
@@ -44,12 +57,17 @@ class device:
         if isinstance(type, device):
             return type
         if isinstance(type, int):
-            return _make(default().type if default().type != "cpu" else "cuda", type)
+            checks.check(type >= 0, "Device index must not be negative")
+            return _make(_accelerator_name(), type)
         if not isinstance(type, str):
-            raise TypeError(
-                f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}"
-            )
+            raise checks.argument_error("device", "type", 1, "str", type)
+        if index is not None:
+            if not isinstance(index, int):
+                raise checks.argument_error("device", "index", 2, "int", index)
+            checks.check(index >= 0, "Device index must not be negative")
+        checks.check(type, "Device string must not be empty")
         name, _, number = type.partition(":")
+        checks.check(name, lambda: f"Invalid device string: '{type}'")
         if number:
             if index is not None:
                 raise RuntimeError(
@@ -62,6 +80,8 @@ class device:
             raise RuntimeError(f"Invalid device string: '{type}'")
         if name == "gpu":
             name = _gpu_name()
+        if name in _redirected:
+            return _redirected[name]
         if name not in PLATFORMS:
             known = ", ".join((*PLATFORMS, "gpu"))
             raise RuntimeError(f"Expected one of {known} device type at start of device string: {name}")
@@ -87,6 +107,27 @@ class device:
 
 DeviceLike = device | str | int | None
 
+_redirected: dict[str, device] = {}
+
+
+def redirect(names: Iterable[str], place: DeviceLike = None) -> None:
+    """Let requests for devices of these kinds mean `place`; None takes that back.
+
+    `device("cuda:1")` then is `place` too: programs written for one machine run on another.
+    """
+    names = tuple(names)
+    for name in names:
+        _redirected.pop(name, None)
+    if place is not None:
+        chosen = resolve(place)
+        _redirected.update(dict.fromkeys(names, chosen))
+
+
+def redirected(name: str) -> device | None:
+    """The device that a kind of device stands for, or None where it is itself."""
+    return _redirected.get(name)
+
+
 _made: dict[tuple[str, int | None], device] = {}
 
 
@@ -99,14 +140,43 @@ def _make(name: str, index: int | None) -> device:
     return made
 
 
+def _accelerator_name() -> str:
+    """The kind of device that a bare number means: the default's, else the accelerator that there is, else cuda."""
+    if default().type in _EXTRAS:
+        return default().type
+    return next((name for name in _EXTRAS if has_devices(name)), "cuda")
+
+
 def _gpu_name() -> str:
-    for name in ("cuda", "rocm"):
-        try:
-            jax.devices(name)
-        except RuntimeError:
-            continue
-        return name
-    return "cuda"
+    return next((name for name in ("cuda", "rocm") if has_devices(name)), "cuda")
+
+
+class _Quiet(logging.Filter):
+    """Drops JAX's note, at INFO, of each platform that this machine does not have."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.INFO or "Unable to initialize backend" not in record.getMessage()
+
+
+_quiet = _Quiet()
+
+
+def local_devices(platform: str) -> list[Any]:
+    """JAX's devices of a platform; RuntimeError where JAX has none. The first call starts every backend there is."""
+    log = logging.getLogger(jax.local_devices.__module__)
+    log.addFilter(_quiet)
+    try:
+        return jax.local_devices(backend=platform)
+    finally:
+        log.removeFilter(_quiet)
+
+
+def has_devices(name: str) -> bool:
+    """Whether JAX has a device of this platform."""
+    try:
+        return bool(local_devices(name))
+    except RuntimeError:
+        return False
 
 
 _jax_devices: dict[device, Any] = {}
@@ -121,10 +191,15 @@ def jax_device(place: device) -> Any:
 
 
 def _find(place: device) -> Any:
+    reason = ""
     for platform in PLATFORMS[place.type]:
         try:
-            present = jax.local_devices(backend=platform)
-        except RuntimeError:
+            present = local_devices(platform)
+        except RuntimeError as error:
+            # Why a backend that is installed does not start is worth telling; that one is not installed is not.
+            text = str(error)
+            started = "failed to initialize" in text and "Failed to open libtpu.so" not in text
+            reason = f" ({text})" if started else ""
             continue
         index = place.index or 0
         if index >= len(present):
@@ -140,7 +215,7 @@ def _find(place: device) -> Any:
     extra = _EXTRAS.get(place.type, place.type)
     raise RuntimeError(
         f"xtensor has no {place.type} backend here: JAX finds no {place.type} device. "
-        f'Install it with: pip install "xtensor[{extra}]"'
+        f'Install it with: pip install "xtensor[{extra}]"{reason}'
     )
 
 
@@ -152,7 +227,7 @@ def of_jax_device(found: Any) -> device:
     place = _places.get(found)
     if place is None:
         name = _FROM_JAX.get(found.platform, found.platform)
-        index = found.local_hardware_id if name != "cpu" else jax.local_devices(backend="cpu").index(found)
+        index = found.local_hardware_id if name != "cpu" else local_devices("cpu").index(found)
         place = _places[found] = _make(str(name), None if name == "cpu" and index == 0 else index or 0)
     return place
 

@@ -7,7 +7,8 @@ import inspect
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
 __all__ = [
@@ -56,6 +57,12 @@ class _State(threading.local):
     saved_hooks_disabled: str | None = None
     check_nan: bool = True
     mutation_allowed: bool = False
+    # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.
+    autocast_enabled: frozenset[str] = frozenset()
+    autocast_dtypes: Mapping[str, Any] = MappingProxyType({})
+    autocast_nesting: int = 0
+    autocast_caching: bool = True
+    autocast_cache: dict[Any, Any] | None = None
 
     def __init__(self) -> None:
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []

@@ -13,6 +13,7 @@ from .. import checks
 from ..ops.export import from_dlpack, jax_array, numpy, to_dlpack
 from ..ops.ingest import from_array, from_numpy
 from ..tensor import Tensor
+from .alias import install, installed, is_installed, uninstall
 from .torch import from_torch, to_torch
 
 __all__ = [
@@ -20,10 +21,14 @@ __all__ = [
     "from_jax",
     "from_numpy",
     "from_torch",
+    "install",
+    "installed",
+    "is_installed",
     "to_dlpack",
     "to_jax",
     "to_numpy",
     "to_torch",
+    "uninstall",
 ]
 
 

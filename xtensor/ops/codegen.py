@@ -117,14 +117,14 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
     return ", ".join(parts + extra)
 
 
-# What the generated functions call their own variables.
-LOCALS = frozenset(("aval", "c", "kind", "mode", "node", "previous", "program", "r", "s", "t", *NAMESPACE))
+# What every generated function reads.
+RESERVED = frozenset(("kind", *NAMESPACE))
 
 
 def function(op: Operator, out: bool = True, varargs: str | None = None) -> Callable[..., Any]:
     """The operator's public function; also its method."""
     for p in op.schema.parameters:
-        if p.name in LOCALS:
+        if p.name in RESERVED:
             raise TypeError(
                 f"{op.name}(): no parameter can have the name '{p.name}', which the generated code uses"
             )

@@ -31,7 +31,15 @@ from ..tensor import (
 from ..x64 import call
 from .declare import REGISTRY, pointwise
 from .inplace import check_inplace, rebase
-from .options import constant, format_name, number_array, pick_device, pick_dtype, python_number
+from .options import (
+    PYTHON_TYPES,
+    constant,
+    format_name,
+    number_array,
+    pick_device,
+    pick_dtype,
+    python_number,
+)
 from .schema import Array, Operand
 from .write import bump, cast, check_no_overlap, check_writable, convert, store
 
@@ -178,33 +186,47 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return change(self, dtype or self.dtype, place or self.device, copy, memory_format)
 
 
+TO_SPELLINGS = (
+    ("device", "dtype", "non_blocking", "copy"),
+    ("dtype", "non_blocking", "copy"),
+    ("tensor", "non_blocking", "copy"),
+)
+TO_KINDS: dict[str, Callable[[Any], bool]] = {
+    "device": lambda v: v is None or isinstance(v, (str, devices.device)) or type(v) is int,
+    "dtype": lambda v: (
+        v is None or isinstance(v, dtypes.dtype) or (isinstance(v, type) and v in PYTHON_TYPES)
+    ),
+    "tensor": lambda v: isinstance(v, Tensor),
+    "non_blocking": lambda v: isinstance(v, bool),
+    "copy": lambda v: isinstance(v, bool),
+    "memory_format": lambda v: v is None or isinstance(v, dtypes.memory_format),
+}
+
+
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     """The arguments of `to` as `(dtype, device, copy, memory_format)`; what is not given is None."""
-    names = ["device", "dtype", "non_blocking", "copy"]
-    first = args[0] if args else None
-    if isinstance(first, Tensor):
-        args = (first.device, first.dtype, *args[1:])
-    elif isinstance(first, dtypes.dtype) or (
-        isinstance(first, type) and first in (bool, int, float, complex)
-    ):
-        args = (None, *args)
-    elif not args and isinstance(kwargs.get("tensor"), Tensor):
-        kwargs = dict(kwargs)
-        source = kwargs.pop("tensor")
-        args = (source.device, source.dtype)
-    given: dict[str, Any] = dict(zip(names, args, strict=False))
-    unknown = set(kwargs) - {*names, "memory_format"}
-    place, dtype = given.get("device"), given.get("dtype")
-    wrong = len(args) > 4 or unknown or set(kwargs) & set(given) - {"device"}
-    wrong = wrong or not (place is None or isinstance(place, (str, int, devices.device)))
-    if wrong or (place is not None and "device" in kwargs):
+    for names in TO_SPELLINGS:
+        given = dict(zip(names, args, strict=False))
+        if (
+            len(args) > len(names)
+            or given.keys() & kwargs.keys()
+            or kwargs.keys() - {*names, "memory_format"}
+        ):
+            continue
+        given.update(kwargs)
+        required = names[0] == "device" or given.get(names[0]) is not None
+        if required and all(TO_KINDS[name](value) for name, value in given.items()):
+            break
+    else:
         raise checks.combination_error("to", args, kwargs, TO_SIGNATURES)
-    given.update(kwargs)
     place, dtype = given.get("device"), given.get("dtype")
+    source = given.get("tensor")
+    if source is not None:
+        place, dtype = source.device, source.dtype
     return (
         None if dtype is None else pick_dtype("to", dtype),
         None if place is None else pick_device("to", place),
-        bool(given.get("copy", False)),
+        given.get("copy", False),
         given.get("memory_format"),
     )
 
@@ -212,7 +234,7 @@ def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, b
 def dtype_method(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
     """The method that converts to one dtype, such as `float()`."""
 
-    def method(self: Tensor, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def method(self: Tensor, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         if memory_format is not None:
             return change(self, dtype, self.device, False, memory_format)
         return self if self.dtype is dtype else converted(self, dtype)
@@ -235,7 +257,7 @@ def device_method(name: str) -> Callable[..., Tensor]:
             place = devices.device(name) if name == "cpu" or self.device.type != name else self.device
         else:
             place = devices.device(name, device) if isinstance(device, int) else devices.resolve(device)
-        if place.type != name and name != "gpu":
+        if place.type != name and name != "gpu" and devices.redirected(name) is not place:
             raise RuntimeError(f"Invalid device, must be {name} device")
         return change(self, self.dtype, place, False, memory_format)
 

@@ -63,7 +63,13 @@ def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
     return [tuple(sizes_of(t)) for t in tensors]
 
 
+# Set by `ops.autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
+autocast: Callable[[Operator, tuple[Any, ...]], tuple[Any, ...]] | None = None
+
+
 def _run(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
+    if modes.state.mode & modes.AUTOCAST and out is None and autocast is not None:
+        values = autocast(op, values)
     runtime, key = prepare(op, values)
     if out is not None:
         return into(op, runtime, key, out)

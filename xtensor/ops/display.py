@@ -34,15 +34,41 @@ def text_of(tensor: Tensor) -> str:
     )
     if meta:
         return printing.format_tensor(None, suffixes=suffixes, prefix=f"{name}(", shape=shape)
-    indices = printing.summary_indices(shape)
-    with modes.no_grad():
-        array = array_of(tensor)
-    if indices is not None and device.type != "cpu":
-        array = call(_edges(tuple([len(i) for i in indices])), array)
-    values = np.asarray(array)
-    if indices is not None and device.type == "cpu":
-        values = values[np.ix_(*indices)]
+    values = shown_values(tensor, printing.summary_indices(shape))
     return printing.format_tensor(values, suffixes=suffixes, prefix=f"{name}(", shape=shape)
+
+
+def shown_values(tensor: Tensor, indices: tuple[np.ndarray[Any, Any], ...] | None) -> np.ndarray[Any, Any]:
+    """The values at `indices` (of each dimension; None: all), on the host; nothing else is read or computed."""
+    storage, view = tensor._storage, tensor._view
+    array = storage.array
+    if indices is None:
+        with modes.no_grad():
+            return np.asarray(array_of(tensor))
+    on_cpu = tensor.device.type == "cpu"
+    if view is None:
+        counts = tuple([len(i) for i in indices])
+        return np.asarray(array)[np.ix_(*indices)] if on_cpu else np.asarray(call(_edges(counts), array))
+    same_dtype = view.dtype.numpy == array.dtype
+    if not (on_cpu or same_dtype):
+        with modes.no_grad():
+            return np.asarray(array_of(tensor))[np.ix_(*indices)]
+    # What a view shows is found from its strides: the whole of an expanded one may not fit anywhere.
+    where = sum(
+        (i * stride for i, stride in zip(np.ix_(*indices), view.strides, strict=True)), start=view.offset
+    )
+    if on_cpu:
+        flat = np.asarray(array).reshape(-1)
+        values = (flat if same_dtype else flat.view(view.dtype.numpy))[where]
+    else:
+        values = np.asarray(call(_picked, array, where))
+    values = np.conj(values) if view.conj else values
+    return -values if view.neg else values
+
+
+@jax.jit
+def _picked(array: Any, where: Any) -> Any:
+    return array.reshape(-1)[where]
 
 
 def grad_fn_name(tensor: Tensor) -> str | None:

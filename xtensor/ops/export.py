@@ -17,11 +17,13 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..dtypes import FROM_NUMPY
+from ..engine import modes
 from ..geometry import contiguous_strides
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
 from ..x64 import call
 from .ingest import from_array, from_numpy
+from .scalars import asked_by_plotting
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -41,7 +43,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         tensor = self.detach() if self.requires_grad else self
         return host_values(tensor)
     device = self.device.type
-    if device != "cpu":
+    if device != "cpu" and devices.redirected("cpu") is None:
         raise TypeError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
@@ -72,13 +74,30 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """NumPy's protocol: `np.asarray(tensor)` is `tensor.numpy()`, `np.array(tensor)` a copy to write to."""
-    values = numpy(self)
+    """NumPy's protocol: `np.asarray(tensor)` is `tensor.numpy()`, `np.array(tensor)` a copy to write to.
+
+    Differs from PyTorch: a plotting library gets the values of any tensor, on any device and of any dtype, one that
+    requires grad included: a picture is no place for a gradient to get lost in.
+    """
+    try:
+        values = numpy(self)
+    except (TypeError, RuntimeError):
+        if not asked_by_plotting():
+            raise
+        values = plain_values(self)
     if dtype is not None and values.dtype != dtype:
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return values.astype(dtype)
     return values.copy() if copy else values
+
+
+def plain_values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values in a dtype that NumPy itself has."""
+    with modes.no_grad():
+        dtype = tensor.dtype
+        narrow = dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8
+        return host_values(tensor.detach().float() if narrow else tensor.detach())
 
 
 def wrap_array(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -239,12 +258,6 @@ def rebuild_meta_storage(shape: tuple[int, ...], dtype: dtypes.dtype) -> Storage
 
 def reduce_tensor(self: Tensor) -> Any:
     """Pickle's protocol: the storage, the geometry, and what Python knows of the tensor; never the graph."""
-    if self.grad_fn is not None:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
-            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
-            "see https://github.com/pytorch/pytorch/pull/103001"
-        )
     return rebuild_tensor, (type(self), self._storage, *described(self), self.__dict__ or None)
 
 

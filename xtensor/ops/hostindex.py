@@ -16,9 +16,8 @@ import numpy as np
 from .. import geometry
 from ..engine import RELEASED, anomaly, modes
 from ..engine.graph import Node
-from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
-from .index_bounds import on_cpu
+from .index_bounds import check_has_values, on_cpu
 from .inplace import check_inplace, rebase
 from .options import placed
 from .write import bump, check_writable, store
@@ -66,10 +65,7 @@ def values_of(array: Any) -> np.ndarray[Any, Any]:
     if isinstance(array, np.ndarray):
         return array
     found = array_of(array)
-    if type(found) is MetaArray:
-        raise NotImplementedError(
-            "the result's size depends on values, which tensors on the meta device do not have"
-        )
+    check_has_values(found)
     return np.asarray(found)
 
 

@@ -25,7 +25,16 @@ from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
 from ..x64 import call
 
-__all__ = ["bounds_of", "check_bounds", "in_bounds", "known_bounds", "on_cpu", "refuse_overlap", "remember"]
+__all__ = [
+    "bounds_of",
+    "check_bounds",
+    "check_has_values",
+    "in_bounds",
+    "known_bounds",
+    "on_cpu",
+    "refuse_overlap",
+    "remember",
+]
 
 # Of how many arrays the bounds are kept.
 LIMIT = 4096
@@ -69,6 +78,14 @@ def bounds_of(array: Any) -> tuple[int, int]:
         least, most = call(extremes, array).tolist()
     remember(array, least, most)
     return least, most
+
+
+def check_has_values(array: Any) -> None:
+    """NotImplementedError for a meta tensor's array, where the shape of a result is among the values."""
+    if type(array) is MetaArray:
+        raise NotImplementedError(
+            "the result's size depends on values, which tensors on the meta device do not have"
+        )
 
 
 def in_bounds(array: Any, size: int, wrap: bool) -> bool:

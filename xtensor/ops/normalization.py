@@ -85,10 +85,11 @@ def per_channel(array: Any, x: Any) -> Any:
 # ---- batch norm ----------------------------------------------------------------------------------------------------
 
 
-def _train_input(grads: Any, results: Any, input: Array, weight: Any) -> Array:
+# The normalised input itself is not needed, and is often written next (`nn.ReLU(inplace=True)`).
+def _train_input(grads: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
     x = wide(input)
     axes = other_axes(x.ndim)
-    mean, rstd = per_channel(results[1], x), per_channel(results[2], x)
+    mean, rstd = per_channel(result1, x), per_channel(result2, x)
     scaled = grads[0].astype(x.dtype)
     if weight is not None:
         scaled = scaled * per_channel(weight, x)
@@ -96,9 +97,9 @@ def _train_input(grads: Any, results: Any, input: Array, weight: Any) -> Array:
     return through + statistics_grad(x, mean, rstd, per_channel(grads[1], x), per_channel(grads[2], x), axes)
 
 
-def _train_weight(grads: Any, results: Any, input: Array) -> Array:
+def _train_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
     x = wide(input)
-    normal = (x - per_channel(results[1], x)) * per_channel(results[2], x)
+    normal = (x - per_channel(result1, x)) * per_channel(result2, x)
     return jnp.sum(grads[0].astype(x.dtype) * normal, axis=other_axes(x.ndim))
 
 

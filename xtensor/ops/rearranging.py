@@ -193,6 +193,9 @@ def _indices(repeats: Tensor, output_size: int | None) -> Tensor:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         raise checks.not_implemented_for("repeat_interleave_cpu", repeats.dtype)
+    if repeats.is_meta:
+        checks.check(output_size is not None, "cannot repeat_interleave a meta tensor without output_size")
+        return repeats.new_empty((output_size,))
     counts = np.asarray(array_of(repeats))
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")

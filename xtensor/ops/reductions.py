@@ -328,9 +328,9 @@ def _var_mean_grad(grads: Any, input: Array, dim: Any, correction: float, keepdi
 
 
 def _std_mean_grad(
-    grads: Any, results: Any, input: Array, dim: Any, correction: float, keepdim: bool
+    grads: Any, result: Any, input: Array, dim: Any, correction: float, keepdim: bool
 ) -> Array:
-    spread_part = _std_grad(grads[0], results[0], input, dim, correction, keepdim)
+    spread_part = _std_grad(grads[0], result, input, dim, correction, keepdim)
     return spread_part + _mean_grad(grads[1], input.shape, dim, keepdim)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from typing import Any
 
@@ -38,11 +39,25 @@ def truth(self: Tensor) -> bool:
     return bool(item(self))
 
 
+PLOTTING = frozenset({"matplotlib", "mpl_toolkits"})
+
+
+def asked_by_plotting() -> bool:
+    """Whether a plotting library asks for a value, maybe through NumPy: gradients do not get lost in a picture."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("numpy", "xtensor"):
+            return package in PLOTTING
+        frame = frame.f_back
+    return False
+
+
 def single(self: Tensor) -> Any:
     """The one value, for Python's conversions."""
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.requires_grad:
+    if self.requires_grad and not asked_by_plotting():
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",

@@ -355,11 +355,12 @@ def check_arguments(name: str, input: Any, dim: Any, index: Any) -> int:
 
 def check_along(name: str, target: str, input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:
     """The dtype, the sizes and the values of an index tensor for `gather` and `scatter`."""
-    if index.dtype is not dtypes.int64 and index.dtype is not dtypes.int32:
+    shape = sizes_of(index)
+    # An index without elements may be of any dtype.
+    if index.dtype is not dtypes.int64 and index.dtype is not dtypes.int32 and 0 not in shape:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Tensor) and src.dtype is not input.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    shape = sizes_of(index)
     if 0 in shape:
         return
     sizes = sizes_of(input)

@@ -15,6 +15,7 @@ from ..checks import not_implemented_for
 from ..tensor import Tensor
 from .declare import pointwise
 from .elementwise import unary
+from .gamma_functions import zeta_of
 from .promotion import float_operands, is_complex, is_float, promote
 from .schema import Array, Number, Operand
 from .write import check_castable
@@ -133,9 +134,7 @@ def polygamma_of(n: int, x: Array) -> Array:
         found = jax.scipy.special.polygamma(1, jnp.where(low, 1 - x, jnp.where(x == jnp.inf, 1, x)))
         found = jnp.where(x == jnp.inf, 0, found)
         return jnp.where(low, jnp.square(jnp.pi / jnp.sin(jnp.pi * jnp.where(low, x, 0.5))) - found, found)
-    pole = (x <= 0) & (x == jnp.floor(x))
-    zeta = jax.scipy.special.zeta(jnp.asarray(n + 1, x.dtype), jnp.where(pole, 1, x))
-    return (1 if n % 2 else -1) * math.factorial(n) * jnp.where(pole, jnp.inf, zeta)
+    return (1 if n % 2 else -1) * math.factorial(n) * zeta_of(jnp.full_like(x, n + 1), x)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * unary(digamma_of, input)))

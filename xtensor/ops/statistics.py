@@ -15,7 +15,7 @@ from .declare import general, reduction, structure
 from .derivatives import FROM_KERNEL
 from .embedding import readable
 from .extrema import at_index
-from .index_bounds import bounds_of
+from .index_bounds import bounds_of, check_has_values
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Number, Operand
 from .sorting import order
@@ -73,8 +73,8 @@ def _all_grad(grad: Array, input: Array, result: Array) -> Array:
     return grad * mask / jnp.sum(mask)
 
 
-def _picked_grad(grads: Any, results: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
-    return at_index(grads[0], results[1], input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
+def _picked_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+    return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
 
 
 def _median_along(input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Any, Any]:
@@ -368,6 +368,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise wrong
     if input.numel() == 0:
         return input.new_zeros((minlength,), dtype=dtypes.int64)
+    check_has_values(array_of(input))
     least, most = bounds_of(array_of(input))
     if least < 0:
         raise wrong
@@ -383,6 +384,7 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
     """Unique values on the host: their number is the result's shape."""
     if input.dtype.is_complex:
         raise checks.not_implemented_for(name, input.dtype)
+    check_has_values(array_of(input))
     values = np.asarray(array_of(input))
     axis = None if dim is None else checks.wrap_dim(dim, input.dim())
     if axis is None:

@@ -19,6 +19,7 @@ from ..ops.creation import zeros_like
 from ..ops.ingest import tensor as make_tensor
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, counter_of
+from .differentiable import run_differentiable
 from .update import Rule, Work, run
 
 __all__ = [
@@ -375,6 +376,10 @@ class RuleOptimizer(Optimizer):
         """The names of the states that the rule takes, in its order."""
         raise NotImplementedError
 
+    def states_for(self, group: dict[str, Any], param: Tensor) -> tuple[str, ...]:
+        """The names of a parameter's states, where they depend on it: overridden instead of `states_of`."""
+        return self.states_of(group)
+
     def first_state(self, name: str, group: dict[str, Any], param: Tensor) -> Tensor:
         """A state before the first step: zeros unless overridden."""
         return zeros_like(param)
@@ -404,7 +409,8 @@ class RuleOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
+        differentiable = self.defaults.get("differentiable")
+        with enable_grad() if differentiable else no_grad():
             self._update()
         return loss
 
@@ -412,23 +418,19 @@ class RuleOptimizer(Optimizer):
         work: list[Work] = []
         counters: list[Tensor] = []
         for group in self.param_groups:
-            if group.get("differentiable"):
-                raise NotImplementedError(
-                    f"{type(self).__name__}: differentiable=True is not supported: a step is one compiled program"
-                )
             params: list[Tensor] = []
             grads: list[Tensor] = []
             states: list[list[Tensor]] = []
             counts: list[float] = []
-            names = self.states_of(group)
             for param in group["params"]:
                 grad = param.grad
                 if grad is None:
                     continue
+                names = self.states_for(group, param)
                 own = self.state[param] if names or self.counted else {}
                 fresh = len(own) == 0
                 if fresh:
-                    self.init_state(own, names, group, param)
+                    self.init_state(own, group, param)
                 params.append(param)
                 grads.append(grad)
                 states.append([own[name] for name in names])
@@ -439,22 +441,24 @@ class RuleOptimizer(Optimizer):
                 else:
                     counts.append(0.0 if fresh else 1.0)
             if params:
-                numbers = tuple([as_float(n) for n in self.numbers_of(group)])
+                operands = self.numbers_of(group)
+                numbers = tuple([as_float(n) for n in operands])
                 rule = type(self).rule
-                work.append(Work(rule, self.flags_of(group), numbers, params, grads, states, counts))
+                own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts)
+                work.append(own_work)
+                if self.defaults.get("differentiable"):
+                    run_differentiable(own_work, operands)
         if not work:
             return
-        made = run(work, f"{type(self).__name__}.step")
+        made = {} if self.defaults.get("differentiable") else run(work, f"{type(self).__name__}.step")
         if self.counted:
             self._advance(counters, [c for group in work for c in group.counts], made)
 
-    def init_state(
-        self, own: dict[str, Any], names: tuple[str, ...], group: dict[str, Any], param: Tensor
-    ) -> None:
+    def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
         """Fill a parameter's state before its first step."""
         if self.counted:
             own["step"] = self.count_tensor(group, param, 0.0)
-        for name in names:
+        for name in self.states_for(group, param):
             own[name] = self.first_state(name, group, param)
 
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
@@ -505,6 +509,12 @@ def check_option(valid: Any, what: str, value: Any) -> None:
     """ValueError `Invalid <what>: <value>` unless valid."""
     if not valid:
         raise ValueError(f"Invalid {what}: {value}")
+
+
+def check_betas(betas: Any) -> None:
+    """Refuse decay rates outside of [0, 1)."""
+    for i, beta in enumerate(betas):
+        check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:

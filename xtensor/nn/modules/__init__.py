@@ -17,6 +17,8 @@ from . import (
     normalization,
     padding,
     pooling,
+    rnn,
+    rnncell,
     sparse,
 )
 from .activation import *
@@ -33,6 +35,8 @@ from .module import Module
 from .normalization import *
 from .padding import *
 from .pooling import *
+from .rnn import *
+from .rnncell import *
 from .sparse import *
 
 __all__ = ["Bilinear", "Identity", "Linear", "Module"]
@@ -48,4 +52,6 @@ __all__ += loss.__all__
 __all__ += normalization.__all__
 __all__ += padding.__all__
 __all__ += pooling.__all__
+__all__ += rnn.__all__
+__all__ += rnncell.__all__
 __all__ += sparse.__all__

@@ -1,0 +1,244 @@
+"""GradScaler: the loss multiplied before backward, the gradients divided before the step, and the factor adapted."""
+
+from __future__ import annotations
+
+import enum
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import devices, dtypes
+from ..ops.write import bump, store
+from ..tensor import Tensor, array_of
+from ..x64 import call
+
+__all__ = ["GradScaler", "OptState"]
+
+FIX = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+
+
+class OptState(enum.Enum):
+    """How far an optimizer is in this iteration."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+@jax.jit
+def unscaled(arrays: list[Any], inverse: Any) -> Any:
+    """The arrays times `inverse`, and whether all their values were finite."""
+    wide = [a.astype(jnp.float32) if a.dtype.itemsize < 4 else a for a in arrays]
+    finite = jnp.stack([jnp.all(jnp.isfinite(a)) for a in wide])
+    made = [(a * inverse.astype(a.real.dtype)).astype(b.dtype) for a, b in zip(wide, arrays, strict=True)]
+    return made, jnp.all(finite)
+
+
+class GradScaler:
+    """Scales losses so that float16 gradients do not vanish, and skips steps whose gradients are not finite.
+
+    The scale is halved after such a step and doubled after `growth_interval` others.
+    """
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        self._device = device
+        if enabled and device == "cuda" and not devices.is_available("cuda"):
+            warnings.warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
+            )
+            enabled = False
+        self._enabled = enabled
+        if enabled:
+            if growth_factor <= 1.0:
+                raise AssertionError("The growth factor must be > 1.0.")
+            if backoff_factor >= 1.0:
+                raise AssertionError("The backoff factor must be < 1.0.")
+        self._init_scale = init_scale
+        self._scale: float | None = None
+        self._growth_factor = growth_factor
+        self._backoff_factor = backoff_factor
+        self._growth_interval = growth_interval
+        self._growth_tracker = 0
+        self._stages: dict[int, OptState] = {}
+        self._finite: dict[int, list[Any]] = {}
+
+    def _started(self, doing: str) -> float:
+        if self._scale is None:
+            raise AssertionError(f"Attempted {doing} but _scale is None.  {FIX}")
+        return self._scale
+
+    def scale(self, outputs: Any) -> Any:
+        """A tensor, or tensors in containers, times the scale."""
+        if not self._enabled:
+            return outputs
+        if self._scale is None:
+            self._scale = float(self._init_scale)
+        if isinstance(outputs, Tensor):
+            return outputs * self._scale
+        if isinstance(outputs, Iterable):
+            made = map(self.scale, outputs)
+            return type(outputs)(made) if isinstance(outputs, (list, tuple)) else made  # pyright: ignore[reportCallIssue]
+        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, in place: to clip them, say."""
+        if not self._enabled:
+            return
+        scale = self._started("unscale_")
+        stage = self._stages.get(id(optimizer), OptState.READY)
+        if stage is OptState.UNSCALED:
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        if stage is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        self._finite[id(optimizer)] = self._unscale_grads(optimizer, 1.0 / scale)
+        self._stages[id(optimizer)] = OptState.UNSCALED
+
+    def _unscale_grads(self, optimizer: Any, inverse: float) -> list[Any]:
+        by_device: dict[Any, list[Tensor]] = {}
+        for group in optimizer.param_groups:
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                if param.grad.dtype is dtypes.float16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                by_device.setdefault(param.grad.device, []).append(param.grad)
+        finite = []
+        factor = np.float32(inverse)
+        for grads in by_device.values():
+            made, all_finite = call(unscaled, [array_of(g) for g in grads], factor)
+            for grad, array in zip(grads, made, strict=True):
+                store(grad, array)
+                bump(grad, "unscale_")
+            finite.append(all_finite)
+        return finite
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.step(...)` on unscaled gradients, unless one of them is not finite."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._started("step")
+        stage = self._stages.get(id(optimizer), OptState.READY)
+        if stage is OptState.STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if stage is OptState.READY:
+            self.unscale_(optimizer)
+        finite = self._finite[id(optimizer)]
+        if not finite:
+            raise AssertionError("No inf checks were recorded for this optimizer.")
+        result = optimizer.step(*args, **kwargs) if all(bool(f) for f in finite) else None
+        self._stages[id(optimizer)] = OptState.STEPPED
+        return result
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Adapt the scale by what the steps since the last update found, or set it."""
+        if not self._enabled:
+            return
+        scale = np.float32(self._started("update"))
+        if new_scale is not None:
+            if isinstance(new_scale, Tensor) and (
+                new_scale.numel() != 1 or new_scale.requires_grad or new_scale.dtype is not dtypes.float32
+            ):
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                    "requires_grad=False."
+                )
+            self._scale = float(new_scale)
+        else:
+            found = [f for checks in self._finite.values() for f in checks]
+            if not found:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            if not all(bool(f) for f in found):
+                self._scale, self._growth_tracker = float(scale * np.float32(self._backoff_factor)), 0
+            else:
+                self._growth_tracker += 1
+                if self._growth_tracker == self._growth_interval:
+                    with np.errstate(over="ignore"):
+                        grown = float(scale * np.float32(self._growth_factor))
+                    self._scale = grown if math.isfinite(grown) else float(scale)
+                    self._growth_tracker = 0
+        self._stages.clear()
+        self._finite.clear()
+
+    def get_scale(self) -> float:
+        """The scale; 1 where scaling is off."""
+        if not self._enabled:
+            return 1.0
+        return float(self._init_scale) if self._scale is None else self._scale
+
+    def get_growth_factor(self) -> float:
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        self._growth_interval = new_interval
+
+    def is_enabled(self) -> bool:
+        """Whether this scaler does anything."""
+        return self._enabled
+
+    def state_dict(self) -> dict[str, Any]:
+        """Scale, factors and how many good steps were made; empty where scaling is off."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        self._init_scale = state_dict["scale"]
+        if self._scale is not None:
+            self._scale = float(state_dict["scale"])
+        self._growth_factor = state_dict["growth_factor"]
+        self._backoff_factor = state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._enabled and self._finite:
+            raise AssertionError(
+                "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
+                "scaler.update()."
+            )
+        return self.__dict__ | {"_init_scale": self.get_scale(), "_scale": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

@@ -1,0 +1,10 @@
+"""`torch.backends.mkl`: not here."""
+
+from __future__ import annotations
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """False: XLA does without MKL."""
+    return False

@@ -1,0 +1,83 @@
+"""Why a name of PyTorch's is not here: shared by the alias's errors and the coverage table."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["reason"]
+
+# The first pattern that matches a name (without `torch.`) gives the reason.
+REASONS: tuple[tuple[str, str], ...] = (
+    (
+        r"_C\b|_C\.|_dynamo|_inductor|_prims|_refs|_decomp|_functorch|_higher_order_ops|_subclasses|_\w+(\.|$)",
+        "PyTorch's private interface",
+    ),
+    (r"jit\b|(Compilation|Completed)|script", "TorchScript: Python runs as it is"),
+    (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", "distributed training"),
+    (r"(ao|quantization)\b|nn\.(quantized|quantizable|qat|intrinsic)\b", "quantisation back ends"),
+    (
+        (
+            r"(.*\.)?(q(int|uint)\d\w*|quint\d\w*|quantize\w*|quantized_\w+|q_\w+|qscheme|dequantize|int_repr|"
+            r"QInt\w+|QUInt\w+|per_(channel|tensor)_\w+|fake_quantize\w*|fused_moving_avg_obs_fake_quant|"
+            r"choose_qparams\w*|empty_quantized|fbgemm_\w+|Q\w+Storage)$"
+        ),
+        "quantisation back ends",
+    ),
+    (
+        (
+            r"(.*\.)?(cudnn_\w+|miopen_\w+|mkldnn_\w+|batch_norm_(elemt|stats|backward_\w+|gather_\w+|update_stats)|"
+            r"to_mkldnn|is_vulkan\w*|is_(ipu|maia|mtia|xpu|vulkan)|(ipu|mtia|xpu|maia)|record_stream|"
+            r"cudnn_is_acceptable|profiler_allow_\w+|set_autocast_(ipu|xla)\w*|(get|is)_autocast_(ipu|xla)\w*)$"
+        ),
+        "a kernel or device of PyTorch's own builds",
+    ),
+    (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", "a device of PyTorch's own builds"),
+    (
+        (
+            r"(.*\.)?(\w*sparse\w*|hsmm|hspmm|smm|spmm|dsmm|saddmm|sspaddmm|(c?col|crow|row)_indices(_copy)?|"
+            r"indices(_copy)?|values(_copy)?|coalesce|is_coalesced|dense_dim|to_dense|Sparse\w+|legacy_contiguous_format)$"
+        ),
+        "sparse layouts: XLA's arrays are dense",
+    ),
+    (r"(.*\.)?(nested|jagged|to_padded_tensor)\b", "nested tensors"),
+    (
+        r"(fx|export|library|package|overrides|ops|classes|utils\.(cpp_extension|_pytree))\b",
+        "a compiler interface",
+    ),
+    (
+        r"(.*\.)?(Sym(Int|Float|Bool)|sym_\w+|SymBoolType|SymIntType|while_loop|cond|vmap|func)$",
+        "a compiler interface",
+    ),
+    (
+        (
+            r"(.*\.)?(\w*Type|Graph\w*|Script\w+|Block|Code|CompilationUnit|Argument\w*|AliasDb|Capsule|"
+            r"ConcreteModule\w*|CallStack|ErrorReport|ExecutionPlan|FileCheck|FunctionSchema|Future|Gradient|IODescriptor|"
+            r"JITException|LiteScriptModule|LockingLogger|LoggerBase|NoopLogger|Node|OperatorInfo|StaticModule|Tag|"
+            r"ThroughputBenchmark|TracingState|Use|Value|import_ir\w*|parse_(ir|schema|type_comment)|fork|wait|"
+            r"merge_type_from_type_comment|unify_type_list|get_file_path|InferredType|DeepCopyMemoTable|"
+            r"BufferDict|ParameterDict|ModuleDict|CompleteArgumentSpec|AVG|SUM|AggregationType|"
+            r"Deserialization\w+|Serialization\w+|PyTorchFile\w+|Benchmark\w+|DispatchKey\w*|ExcludeDispatchKeyGuard|"
+            r"PRIVATE_OPS|ScriptClassFunction|FatalError|prepare_multiprocessing_environment|freeze|"
+            r"set_module|classproperty|USE_\w+|init_num_threads|compiled_with_cxx11_abi|thread_safe_generator)$"
+        ),
+        "PyTorch's C++ interface, private in all but name",
+    ),
+    (r"hub\b", "it downloads and runs code from the network: load a model's own package instead"),
+    (
+        r"(.*\.)?(bits\w*|u?int[1-7]|float4_e2m1fn_x2|complex32|chalf)$",
+        "a type without arithmetic, which XLA lacks",
+    ),
+    (
+        r"(eig|symeig|lstsq|solve|matrix_rank|lu_solve|triangular_solve)$",
+        "removed or deprecated: use torch.linalg",
+    ),
+    (r"Tensor\.(eig|symeig|lstsq|solve|volatile|reinforce|resize|resize_as|index)$", "removed from PyTorch"),
+)
+
+
+def reason(name: str) -> str:
+    """Why the name (dotted, without `torch.`) is absent, or "" where there is no reason but that it is not written."""
+    for pattern, why in REASONS:
+        if re.match(pattern, name):
+            return why
+    return ""

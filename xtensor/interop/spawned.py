@@ -1,0 +1,8 @@
+"""The main module of processes that a program under `python -m xtensor` spawns."""
+
+from __future__ import annotations
+
+from .program import continue_in_worker
+
+if __name__ == "__mp_main__":
+    continue_in_worker(globals())

@@ -1,0 +1,137 @@
+"""One step of a recurrent layer: Elman, LSTM and GRU cells."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...ops.creation import empty, zeros
+from ...ops.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from ...tensor import Tensor
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
+
+class RNNCellBase(Module):
+    """The base of cells: weight_ih (gates * hidden, input), weight_hh (gates * hidden, hidden), and biases."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            made = Parameter(empty(rows, device=device, dtype=dtype)) if bias else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weights and biases uniformly within 1/sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.bias is not True:
+            parts.append(f"bias={self.bias}")
+        nonlinearity = getattr(self, "nonlinearity", "tanh")
+        if nonlinearity != "tanh":
+            parts.append(f"nonlinearity={nonlinearity}")
+        return ", ".join(parts)
+
+    def _check(self, input: Tensor, states: dict[str, Tensor]) -> None:
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for which, state in states.items():
+            if state.dim() not in (1, 2):
+                raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
+
+    def _weights(self) -> tuple[Any, ...]:
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
+    def _step(self, function: Any, input: Tensor, hx: Tensor | None) -> Tensor:
+        """A step with one state."""
+        self._check(input, {} if hx is None else {"hidden": hx})
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if hx is None:
+            hx = zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
+        elif not batched:
+            hx = hx.unsqueeze(0)
+        made = function(x, hx, *self._weights())
+        return made if batched else made.squeeze(0)
+
+
+class RNNCell(RNNCellBase):
+    """A step of an Elman layer: `tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with ReLU."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        functions = {"tanh": rnn_tanh_cell, "relu": rnn_relu_cell}
+        if self.nonlinearity not in functions:
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(functions[self.nonlinearity], input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """A step of a long short-term memory: the next (hidden, cell)."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        self._check(input, {} if hx is None else {f"hx[{i}]": state for i, state in enumerate(hx)})
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if hx is None:
+            start = zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
+            states = [start, start]
+        else:
+            states = [state if batched else state.unsqueeze(0) for state in hx]
+        hidden, cell = lstm_cell(x, states, *self._weights())
+        return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))
+
+
+class GRUCell(RNNCellBase):
+    """A step of a gated recurrent unit."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step(gru_cell, input, hx)

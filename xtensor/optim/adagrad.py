@@ -1,0 +1,88 @@
+"""Adagrad (Duchi, Hazan and Singer, 2011): steps that shrink with the sum of squared gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..ops.creation import full_like
+from ..tensor import Tensor
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_lr, check_option
+
+__all__ = ["Adagrad"]
+
+
+def adagrad(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
+    """One step of one parameter; the learning rate falls with the steps."""
+    maximize, decays = flags
+    lr, lr_decay, weight_decay, eps = numbers.exact
+    kind = param.dtype
+    if maximize:
+        grad = -grad
+    if decays:
+        grad = grad + weight_decay.astype(kind) * param
+    total = state[0] + grad * grad
+    size = (lr / (1 + count * lr_decay)).astype(kind)
+    return param - size * (grad / (jnp.sqrt(total) + eps.astype(kind))), total
+
+
+class Adagrad(RuleOptimizer):
+    """Steps by the gradient over the root of the sum of all squared gradients so far."""
+
+    rule = staticmethod(adagrad)
+    option_defaults = dict(foreach=None, maximize=False, differentiable=False, fused=None)
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_option(lr_decay >= 0.0, "lr_decay value", lr_decay)
+        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        check_option(
+            initial_accumulator_value >= 0.0, "initial_accumulator_value value", initial_accumulator_value
+        )
+        check_option(eps >= 0.0, "epsilon value", eps)
+        defaults = dict(
+            lr=lr,
+            lr_decay=lr_decay,
+            eps=eps,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            foreach=foreach,
+            maximize=maximize,
+            differentiable=differentiable,
+            fused=fused,
+        )
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.init_state(self.state[param], group, param)
+
+    def share_memory(self) -> None:
+        """Nothing: the states are arrays of this process. Differs from PyTorch: no shared memory between processes."""
+
+    def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return group["lr"], group["lr_decay"], group["weight_decay"], group["eps"]
+
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return bool(group["maximize"]), group["weight_decay"] != 0
+
+    def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("sum",)
+
+    def first_state(self, name: str, group: dict[str, Any], param: Tensor) -> Tensor:
+        start = group["initial_accumulator_value"]
+        return full_like(param, complex(start, start) if param.is_complex() else start, requires_grad=False)

@@ -1,0 +1,94 @@
+"""RMSprop (Hinton, 2012), centered (Graves, 2013) on request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from .optimizer import ParamsT, RuleOptimizer, check_lr, check_option
+
+__all__ = ["RMSprop"]
+
+
+def rmsprop(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
+    """One step of one parameter; states are the mean square, then the momentum and the mean where asked for."""
+    maximize, decays, moves, centered = flags
+    lr, alpha, eps, weight_decay, momentum = numbers.own
+    if maximize:
+        grad = -grad
+    if decays:
+        grad = grad + weight_decay * param
+    rest = (1 - numbers.exact[1]).astype(param.dtype)
+    square = alpha * state[0] + rest * (grad * grad)
+    made = [square]
+    if centered:
+        mean = state[-1] + rest * (grad - state[-1])
+        scale = jnp.sqrt(square - mean * mean) + eps
+    else:
+        mean = None
+        scale = jnp.sqrt(square) + eps
+    direction = grad / scale
+    if moves:
+        direction = momentum * state[1] + direction
+        made.append(direction)
+    if mean is not None:
+        made.append(mean)
+    return param - lr * direction, *made
+
+
+class RMSprop(RuleOptimizer):
+    """Steps by the gradient over the root of the running mean of its square."""
+
+    rule = staticmethod(rmsprop)
+    option_defaults = dict(
+        momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
+    )
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_option(eps >= 0.0, "epsilon value", eps)
+        check_option(momentum >= 0.0, "momentum value", momentum)
+        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        check_option(alpha >= 0.0, "alpha value", alpha)
+        defaults = dict(
+            lr=lr,
+            momentum=momentum,
+            alpha=alpha,
+            eps=eps,
+            centered=centered,
+            weight_decay=weight_decay,
+            capturable=capturable,
+            foreach=foreach,
+            maximize=maximize,
+            differentiable=differentiable,
+        )
+        super().__init__(params, defaults)
+
+    def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"]
+
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        decays, moves = group["weight_decay"] != 0, group["momentum"] > 0
+        return bool(group["maximize"]), decays, moves, bool(group["centered"])
+
+    def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
+        names = ["square_avg"]
+        if group["momentum"] > 0:
+            names.append("momentum_buffer")
+        if group["centered"]:
+            names.append("grad_avg")
+        return tuple(names)

@@ -1,0 +1,9 @@
+"""What is wrong with a file."""
+
+from __future__ import annotations
+
+__all__ = ["FileFormatError"]
+
+
+class FileFormatError(RuntimeError):
+    """A file that is damaged, or not what it claims to be; nothing of it was loaded."""

@@ -1,0 +1,382 @@
+"""Activation checkpointing: parts of a model whose intermediate values are computed again in the backward pass."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import devices
+from ..amp.autocast_mode import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
+from ..autograd.function import Function
+from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
+from ..gradients import backward
+from ..ops.generator import fork_rng, get_rng_state, set_rng_state
+from ..tensor import Tensor
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "DefaultDeviceType",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
+
+
+class CheckpointError(RuntimeError):
+    """What was computed again is not what was computed first."""
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state a checkpoint keeps besides the CPU's."""
+
+    _kind = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        DefaultDeviceType._kind = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._kind
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: for the first computation and for the second."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors among arguments, in lists, tuples and dicts too."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+def places_of(*values: Any) -> list[devices.device]:
+    """The accelerators that arguments lie on."""
+    found = {t.device for t in tensors_in(values) if t.device.type not in ("cpu", "meta")}
+    return sorted(found, key=str)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The accelerators of the arguments by index, and the states of their generators."""
+    places = places_of(args)
+    return [place.index or 0 for place in places], [get_rng_state(place) for place in places]
+
+
+def set_device_states(
+    devices: list[int], states: list[Tensor], *, device_type: str | None = None
+) -> None:
+    """Put generators of accelerators into states that `get_device_states` gave."""
+    for index, state in zip(devices, states, strict=True):
+        set_rng_state(state, f"{device_type or DefaultDeviceType.get_device_type()}:{index}")
+
+
+class _Surroundings:
+    """Random states and autocast at the time of the first computation, for the second."""
+
+    def __init__(self, args: Any, preserve_rng_state: bool) -> None:
+        self.preserve = preserve_rng_state
+        if preserve_rng_state:
+            self.cpu = get_rng_state()
+            self.others = [(place, get_rng_state(place)) for place in places_of(args)]
+        kinds = {"cpu", *(place.type for place in places_of(args))}
+        self.autocast = {
+            kind: (get_autocast_dtype(kind), is_autocast_enabled(kind), is_autocast_cache_enabled())
+            for kind in kinds
+        }
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """The same surroundings inside the block."""
+        with contextlib.ExitStack() as stack:
+            if self.preserve:
+                stack.enter_context(fork_rng([place for place, _ in self.others]))
+                set_rng_state(self.cpu)
+                for place, state in self.others:
+                    set_rng_state(state, place)
+            for kind, (dtype, enabled, caching) in self.autocast.items():
+                if enabled or is_autocast_enabled(kind):
+                    stack.enter_context(
+                        autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=caching)
+                    )
+            yield
+
+
+# -- re-entrant: a Function whose backward computes the forward again and runs a backward pass of its own
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs as leaves that want gradients where the originals do."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__
+        )
+    return tuple(
+        [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
+    )
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn where no input asks for a gradient, since then none would flow."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=3
+        )
+
+
+class CheckpointFunction(Function):
+    """The re-entrant kind of checkpoint."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = _Surroundings(args, preserve_rng_state)
+        ctx.inputs = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.tensor_indices = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*[args[i] for i in ctx.tensor_indices])
+        return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        inputs = list(ctx.inputs)
+        for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
+            inputs[index] = tensor
+        detached = detach_variable(tuple(inputs))
+        with ctx.surroundings.restored(), enable_grad():
+            outputs = ctx.run_function(*detached)
+        if isinstance(outputs, Tensor):
+            outputs = (outputs,)
+        wanted = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        if not wanted:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([o for o, _ in wanted], [g for _, g in wanted])
+        return (None, None, *[x.grad if isinstance(x, Tensor) else None for x in detached])
+
+
+# -- not re-entrant: saved tensors are placeholders, filled by computing again when the first is asked for
+
+
+class _Stop(Exception):
+    """Ends a second computation once everything that was asked for is there."""
+
+
+class _Holder:
+    """Stands for a saved tensor until it is asked for."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Any] = {}
+
+
+class _Frame:
+    """One checkpointed call: its placeholders in order, and how to compute it again."""
+
+    def __init__(
+        self, recompute: Callable[[], Any], early_stop: bool, check: Callable[[Tensor], Any] | None, name: str
+    ) -> None:
+        self.recompute = recompute
+        self.early_stop = early_stop
+        self.check = check
+        self.name = name
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.metadata: list[Any] = []
+        self.filled: dict[int, int] = {}
+        self.ended = False
+
+    def pack(self, tensor: Tensor) -> _Holder:
+        holder = _Holder()
+        self.holders.append(weakref.ref(holder))
+        self.metadata.append(None if self.check is None else self.check(tensor))
+        return holder
+
+    def unpack(self, holder: _Holder) -> Tensor:
+        if 0 not in holder.values:
+            self.fill()
+        if 0 not in holder.values:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was either never recomputed, or "
+                "already unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do so only once. "
+                "Otherwise please open an issue with details on your use case."
+            )
+        return holder.values[0]
+
+    def fill(self) -> None:
+        """Compute again, and put what is saved on the way into the placeholders."""
+        count = 0
+
+        def keep(tensor: Tensor) -> Any:
+            nonlocal count
+            at = count
+            count += 1
+            if at >= len(self.holders):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass.\n{self.tip()}"
+                )
+            now = None if self.check is None else self.check(tensor)
+            if now != self.metadata[at]:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                    f"during the forward pass.\ntensor at position {at}:\nsaved metadata: {self.metadata[at]}\n"
+                    f"recomputed metadata: {now}{self.tip()}"
+                )
+            holder = self.holders[at]()
+            if holder is not None:
+                holder.values[0] = tensor.detach()
+            if self.early_stop and count == len(self.holders):
+                raise _Stop
+            return tensor.detach()
+
+        with contextlib.suppress(_Stop), saved_tensors_hooks(keep, lambda kept: kept), enable_grad():
+            self.recompute()
+        if count != len(self.holders):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
+                f"Number of tensors saved during recomputation: {count}.{self.tip()}"
+            )
+
+    def tip(self) -> str:
+        return f"\nThe checkpointed function is {self.name}." if _Debug.enabled else ""
+
+
+def _metadata(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+CHECKS: dict[str, Callable[[Tensor], Any] | None] = {"default": _metadata, "none": None}
+
+
+class _Debug:
+    enabled = False
+    early_stop: bool | None = None
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Errors inside the block say which function was checkpointed."""
+    before, _Debug.enabled = _Debug.enabled, bool(enabled)
+    try:
+        yield
+    finally:
+        _Debug.enabled = before
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Whether the second computation ends once everything needed is there, for checkpoints made inside the block."""
+    before, _Debug.early_stop = _Debug.early_stop, enable
+    try:
+        yield
+    finally:
+        _Debug.early_stop = before
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """`function(*args, **kwargs)`, whose intermediate values are computed again when the backward pass needs them.
+
+    `use_reentrant=True` runs a backward pass within the backward pass, and needs an input that wants a gradient.
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
+            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
+            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants.",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs and use_reentrant:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant:
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in CHECKS:
+        raise ValueError(
+            f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}"
+        )
+    first, second = context_fn()
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    surroundings = _Surroundings((args, kwargs), preserve)
+
+    def again() -> None:
+        with surroundings.restored(), second:
+            function(*args, **kwargs)
+
+    stop = early_stop if _Debug.early_stop is None else _Debug.early_stop
+    frame = _Frame(again, stop, CHECKS[determinism_check], repr(function))
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """A sequence of modules in `segments` parts, of which all but the last are checkpointed."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
+            "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
+            "for more details on the differences between the two variants.",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    # A Module that holds others gives them in order.
+    children = getattr(functions, "children", None)
+    layers = list(functions if children is None else children())
+
+    def part(start: int, end: int) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            for layer in layers[start : end + 1]:
+                value = layer(value)
+            return value
+
+        return run
+
+    size = len(layers) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(
+            part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
+    return part(end + 1, len(layers) - 1)(input)
