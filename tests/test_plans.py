@@ -58,10 +58,10 @@ def test_a_plan_gives_the_interpreters_gradients(plans: PlanExecutor) -> None:
 
 
 def test_new_values_and_offsets_compile_nothing(plans: PlanExecutor) -> None:
-    x = leaf(8, 3)
+    x: Any = leaf(8, 3)
     compiled = plans.compiled
     for i in range(8):
-        x.grad = None
+        del x.grad
         (x[i] * float(i + 2)).sum().backward()
         expected = np.zeros((8, 3))
         expected[i] = i + 2
@@ -74,7 +74,7 @@ def test_shapes_dtypes_and_static_arguments_are_other_structures(plans: PlanExec
         for sizes in ((3,), (4,)):
             for dim in (0, -1):
                 for dtype in (xt.float32, xt.float64):
-                    x = xt.ones(2, *sizes, dtype=dtype, requires_grad=True)
+                    x: Any = xt.ones(2, *sizes, dtype=dtype, requires_grad=True)
                     x.exp().cumsum(dim).sum().backward()
                     n = x.shape[dim]
                     shape = (2, 1) if dim == 0 else (1, n)
@@ -84,7 +84,7 @@ def test_shapes_dtypes_and_static_arguments_are_other_structures(plans: PlanExec
 
 
 def test_gradients_accumulate_and_the_graph_is_released(plans: PlanExecutor) -> None:
-    x = leaf(3)
+    x: Any = leaf(3)
     for count in range(1, 5):
         out = x.exp().sum()
         out.backward()
@@ -98,7 +98,7 @@ def test_gradients_accumulate_and_the_graph_is_released(plans: PlanExecutor) -> 
 
 
 def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor) -> None:
-    x = leaf(3)
+    x: Any = leaf(3)
     for _ in range(4):
         hidden = x.exp()
         array = weakref.ref(hidden._storage.array)
@@ -114,6 +114,7 @@ def test_grad_of_some_inputs(plans: PlanExecutor) -> None:
     x, y, z = leaf(3), leaf(3, seed=1), leaf(3, seed=2)
     for _ in range(3):
         one, none = xt.autograd.grad((x * y.exp()).sum(), (y, z), allow_unused=True)
+        assert one is not None
         assert none is None
         np.testing.assert_allclose(one.numpy(), (x * y.exp()).detach().numpy())
         assert x.grad is None
@@ -176,7 +177,7 @@ def in_anomaly_mode(x: Any) -> None:
 )
 def test_what_a_plan_declines_the_interpreter_runs(reason: str, run: Any, factor: float) -> None:
     for _ in range(3):
-        x = leaf(3)
+        x: Any = leaf(3)
         run(x)
         np.testing.assert_array_equal(x.grad.detach().numpy(), np.full(3, float(factor)))
     assert declined() == {reason}
@@ -184,7 +185,7 @@ def test_what_a_plan_declines_the_interpreter_runs(reason: str, run: Any, factor
 
 
 def test_a_saved_value_that_was_written_is_the_interpreters_error(plans: PlanExecutor) -> None:
-    x = leaf(3)
+    x: Any = leaf(3)
     for _ in range(3):
         x.exp().sum().backward()
     y = x.exp()
@@ -197,7 +198,7 @@ def test_a_saved_value_that_was_written_is_the_interpreters_error(plans: PlanExe
 
 def test_switched_off(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "enabled", False)
-    x = leaf(3)
+    x: Any = leaf(3)
     for _ in range(3):
         x.exp().sum().backward()
     assert engine.stats()["runs"] == {"interpreter": 3}
@@ -206,11 +207,11 @@ def test_switched_off(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_compiled_in_the_background(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "background", True)
-    x = leaf(5)
+    x: Any = leaf(5)
     for _ in range(2):
         x.exp().sum().backward()
     plans.wait()
-    x.grad = None
+    del x.grad
     x.exp().sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()))
     assert engine.stats()["runs"] == {"interpreter": 2, "plan": 1}
@@ -227,7 +228,7 @@ def test_a_graph_too_large_for_one_program_is_interpreted(
     plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans, "largest", 10)
-    x = leaf(2)
+    x: Any = leaf(2)
     out = x
     for _ in range(20):
         out = out + x

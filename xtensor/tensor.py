@@ -192,7 +192,9 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     # Through bytes: NumPy strides no array of a type that is not its own, such as float8.
     raw = np.asarray(array).reshape(-1).view(np.uint8)
     size = array.dtype.itemsize
-    return np.ndarray(view.sizes, array.dtype, raw, view.offset * size, tuple([s * size for s in view.strides]))
+    return np.ndarray(
+        view.sizes, array.dtype, raw, view.offset * size, tuple([s * size for s in view.strides])
+    )
 
 
 def wrap(array: Any, shared: bool = False) -> Tensor:

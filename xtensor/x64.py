@@ -7,6 +7,7 @@ that `jit` makes needs neither where all its arguments are JAX arrays: it turns 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 import jax
 
 try:  # How `jax.jit` itself makes its compiled call: private, and used nowhere else.
-    from jax._src import pjit as _pjit
-    from jax._src import tree_util as _tree_util
-    from jax._src.interpreters import pxla as _pxla
-    from jax._src.lib import _jax
-except ImportError:  # pragma: no cover
-    _jax = None
+    from jax._src.interpreters.pxla import JitGlobalCppCacheKeys, cc_shard_arg
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+    from jax._src.pjit import _get_cpp_global_cache
+    from jax._src.tree_util import dispatch_registry
+except ImportError:
+    _known_jax = False
+else:
+    _known_jax = True
 
 __all__ = ["call", "jit", "restore", "swap", "x64"]
 
@@ -46,16 +49,16 @@ def jit(function: Callable[..., Any], donate_argnums: int | tuple[int, ...] = ()
 
     Not for Python or NumPy numbers unless the caller has 64-bit types on: JAX would narrow them on their way in.
     """
-    jitted = jax.jit(function, donate_argnums=donate_argnums)
-    try:
-        return _with_own_miss(jitted)
-    except (AttributeError, TypeError):  # a JAX in which these private names have moved
+    jitted: Any = jax.jit(function, donate_argnums=donate_argnums)
+    if _known_jax:
+        with contextlib.suppress(AttributeError, TypeError):  # a JAX in which these names mean something else
+            return _with_own_miss(jitted)
 
-        @functools.wraps(function)
-        def swapped(*args: Any) -> Any:
-            return call(jitted, *args)
+    @functools.wraps(function)
+    def swapped(*args: Any) -> Any:
+        return call(jitted, *args)
 
-        return swapped
+    return swapped
 
 
 def _with_own_miss(jitted: Any) -> Callable[..., Any]:
@@ -69,19 +72,19 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
         return call(lambda: miss(*args, **kwargs))
 
-    key = _pxla.JitGlobalCppCacheKeys(
+    key: Any = JitGlobalCppCacheKeys(  # pyright: ignore[reportPossiblyUnboundVariable]
         donate_argnums=info.donate_argnums, donate_argnames=info.donate_argnames
     )
-    made = _jax.pjit(  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+    made: Any = _jax.pjit(  # pyright: ignore[reportPossiblyUnboundVariable, reportAttributeAccessIssue]
         jitted.__name__,
         jitted._fun,
         cache_miss,
         info.static_argnums,
         info.static_argnames,
         key,
-        _tree_util.dispatch_registry,
-        _pxla.cc_shard_arg,
-        _pjit._get_cpp_global_cache(key.contains_explicit_attributes),
+        dispatch_registry,  # pyright: ignore[reportPossiblyUnboundVariable]
+        cc_shard_arg,  # pyright: ignore[reportPossiblyUnboundVariable]
+        _get_cpp_global_cache(key.contains_explicit_attributes),  # pyright: ignore[reportPossiblyUnboundVariable]
     )
     made = functools.wraps(jitted._fun)(made)
     made._fun, made._jit_info = (

@@ -26,7 +26,9 @@ def main(names: list[str]) -> int:
         ended = time.perf_counter()
         gap = difference(ours, theirs)
         failed += gap > 1e-4
-        print(f"{name:22} {gap:10.1e} {between - started:8.2f} {ended - between:9.2f}  {ours[-1]:.6g} {theirs[-1]:.6g}")
+        print(
+            f"{name:22} {gap:10.1e} {between - started:8.2f} {ended - between:9.2f}  {ours[-1]:.6g} {theirs[-1]:.6g}"
+        )
     print(f"{len(names or NAMES) - failed} of {len(names or NAMES)} agree within 1e-4")
     return int(failed > 0)
 

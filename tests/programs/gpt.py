@@ -39,7 +39,11 @@ class Block(nn.Module):
         self.attn = CausalSelfAttention(width, heads, context)
         self.ln_2 = nn.LayerNorm(width)
         self.mlp = nn.ModuleDict(
-            dict(c_fc=nn.Linear(width, 4 * width), c_proj=nn.Linear(4 * width, width), act=nn.GELU(approximate="tanh"))
+            dict(
+                c_fc=nn.Linear(width, 4 * width),
+                c_proj=nn.Linear(4 * width, width),
+                act=nn.GELU(approximate="tanh"),
+            )
         )
 
     def forward(self, x):

@@ -10,9 +10,13 @@ from torch import nn
 def main():
     model = fill(nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2)))
     seen = []
-    model[0].register_forward_hook(lambda module, args, output: seen.append(output.detach().abs().sum().item()))
+    model[0].register_forward_hook(
+        lambda module, args, output: seen.append(output.detach().abs().sum().item())
+    )
     model[1].register_forward_pre_hook(lambda module, args: (args[0] * 1.5,))
-    model[2].register_full_backward_hook(lambda module, gi, go: seen.append(gi[0].norm().item() + go[0].norm().item()))
+    model[2].register_full_backward_hook(
+        lambda module, gi, go: seen.append(gi[0].norm().item() + go[0].norm().item())
+    )
     model[0].weight.register_hook(lambda grad: grad * 0.5)
     model[2].bias.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.sum().item()))
     handle = model.register_forward_hook(lambda module, args, output: output + 1)

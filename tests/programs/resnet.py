@@ -53,7 +53,9 @@ class ResNet(nn.Module):
     def _make_layer(self, planes, blocks, stride=1):
         downsample = None
         if stride != 1 or self.inplanes != planes:
-            downsample = nn.Sequential(nn.Conv2d(self.inplanes, planes, 1, stride, bias=False), nn.BatchNorm2d(planes))
+            downsample = nn.Sequential(
+                nn.Conv2d(self.inplanes, planes, 1, stride, bias=False), nn.BatchNorm2d(planes)
+            )
         layers = [BasicBlock(self.inplanes, planes, stride, downsample)]
         self.inplanes = planes
         layers.extend(BasicBlock(planes, planes) for _ in range(1, blocks))
@@ -70,7 +72,9 @@ def main():
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     decay = [p for n, p in model.named_parameters() if p.ndim > 1]
     rest = [p for n, p in model.named_parameters() if p.ndim <= 1]
-    optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.05}, {"params": rest, "weight_decay": 0.0}], lr=1e-2)
+    optimizer = torch.optim.AdamW(
+        [{"params": decay, "weight_decay": 0.05}, {"params": rest, "weight_decay": 0.0}], lr=1e-2
+    )
     x, y = tensor(4, 3, 16, 16, seed=1), classes(4, count=10, seed=2)
     losses = []
     for _ in range(4):

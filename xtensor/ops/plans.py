@@ -163,9 +163,10 @@ class PlanExecutor:
         plan = self.plans.get(whole)
         if plan is None or plan.program is None:
             plan = self._prepared(plan, whole, nodes, args, leaves, wanted)
-            if type(plan) is Fallback:
+            if isinstance(plan, Fallback):
                 return plan
-        found = call(plan.program, *args)
+        program: Any = plan.program
+        found = call(program, *args)
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
                 node.release()

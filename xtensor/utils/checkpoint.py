@@ -84,9 +84,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     return [place.index or 0 for place in places], [get_rng_state(place) for place in places]
 
 
-def set_device_states(
-    devices: list[int], states: list[Tensor], *, device_type: str | None = None
-) -> None:
+def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
     """Put generators of accelerators into states that `get_device_states` gave."""
     for index, state in zip(devices, states, strict=True):
         set_rng_state(state, f"{device_type or DefaultDeviceType.get_device_type()}:{index}")
@@ -117,9 +115,7 @@ class _Surroundings:
                     set_rng_state(state, place)
             for kind, (dtype, enabled, caching) in self.autocast.items():
                 if enabled or is_autocast_enabled(kind):
-                    stack.enter_context(
-                        autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=caching)
-                    )
+                    stack.enter_context(autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=caching))
             yield
 
 
@@ -132,9 +128,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         raise RuntimeError(
             "Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__
         )
-    return tuple(
-        [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
-    )
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
@@ -168,7 +162,9 @@ class CheckpointFunction(Function):
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, Tensor):
             outputs = (outputs,)
-        wanted = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        wanted = [
+            (o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad
+        ]
         if not wanted:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([o for o, _ in wanted], [g for _, g in wanted])
@@ -325,9 +321,7 @@ def checkpoint(
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in CHECKS:
-        raise ValueError(
-            f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}"
-        )
+        raise ValueError(f"determinism_check should be one of {list(CHECKS)}, but got {determinism_check}")
     first, second = context_fn()
     if not is_grad_enabled():
         return function(*args, **kwargs)
@@ -376,7 +370,5 @@ def checkpoint_sequential(
     end = -1
     for start in range(0, size * (segments - 1), size):
         end = start + size - 1
-        input = checkpoint(
-            part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
-        )
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(end + 1, len(layers) - 1)(input)
