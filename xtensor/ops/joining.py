@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -91,7 +92,18 @@ def cat(
     tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
     """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped."""
+    if out is not None:
+        check_out(tensors, out)
     return cat_along(tensors, dim if axis is None else axis, out=out)
+
+
+def check_out(tensors: Sequence[Tensor], out: Tensor) -> None:
+    """TypeError, here alone, where the common dtype cannot be cast to that of `out`."""
+    found = [t.dtype for t in tensors if isinstance(t, Tensor)]
+    if found and not dtypes.can_cast(functools.reduce(dtypes.promote_types, found), out.dtype):
+        raise TypeError(
+            f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}"
+        )
 
 
 concat = concatenate = cat
@@ -102,8 +114,8 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
     return [lax.index_in_dim(grad, i, axis, keepdims=False) for i in range(grad.shape[axis])]
 
 
-@general(method=False, derivatives=dict(tensors=_stack_grad))
-def stack(tensors: Arrays, dim: int = 0) -> Array:
+@general(name="stack", method=False, derivatives=dict(tensors=_stack_grad))
+def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -116,6 +128,13 @@ def stack(tensors: Arrays, dim: int = 0) -> Array:
             )
     dtype = common_dtype(*tensors).numpy
     return lax.concatenate([lax.expand_dims(x.astype(dtype), (axis,)) for x in tensors], axis)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors, all of one shape, joined along a new dimension `dim`."""
+    if out is not None:
+        check_out(tensors, out)
+    return stack_along(tensors, dim, out=out)
 
 
 # ---- at least so many dimensions -----------------------------------------------------------------------------------

@@ -547,8 +547,9 @@ def scatter_reduce(
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self`, what was there does not count.
     """
+    dim = check_arguments("scatter_reduce", input, dim, index)
     check_reduce(reduce)
-    dim = check_src("scatter_reduce", input, dim, index, src)
+    check_src("scatter_reduce", input, dim, index, src)
     return SCATTER_REDUCE.call((input, dim, index, src, reduce, bool(include_self)), out)
 
 
@@ -563,8 +564,9 @@ def scatter_reduce_(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """Fold `src` in at `index` along `dim`, in place."""
+    dim = check_arguments("scatter_reduce_", self, dim, index)
     check_reduce(reduce)
-    dim = check_src("scatter_reduce_", self, dim, index, src)
+    check_src("scatter_reduce_", self, dim, index, src)
     refuse_overlap(self, index, src)
     return run_inplace(SCATTER_REDUCE, (self, dim, index, src, reduce, bool(include_self)))
 
