@@ -194,7 +194,7 @@ def main(judge: str, description: str, programs: int, argv: Sequence[str] | None
         "--seed", type=int, default=0, help="the first seed; programs take the following ones"
     )
     parser.add_argument("--jobs", type=int, default=max(1, min(4, os.cpu_count() or 1)))
-    parser.add_argument("--batch", type=int, default=100, help="programs per task of a worker")
+    parser.add_argument("--batch", type=int, default=25, help="programs per task of a worker")
     parser.add_argument("--show", type=int, default=10, help="how many shrunk failures to print")
     parser.add_argument("--subject", default="xtensor", help="the library under test")
     parser.add_argument("--without-torch", action="store_true", help="use the reference that needs no torch")
