@@ -93,6 +93,8 @@ test_conversions = expressions(
     T.ones(3,requires_grad=True).clone()
     T.ones(2,3,requires_grad=True).t().contiguous()
     T.ones(3,requires_grad=True).to(T.int32)
+    T.ones(2,3)[:0].t().double()
+    T.ones(2,3)[:0,:1].to(T.int64)
     T.fill(T.ones(3),2)
     T.ones(2,3).t().clone()
     T.ones(2,3).t().clone(memory_format=T.contiguous_format)

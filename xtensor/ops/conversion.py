@@ -132,12 +132,13 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
 
 
 def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
-    """A copy of another dtype, with the strides that `preserve_format` gives (dimensions of size one included)."""
+    """A copy of another dtype, with the strides that `preserve_format` gives (of empty tensors and sizes of one too)."""
     made = to_copy(input, dtype=dtype)
     if input._view is not None:
         sizes, have = tuple(sizes_of(made)), tuple(strides_of(made))
         want = geometry.preserve_strides(sizes, tuple(strides_of(input)))
-        if have != want and all(a == b or n == 1 for n, a, b in zip(sizes, have, want, strict=True)):
+        free = 0 in sizes
+        if have != want and all(free or a == b or n == 1 for n, a, b in zip(sizes, have, want, strict=True)):
             made._pin_geometry()
             assert made._view is not None
             made._view.strides = want
