@@ -94,6 +94,12 @@ test_conversions = expressions(
     T.ones(2,3,requires_grad=True).t().contiguous()
     T.ones(3,requires_grad=True).to(T.int32)
     T.ones(2,3)[:0].t().double()
+    T.tensor(1.).mT
+    (lambda y: y.__setitem__(Ellipsis,y))(T.arange(3).reshape(3,1).as_strided((2,1,2),(1,2,0)))
+    (lambda x: T.take(x,T.tensor([-3,3,2]),out=x))(T.ones(3))
+    (lambda x: T.index_select(x,0,T.tensor([0,5]),out=x))(T.ones(3))
+    (lambda x: T.gather(x,0,T.tensor([0,5]),out=x))(T.ones(3))
+    (lambda x: x.reshape(1).__setitem__((T.tensor([0,-1]),False),x))(T.arange(1).reshape(()))
     T.ones(2,3)[:0,:1].to(T.int64)
     T.fill(T.ones(3),2)
     T.ones(2,3).t().clone()

@@ -464,6 +464,15 @@ def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     return jax.jit(spread)
 
 
+def is_same_data(self: Tensor, src: Tensor) -> bool:
+    """Whether two tensors are the same elements of one storage, read alike."""
+    if src is self:
+        return True
+    if src._storage is not self._storage or not src.is_set_to(self) or src.dtype is not self.dtype:
+        return False
+    return src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg()
+
+
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Write the values of `src` (broadcast, converted, from any device) here; their gradients flow to `src`."""
     if not isinstance(src, Tensor):
@@ -471,7 +480,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             raise checks.argument_error("copy_", "other", 1, "Tensor", src)
         number = python_number("copy_", "other", 1, src)
         src = wrap(constant((), self.dtype, self.device, number_array(number, self.dtype))[0])
-    if src is self and (modes.state.mode & modes.NO_GRAD or not asks_grad(self)):
+    if is_same_data(self, src) and (
+        modes.state.mode & modes.NO_GRAD or not (asks_grad(src) or asks_grad(self))
+    ):
         bump(self, "copy_")
         return self
     check_writable(self)
@@ -486,11 +497,6 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     dtype = self.dtype
     if src.dtype.is_complex and not (dtype.is_complex or dtype is dtypes.bool):
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
-    untracked = modes.state.mode & modes.NO_GRAD or not (asks_grad(src) or asks_grad(self))
-    if untracked and src._storage is self._storage and src.is_set_to(self):
-        if src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg():
-            bump(self, "copy_")
-            return self
     if src.is_meta and not self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 

@@ -494,6 +494,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     if size == 0 and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if index.dim() <= 1 and is_integer(index):
+        if out is not None:
+            refuse_overlap(out, input, index)
         check_bounds(array_of(index), size, False, out_of_range)
     if out is None:
         return SELECT.function(input, dim, index)
@@ -597,6 +599,8 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
             raise checks.argument_error("take", name, position, "Tensor", value)
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
+    if out is not None:
+        refuse_overlap(out, input, index)
     if input.numel() == 0 and index.numel() != 0:
         raise IndexError("take(): tried to take from an empty tensor")
     check_bounds(array_of(index), input.numel(), True, no_element(input.numel()))

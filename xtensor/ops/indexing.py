@@ -393,13 +393,13 @@ def fill_view(view: Tensor, number: Any) -> None:
 
 def assign(view: Tensor, value: Any) -> None:
     """Write a number or a tensor that broadcasts to a view."""
+    sizes = tuple(sizes_of(view))
+    if isinstance(value, Tensor) and tuple(sizes_of(value)) == sizes:
+        view.copy_(value)
+        return
     check_writable(view)
     if not isinstance(value, Tensor):
         fill_view(view, value)
-        return
-    sizes = tuple(sizes_of(view))
-    if tuple(sizes_of(value)) == sizes:
-        view.copy_(value)
     elif not sizes_of(value):
         view.fill_(value)
     else:
@@ -417,10 +417,11 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     if not accumulate and (number or values.numel() == 1) and (mask := single_mask(view, picks)) is not None:
         masked_fill_(view, mask, values if number else values.reshape(()))
         return
+    if not number and len(picks) <= view.dim():
+        refuse_overlap(view, values)
     found = resolve(view, picks)
     if not number:
         check_values(view, found, values)
-        refuse_overlap(view, values)
     refuse_overlap(view, *picks)
     check_places(view, found)
     array = array_of(view)

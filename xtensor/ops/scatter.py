@@ -452,6 +452,8 @@ def gather(
     Differs from PyTorch: with `sparse_grad` the gradient is dense as well.
     """
     dim = check_arguments("gather", input, dim, index)
+    if out is not None:
+        refuse_overlap(out, input)
     check_along("gather", "input", input, dim, index)
     if out is None:
         return GATHER.function(input, dim, index)

@@ -373,12 +373,14 @@ def T(self: Tensor) -> Tensor:
 
 
 def mT(self: Tensor) -> Tensor:
-    """The view with the last two dimensions swapped."""
+    """The view with the last two dimensions swapped; a tensor of one number is given back.
+
+    Differs from PyTorch: which warns of the latter.
+    """
+    if self.dim() == 0:
+        return self
     if self.dim() < 2:
-        what = f"{self.dim()}-D" if self.dim() else "0-D"
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {what} tensor."
-        )
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return matrix_transpose(self)
 
 
