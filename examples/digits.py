@@ -162,7 +162,8 @@ def main(argv: list[str]) -> None:
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         schedule.load_state_dict(state["schedule"])
-        xtensor.set_rng_state(state["random"])
+        for place, random in state["random"].items():
+            xtensor.set_rng_state(random, place)
         history = state["history"]
         print(f"continuing from {checkpoint} after epoch {len(history['accuracy'])}")
 
@@ -179,7 +180,8 @@ def main(argv: list[str]) -> None:
             "model": model.state_dict(),
             "optimizer": optimizer.state_dict(),
             "schedule": schedule.state_dict(),
-            "random": xtensor.get_rng_state(),
+            # The order of the images is drawn on the CPU, noise and dropout where the network is.
+            "random": {place: xtensor.get_rng_state(place) for place in ("cpu", str(device))},
             "history": history,
         }
         checkpoints.save(state, checkpoint)

@@ -599,3 +599,14 @@ def test_subclasses_print_their_name():
 
     assert repr(Named([1.0])) == "Named([1.])"
     assert repr(Plain([1.0])) == "tensor([1.])"
+
+
+def test_a_computed_tensor_copies_as_a_leaf_that_requires_grad():
+    x = xtensor.ones(3, requires_grad=True)
+    y = x * 2
+    shared, alone = copy.copy(y), pickle.loads(pickle.dumps(y))
+    for twin in (shared, alone):
+        assert twin.is_leaf and twin.requires_grad and twin.tolist() == [2.0] * 3
+    assert shared.data_ptr() == y.data_ptr() != alone.data_ptr()
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copy.deepcopy(y)

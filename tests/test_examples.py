@@ -84,10 +84,18 @@ DEATHS = {
 SOME_DEATHS = ("in the first epoch", "in the second epoch", "in the middle of the second checkpoint")
 
 
-@pytest.mark.parametrize("model", ["mlp", pytest.param("cnn", marks=pytest.mark.full)])
-def test_a_run_that_is_killed_again_and_again_ends_as_one_that_was_not(tmp_path, model, full):
+@pytest.mark.parametrize(
+    ("model", "device"),
+    [
+        ("mlp", "cpu:1"),  # draws on two devices
+        pytest.param("mlp", "cpu", marks=pytest.mark.full),
+        pytest.param("cnn", "cpu", marks=pytest.mark.full),
+    ],
+)
+@pytest.mark.timeout(600)
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_was_not(tmp_path, model, device, full):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    flags = [f"--model={model}", f"--epochs={3 if full else 2}"]
+    flags = [f"--model={model}", f"--device={device}", f"--epochs={3 if full else 2}"]
     run("digits.py", *flags, "--noplot", f"--out={whole}")
     expected = None
     for what in DEATHS if full else SOME_DEATHS:

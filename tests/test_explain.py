@@ -206,3 +206,57 @@ def test_source_of_generated_functions():
     assert ops.source("tanh_").startswith("def tanh_(input")
     assert "def transpose(" in ops.source("transpose")
     assert ops.source("hstack").startswith("def hstack(")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "file"),
+    [
+        ("conv2d", "general", "convolution"),
+        ("nn.functional.conv2d", "general", "convolution"),
+        ("F.conv2d", "general", "convolution"),
+        ("add_", "pointwise", "arithmetic"),
+        ("Tensor.add_", "pointwise", "arithmetic"),
+        ("torch.add", "pointwise", "arithmetic"),
+        ("__add__", "pointwise", "arithmetic"),
+        ("__getitem__", "composite", "indexing"),
+        ("Tensor.view", "composite", "reinterpret"),
+        ("transpose", "view", "shapes"),
+        ("Tensor.T", "composite", "shapes"),
+        ("linalg.svd", "composite", "decompositions"),
+        ("xtensor.svd", "composite", "matrices"),
+        ("zeros", "composite", "creation"),
+        ("to", "composite", "conversion"),
+    ],
+)
+def test_names_as_programs_write_them(name, kind, file):
+    found = ops.explain(name)
+    assert (found.kind, found.file) == (kind, f"xtensor/ops/{file}.py")
+    assert found.path and found.path[0].file == found.file
+    assert found.name in repr(found) and f"{found.file}:{found.line}" in found._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["nn.Conv2d", "Conv2d", "xtensor.nn.Conv2d"])
+def test_a_class_by_its_name(name):
+    assert ops.explain(name).path == ops.explain(xtensor.nn.Conv2d).path
+
+
+def test_properties_and_methods_under_their_public_names():
+    assert ops.explain(xtensor.Tensor.mT).name == "mT"
+    assert ops.explain(xtensor.Tensor.view).name == "view"
+
+
+def test_a_function_of_the_users():
+    def energy(x):
+        return xtensor.sin(x) * 2
+
+    found = ops.explain(energy, xtensor.ones(2))
+    assert found.name == "energy" and pathlib.Path(found.file).samefile(__file__)
+    assert [program.declaration.name for program in found.programs] == ["sin", "mul"]
+    assert [rule.argument for rule in ops.explain(energy).rules] == ["sin.input"]
+
+
+def test_a_misspelled_name_gets_a_hint():
+    with pytest.raises(LookupError, match="'conv'; there is .*conv3d, conv2d"):
+        ops.explain("conv")
+    with pytest.raises(LookupError, match=r"'nn\.Conv2D'"):
+        ops.explain("nn.Conv2D")

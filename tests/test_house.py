@@ -44,7 +44,7 @@ EVERYTHING_ELSE = len(FLOORS) - 2
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 
 # Packages of the extras, and slow imports of a rare path: only these may be imported inside a function.
-LAZY = {"IPython", "matplotlib", "pygraphviz", "torch", "tqdm"}
+LAZY = {"IPython", "matplotlib", "orbax", "pygraphviz", "safetensors", "torch", "tqdm"}
 
 TORCH_ALLOWED = {"xtensor/interop/torch.py"}
 

@@ -83,7 +83,19 @@ def test_leaves_default_dtypes_alone(imported):
 
 
 def test_pulls_in_no_optional_package(imported):
-    optional = {"IPython", "matplotlib", "pygraphviz", "pytest", "sklearn", "torch", "tqdm"}
+    optional = {
+        "IPython",
+        "einops",
+        "matplotlib",
+        "orbax",
+        "pandas",
+        "pygraphviz",
+        "pytest",
+        "safetensors",
+        "sklearn",
+        "torch",
+        "tqdm",
+    }
     assert optional.isdisjoint(imported["modules"])
 
 

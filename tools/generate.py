@@ -1,4 +1,4 @@
-"""Write what is generated from the operators' declarations: stubs, reference pages, the README's table.
+"""Write what is generated from the operators' declarations: stubs, reference pages, the README's tables.
 
 python tools/generate.py            write what has changed
 python tools/generate.py --check    write nothing; say what is stale, and fail if anything is
@@ -7,16 +7,16 @@ python tools/generate.py --check    write nothing; say what is stale, and fail i
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import sys
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import reference  # noqa: E402
 import stubs  # noqa: E402
-
-BEGIN, END = "<!-- generated: operators -->", "<!-- end of generated -->"
 
 
 def wanted() -> dict[pathlib.Path, str]:
@@ -27,17 +27,37 @@ def wanted() -> dict[pathlib.Path, str]:
     }
     files |= {ROOT / "docs" / "reference" / name: text for name, text in reference.pages().items()}
     readme = ROOT / "README.md"
-    files[readme] = between(readme.read_text("utf-8"), reference.table("docs/reference/", names=False))
+    text = between(readme.read_text("utf-8"), "operators", reference.table("docs/reference/", names=False))
+    held = json.loads((ROOT / "tests" / "parity" / "agreeing.json").read_text("utf-8"))
+    files[readme] = between(text, "parity", parity_tables(held["totals"]))
     return files
 
 
-def between(text: str, table: str) -> str:
-    """The text with what stands between the markers replaced."""
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+def parity_tables(totals: dict[str, Any]) -> str:
+    """What agreed with PyTorch when the list was last recorded: per dtype, and per family and facet."""
+    lines = ["| compared in | agree | of | |", "|---|---|---|---|"]
+    named = {"errors": "errors of bad input", "gradgrad": "second derivatives"}
+    for label, (agreeing, total) in totals["pairs"].items():
+        share = f"{100 * agreeing / total:.1f} %"
+        lines.append(f"| {named.get(label, f'`{label}`')} | {agreeing} | {total} | {share} |")
+    rows = totals["float32"]
+    facets = list(rows["all"])
+    lines += ["", "| family, in float32 | " + " | ".join(facets) + " |", "|---" * (len(facets) + 1) + "|"]
+    for family in sorted(rows, key=lambda name: (name == "all", name)):
+        cells = (rows[family].get(facet) for facet in facets)
+        shown = (f"{cell[0]} of {cell[1]}" if cell else "" for cell in cells)
+        lines.append(f"| {family} | " + " | ".join(shown) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def between(text: str, name: str, table: str) -> str:
+    """The text with what stands between the markers of a name replaced."""
+    first, last = f"<!-- generated: {name} -->", "<!-- end of generated -->"
+    head, begin, rest = text.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise SystemExit(f"README.md has lost its markers {BEGIN} and {END}")
-    return f"{head}{BEGIN}\n{table}{END}{tail}"
+        raise SystemExit(f"README.md has lost its markers {first} and {last}")
+    return f"{head}{first}\n{table}{last}{tail}"
 
 
 def stale(files: dict[pathlib.Path, str]) -> list[pathlib.Path]:

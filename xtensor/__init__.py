@@ -67,13 +67,18 @@ from .ops.activation_functions import *
 from .ops.activations import *
 from .ops.adaptive_pooling import *
 from .ops.arithmetic import *
+from .ops.aten import *
 from .ops.attention import *
+from .ops.bags import bags as embedding_bag
 from .ops.clamping import *
 from .ops.class_losses import *
 from .ops.comparison import *
 from .ops.conversion import *
 from .ops.convolution import *
+from .ops.copies import *
+from .ops.covariance import *
 from .ops.creation import *
+from .ops.ctc import ctc_loss
 from .ops.cumulative import *
 from .ops.decompositions import *
 from .ops.distances import *
@@ -86,12 +91,19 @@ from .ops.extrema import *
 from .ops.fourier_frames import *
 from .ops.gamma_functions import *
 from .ops.generator import *
+from .ops.grids import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
+from .ops.hashing import *
+from .ops.histograms import *
 from .ops.index_rows import *
 from .ops.indexing import *
+from .ops.indices import *
 from .ops.ingest import *
 from .ops.joining import *
+from .ops.least_squares import *
 from .ops.linear_algebra import *
 from .ops.losses import *
+from .ops.low_rank import *
+from .ops.lu_factors import *
 from .ops.masks import *
 from .ops.matmul import *
 from .ops.matrices import *
@@ -108,14 +120,20 @@ from .ops.ranges import *
 from .ops.rearranging import *
 from .ops.recurrent import *
 from .ops.reductions import *
+from .ops.reflectors import *
 from .ops.reinterpret import *
 from .ops.scalars import *
 from .ops.scatter import *
+from .ops.segments import *
 from .ops.shapes import *
+from .ops.shuffles import *
+from .ops.slopes import *
 from .ops.sorting import *
 from .ops.special import *
 from .ops.statistics import *
+from .ops.tensor_systems import *
 from .ops.view_scatter import *
+from .ops.windows import *
 from .printing import get_printoptions, set_printoptions
 from .serialization import load, save
 from .tensor import Size, Tensor
@@ -130,10 +148,13 @@ if TYPE_CHECKING:
         cuda,
         distributed,
         jit,
+        masked,
         mps,
         multiprocessing,
         profiler,
         settings,
+        signal,
+        sparse,
         types,
         version,
     )
@@ -141,7 +162,7 @@ if TYPE_CHECKING:
     from .amp.autocast_mode import *
     from .compiler import compile
     from .functions import *  # the signatures of what declarations make
-    from .legacy import typename
+    from .legacy import *
     from .settings import *
 
 newaxis = None
@@ -150,8 +171,8 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = frozenset(
-    "accelerator amp backends compiler cpu cuda distributed jit legacy mps multiprocessing profiler settings types "
-    "version".split()
+    "accelerator amp backends compiler cpu cuda distributed distributions jit legacy masked mps multiprocessing profiler "
+    "settings signal sparse types version".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -160,7 +181,10 @@ _HOLDERS = {
     "set_autocast_enabled set_autocast_gpu_dtype",
     "amp.grad_scaler": "GradScaler",
     "compiler": "compile",
-    "legacy": "typename",
+    "legacy": "AcceleratorError Event OutOfMemoryError Stream UntypedStorage alpha_dropout alpha_dropout_ "
+    "broadcast_shapes convolution dropout dropout_ embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ "
+    "feature_dropout feature_dropout_ frobenius_norm from_file get_device get_device_module has_lapack has_mkl "
+    "has_openmp has_spectral native_dropout norm_except_dim nuclear_norm set_anomaly_enabled typename unravel_index",
     "settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_num_interop_threads "
     "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
     "set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_num_threads set_warn_always "
@@ -174,8 +198,12 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _HOLDER_OF:
         found = getattr(import_module(f".{_HOLDER_OF[name]}", __name__), name)
-    elif name.endswith("_") and not name.startswith("_") and name in (made := __getattr__("legacy")).INPLACE:
-        found = made.inplace(name)
+    elif not name.startswith("_") and (
+        name.endswith(("_", "_copy", "_static")) or name.startswith("unsafe_")
+    ):
+        found = getattr(__getattr__("legacy"), name, None)
+        if found is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     globals()[name] = found
@@ -183,4 +211,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_HOLDER_OF, *__getattr__("legacy").INPLACE})
+    return sorted({*globals(), *_MODULES, *_HOLDER_OF, *(old := __getattr__("legacy")).INPLACE, *old.COPIES})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.core import Tracer
 
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
@@ -142,6 +143,9 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     array = tensor._storage.array
     if tensor._view is not None or type(array) is MetaArray:
         return None
+    if isinstance(array, Tracer):
+        scalar = array.size == 1 and tensor.dtype.is_floating_point
+        return wrap(_ones(array.shape, tensor.dtype.numpy, tensor.device), shared=True) if scalar else None
     # Avals are interned, and an executable's results share one sharding.
     key = (id(array.aval), array.sharding)
     found = _implied.get(key)

@@ -6,50 +6,63 @@ from .ops.cumulative import cross_along as cross
 from .ops.decompositions import (
     LinAlgError,
     cholesky,
+    cholesky_ex,
     eig,
     eigh,
     eigvals,
     eigvalsh,
-    lu,
-    lu_factor,
     qr,
     svd,
     svdvals,
 )
+from .ops.ldl_factors import ldl_factor, ldl_factor_ex, ldl_solve
+from .ops.least_squares import lstsq, matrix_rank, pinv
 from .ops.linear_algebra import (
-    cond,
     det,
     inv,
-    lstsq,
+    inv_ex,
     matrix_exp,
-    matrix_norm,
     matrix_power,
-    matrix_rank,
     multi_dot,
-    pinv,
     slogdet,
     solve,
+    solve_ex,
     solve_triangular,
     vecdot,
 )
-from .ops.linear_algebra import linalg_norm as norm
+from .ops.lu_factors import linalg_lu as lu
+from .ops.lu_factors import linalg_lu_solve as lu_solve
+from .ops.lu_factors import lu_factor, lu_factor_ex
 from .ops.matmul import matmul
+from .ops.matrix_norms import cond, matrix_norm
+from .ops.matrix_norms import linalg_norm as norm
 from .ops.norms import vector_norm
+from .ops.reflectors import householder_product
+from .ops.tensor_systems import diagonal, tensorinv, tensorsolve, vander
 
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
+    "diagonal",
     "eig",
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
     "lstsq",
     "lu",
     "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -61,9 +74,13 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

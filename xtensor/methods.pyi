@@ -38,6 +38,8 @@ class Methods:
         """A copy of a leaf with memory of its own; tensors that shared memory share its copy."""
     def __delitem__(self, index: Any) -> None:
         """Refuse `del x[index]`."""
+    def __div__(self, other: Any) -> Tensor:
+        """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[builtins.int, builtins.int] | None = None, dl_device: tuple[Any, builtins.int] | None = None, copy: builtins.bool | None = None) -> Any:
         """DLPack's protocol: a capsule with the values."""
     def __dlpack_device__(self) -> tuple[Any, builtins.int]:
@@ -114,6 +116,8 @@ class Methods:
         """`input + alpha * other`, element by element."""
     def __rand__(self, other: Any) -> Tensor:
         """The bits set in both; logical for bools."""
+    def __rdiv__(self, other: Any) -> Tensor:
+        """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
     def __reversed__(self) -> Tensor:
         """__reversed__"""
     def __rfloordiv__(self, other: Any) -> Tensor:
@@ -156,6 +160,8 @@ class Methods:
         """The edge `(node, slot)` along which the gradient of a tensor (or GradientEdge) arrives, or None."""
     def _neg_view(self) -> Tensor:
         """The negative as a view with the negative bit flipped."""
+    def _repr_html_(self) -> str:
+        """A tensor as HTML."""
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element: real for complex input."""
     def abs_(self) -> Tensor:
@@ -288,7 +294,7 @@ class Methods:
         """Ones with the probabilities in `input` (or `p` everywhere) and zeros, in the dtype of `input`."""
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros."""
-    def bfloat16(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def bfloat16(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.bfloat16; itself where it is that already."""
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often every non-negative integer occurs, or the sum of the weights where it does."""
@@ -318,23 +324,23 @@ class Methods:
         """In-place version of `bitwise_xor`."""
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The products of two batches of matrices."""
-    def bool(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def bool(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.bool; itself where it is that already."""
     def broadcast_to(self, size: Sequence[builtins.int]) -> Tensor:
         """The view broadcast to `size`."""
-    def byte(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def byte(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.uint8; itself where it is that already."""
     def cauchy_(self, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with numbers of a Cauchy distribution."""
-    def cdouble(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def cdouble(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex128; itself where it is that already."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """Every element rounded up."""
     def ceil_(self) -> Tensor:
         """In-place version of `ceil`."""
-    def cfloat(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def cfloat(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex64; itself where it is that already."""
-    def char(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def char(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int8; itself where it is that already."""
     def cholesky(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
         """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
@@ -442,7 +448,7 @@ class Methods:
         """In-place version of `div`."""
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The dot product of two vectors of one length."""
-    def double(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def double(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.float64; itself where it is that already."""
     @overload
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
@@ -510,7 +516,7 @@ class Methods:
         """A copy with the order of the columns reversed."""
     def flipud(self) -> Tensor:
         """A copy with the order of the rows reversed."""
-    def float(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def float(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.float32; itself where it is that already."""
     def float_power(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """`input ** exponent` in double precision."""
@@ -550,6 +556,8 @@ class Methods:
         """In-place version of `ge`."""
     def geometric_(self, p: builtins.float, *, generator: Any = None) -> Tensor:
         """Fill with the numbers of trials until the first success, of probability `p`."""
+    def geqrf(self, *, out: Sequence[Tensor] | None = None) -> return_types.geqrf:
+        """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -564,7 +572,7 @@ class Methods:
         """Where `input > other`."""
     def gt_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `gt`."""
-    def half(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def half(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.float16; itself where it is that already."""
     def hardshrink(self, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
         """Every element, or 0 where it lies in [-lambd, lambd]."""
@@ -588,6 +596,14 @@ class Methods:
         """The modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """In-place version of `i0`."""
+    def igamma(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized lower incomplete gamma function of shape `input` at `other`."""
+    def igamma_(self, other: Tensor) -> Tensor:
+        """In-place version of `igamma`."""
+    def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized upper incomplete gamma function of shape `input` at `other`."""
+    def igammac_(self, other: Tensor) -> Tensor:
+        """In-place version of `igammac`."""
     @property
     def imag(self) -> Tensor:
         """The imaginary parts of a complex tensor, as a view."""
@@ -617,7 +633,7 @@ class Methods:
         """The slices along `dim` that the vector `index` names, as a copy."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
-    def int(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def int(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int32; itself where it is that already."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices."""
@@ -641,6 +657,8 @@ class Methods:
         """Where an element is positive infinity; RuntimeError for complex input."""
     def isreal(self) -> Tensor:
         """Where an element has no imaginary part."""
+    def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Tensor | None = None, center: builtins.bool = True, normalized: builtins.bool = False, onesided: builtins.bool | None = None, length: builtins.int | None = None, return_complex: builtins.bool = False) -> Tensor:
+        """The signal whose `stft` is the input, by least squares; `length` cuts it, or fills it with zeros."""
     def item(self) -> Any:
         """The value of a tensor of one element as a Python number."""
     def kron(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -725,12 +743,16 @@ class Methods:
         """In-place version of `logit`."""
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int], keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
-    def long(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def long(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int64; itself where it is that already."""
     def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input < other`."""
     def lt_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `lt`."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: Any = None) -> Any:
+        """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The X with `A @ X == b`, given the LU factors of A; see `linalg.lu_solve`."""
     @property
     def mH(self) -> Tensor:
         """The conjugate transpose of the last two dimensions, as a view."""
@@ -847,6 +869,8 @@ class Methods:
         """In-place version of `ne`."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
         """The values as a read-only NumPy array, without a copy where they are on the CPU."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
+        """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
     @overload
@@ -972,7 +996,7 @@ class Methods:
         """In-place version of `sgn`."""
     def share_memory_(self) -> Tensor:
         """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
-    def short(self, memory_format: dtypes.memory_format | None = None) -> Tensor:
+    def short(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int16; itself where it is that already."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """The logistic function `1 / (1 + exp(-input))` of every element."""
@@ -1004,6 +1028,14 @@ class Methods:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> Any:
         """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
+    def special_gammainc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized lower incomplete gamma function of shape `input` at `other`."""
+    def special_gammainc_(self, other: Tensor) -> Tensor:
+        """In-place version of `igamma`."""
+    def special_gammaincc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The regularized upper incomplete gamma function of shape `input` at `other`."""
+    def special_gammaincc_(self, other: Tensor) -> Tensor:
+        """In-place version of `igammac`."""
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
@@ -1026,6 +1058,8 @@ class Methods:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
     def std(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation over `dim`: the root of `var`."""
+    def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Tensor | None = None, center: builtins.bool = True, pad_mode: str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None, align_to_window: builtins.bool | None = None) -> Tensor:
+        """The Fourier transforms of windows of a signal: (batch?, frequencies, frames)."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input - alpha * other`, element by element; RuntimeError for bool operands."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -1082,6 +1116,8 @@ class Methods:
         """The view with two dimensions swapped."""
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `transpose`: changes the sizes and strides of the tensor itself."""
+    def triangular_solve(self, A: Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: Any = None) -> Any:
+        """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
     def tril(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The elements on and below a diagonal of every matrix, zeros above."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:

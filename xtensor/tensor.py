@@ -46,6 +46,8 @@ class Size(tuple[int, ...]):
         return Size(tuple.__add__(self, tuple(other)))
 
     def __radd__(self, other: tuple[int, ...]) -> Size:
+        if not isinstance(other, tuple):
+            return NotImplemented
         return Size(tuple.__add__(tuple(other), self))
 
     def __mul__(self, times: Any) -> Size:

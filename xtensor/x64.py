@@ -8,6 +8,7 @@ that `jit` makes needs neither where all its arguments are JAX arrays: it turns 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -72,9 +73,9 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
         return call(lambda: miss(*args, **kwargs))
 
-    key: Any = JitGlobalCppCacheKeys(  # pyright: ignore[reportPossiblyUnboundVariable]
-        donate_argnums=info.donate_argnums, donate_argnames=info.donate_argnames
-    )
+    # Every field as JAX sets it: keys are compared with those of other functions, and a treedef refuses None.
+    fields = [field.name for field in dataclasses.fields(JitGlobalCppCacheKeys)]  # pyright: ignore[reportPossiblyUnboundVariable]
+    key: Any = JitGlobalCppCacheKeys(**{name: getattr(info, name) for name in fields})  # pyright: ignore[reportPossiblyUnboundVariable]
     made: Any = _jax.pjit(  # pyright: ignore[reportPossiblyUnboundVariable, reportAttributeAccessIssue]
         jitted.__name__,
         jitted._fun,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import types
 from typing import Any
 
@@ -17,7 +18,7 @@ def counterpart(value: Any) -> Any:
     """The class or function of the same name and place; AttributeError where there is none."""
     module = value.__module__ or "torch._C._nn"
     name = value.__qualname__
-    places: list[Any] = [xtensor.nn.functional, xtensor.nn, xtensor]
+    places: list[Any] = [xtensor.nn.functional, xtensor.nn, xtensor.nn.modules.linear, xtensor]
     if module.startswith("torch.nn.utils.rnn"):
         places.insert(0, xtensor.nn.utils.rnn)
     if module.startswith("torch.optim"):
@@ -74,12 +75,9 @@ def ours(value: Any) -> Any:
 
 
 def rebuilt(value: Any) -> Any:
-    """An object of options of PyTorch's, attribute by attribute."""
-    kind = counterpart(type(value))
-    made = object.__new__(kind)
-    for name, own in vars(value).items():
-        object.__setattr__(made, name, ours(own))
-    return made
+    """An object of options of PyTorch's, made anew from its attributes."""
+    kind: Any = counterpart(type(value))
+    return kind(**{name: ours(getattr(value, name)) for name in inspect.signature(type(value)).parameters})
 
 
 def module(value: torch.nn.Module) -> Any:

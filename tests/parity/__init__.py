@@ -4,7 +4,7 @@
     python -m tests.parity add linalg.svd         these entries (a trailing * stands for anything)
     python -m tests.parity --dtypes all           the ten dtypes, where PyTorch's CPU has them
     python -m tests.parity --facets forward,out   these facets only
-    python -m tests.parity --record               everything, and write `agreeing.json` from what was found
+    python -m tests.parity --dtypes all --record  everything, and write `agreeing.json` from what was found
 
 An entry is an operator (in one of its uses) with sample inputs and inputs that must fail. Samples are made by PyTorch
 and reach our library through their memory, strides kept. What is compared of a sample:

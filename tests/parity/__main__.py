@@ -71,12 +71,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=pathlib.Path, help="write every verdict here, also while running")
     parser.add_argument("--resume", action="store_true", help="keep what --json's file holds, run the rest")
-    parser.add_argument("--record", action="store_true", help="run every dtype, write agreeing.json")
+    parser.add_argument("--record", action="store_true", help="write agreeing.json from a run of every entry")
     parser.add_argument("--quiet", action="store_true", help="no line per difference")
     options = parser.parse_args(arguments)
 
-    dtypes = list(DTYPES) if options.dtypes == "all" or options.record else options.dtypes.split(",")
+    dtypes = list(DTYPES) if options.dtypes == "all" else options.dtypes.split(",")
     facets = options.facets.split(",")
+    if options.record and (options.names or set(facets) != set(FACETS)):
+        parser.error("--record is for all entries and all facets")
     for given, known in ((dtypes, DTYPES), (facets, FACETS)):
         if unknown := set(given) - set(known):
             parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")

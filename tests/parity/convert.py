@@ -52,6 +52,11 @@ def tensor_of(tensor: torch.Tensor) -> Any:
     if not hasattr(xtensor, name):
         raise Unsupported(f"dtype {tensor.dtype}")
     source = tensor.detach()
+    if source.is_meta:
+        made = xtensor.empty_strided(
+            tuple(source.shape), tuple(source.stride()), dtype=getattr(xtensor, name), device="meta"
+        )
+        return made.requires_grad_() if tensor.requires_grad else made
     if source.is_conj():
         return tensor_of(source.conj()).conj()
     if source.is_neg():
@@ -185,6 +190,8 @@ def copied(value: Any) -> Any:
         if tensor.layout is not torch.strided:
             raise Unsupported(f"layout {tensor.layout}")
         source = tensor.detach()
+        if source.is_meta:
+            return source.clone().requires_grad_(tensor.requires_grad)
         storage = source.untyped_storage().clone()
         made = torch.empty(0, dtype=source.dtype).set_(
             storage, source.storage_offset(), source.size(), source.stride()

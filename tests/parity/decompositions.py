@@ -1,4 +1,4 @@
-"""Decompositions that are unique up to a sign, a phase or an order: compared by what they rebuild."""
+"""Results that are unique up to a sign, a phase or the order of equal elements: compared by what they rebuild."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import xtensor
 from .compare import Difference, same
 from .convert import leaves, numpy_of
 
-__all__ = ["REBUILT"]
+__all__ = ["REBUILT", "TIES"]
 
 LOOSE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-9, "complex128": 1e-9}
 
@@ -122,6 +122,65 @@ def low_rank(actual: Any, expected: Any, sample: Any) -> None:
     close((u * s[..., None, :]) @ mh(v), (u2 * s2[..., None, :]) @ mh(v2), "U S Vh", dtype)
 
 
+def ordered(position: int, values: bool) -> Callable[..., None]:
+    """Indices of elements put in order, which may name equal elements in any order unless that is asked to be stable.
+
+    position: of `dim` among the arguments after the input. values: whether the result has them beside the indices.
+    """
+
+    def check(actual: Any, expected: Any, sample: Any) -> None:
+        if sample.kwargs.get("stable"):
+            return same(actual, expected)
+        if values:
+            same(actual[0], expected[0])
+            actual, expected = actual[1], expected[1]
+        (index,), (index2,), _ = factors(actual, expected)
+        source = numpy_of(sample.input)
+        if source.ndim == 0:
+            return same(actual, expected)
+        dim = sample.args[position] if len(sample.args) > position else sample.kwargs.get("dim", -1)
+        left, right = (np.take_along_axis(source, at, dim) for at in (index, index2))
+        if not np.array_equal(left, right, equal_nan=source.dtype.kind in "fc"):
+            raise Difference("the elements that the indices name")
+        if any(
+            len(np.unique(line)) < len(line)
+            for line in np.moveaxis(index, dim, -1).reshape(-1, index.shape[dim])
+        ):
+            raise Difference("an index stands twice")
+
+    return check
+
+
+def chosen(position: int) -> Callable[..., None]:
+    """A value along a dimension and an index at which it stands: any of those of equal elements."""
+
+    def check(actual: Any, expected: Any, sample: Any) -> None:
+        if isinstance(expected, torch.Tensor) or sample.input.dim() == 0:
+            return same(actual, expected)
+        same(actual[0], expected[0])
+        (value, index), _, _ = factors(actual, expected)
+        arguments = [*sample.args, *[None] * 3]
+        dim = sample.kwargs.get("dim", -1 if arguments[position] is None else arguments[position])
+        if index.ndim < sample.input.dim():
+            value, index = np.expand_dims(value, dim), np.expand_dims(index, dim)
+        found = np.take_along_axis(numpy_of(sample.input), index, dim)
+        if not np.array_equal(found, value, equal_nan=value.dtype.kind in "fc"):
+            raise Difference("the elements that the indices name")
+
+    return check
+
+
+# Their gradients go to whichever of equal elements the indices name.
+TIES = {
+    "sort": ordered(0, True),
+    "argsort": ordered(0, False),
+    "topk": ordered(1, True),
+    "kthvalue": chosen(1),
+    "median": chosen(0),
+    "nanmedian": chosen(0),
+    "mode": chosen(0),
+}
+
 REBUILT: dict[str, Callable[[Any, Any, Any], None]] = {
     "svd": svd(False),
     "linalg.svd": svd(True),
@@ -132,4 +191,5 @@ REBUILT: dict[str, Callable[[Any, Any, Any], None]] = {
     "linalg.eigh": eigh,
     "qr": qr,
     "linalg.qr": qr,
+    **TIES,
 }

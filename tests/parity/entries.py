@@ -39,7 +39,12 @@ REASONS = {
     "jiterator_*": "compiles CUDA source: there is no such thing on the CPU or on XLA",
     "torch.ops.aten._flash_attention_forward": "a CUDA kernel's internal entry, without a CPU dtype",
     "torch.ops.aten._efficient_attention_forward": "a CUDA kernel's internal entry, without a CPU dtype",
-    "torch.ops.aten._safe_softmax.default": "internal: reachable through torch.ops only",
+    "torch.ops.aten._safe_softmax.default": "internal: torch.ops.aten has it, torch does not",
+    "slice": "internal: torch.ops.aten has it, torch does not",
+    "_batch_norm_with_update": "internal: torch.ops.aten has it, torch does not",
+    "_upsample_bilinear2d_aa": "internal: torch.ops.aten has it, torch does not",
+    "native_dropout_backward": "internal: torch.ops.aten has it, torch does not",
+    "max_pool2d_with_indices_backward": "internal: torch.ops.aten has it, torch does not",
     "torch._scaled_mm*": "private, for float8 alone",
     "nn.functional.batch_norm.without_cudnn": "switches cuDNN off; it has no CPU dtype",
     "bmm.triton_optimized": "a CUDA kernel's variant, without a CPU dtype",
@@ -66,6 +71,9 @@ RANDOM = (
     "nn.functional.rrelu",
     "nn.functional.fractional_max_pool*",
 )
+
+# Samples whose values depend on what is drawn are left away: those with this argument.
+DRAWN = {"svd_lowrank": "M", "nn.functional.scaled_dot_product_attention": "dropout_p"}
 
 # Entries whose values are unset memory.
 UNSET = ("empty*", "new_empty*")

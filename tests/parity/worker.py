@@ -86,6 +86,16 @@ class Worker:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        """A process that has imported both libraries; a second and third try, should the machine be short of memory."""
+        for pause in (0, 20, 60):
+            time.sleep(pause)
+            self.launch()
+            if self.read(300) is not None:
+                return
+            self.stop()
+        raise RuntimeError("no worker starts; what it says: python -c 'import tests.parity.facets'")
+
+    def launch(self) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from tests.parity.worker import serve; serve()"],
             cwd=ROOT,
@@ -96,8 +106,7 @@ class Worker:
         assert self.process.stdout is not None
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
-        self.buffer = b""
-        self.read(300)
+        self.buffer, self.ended = b"", False
 
     def read(self, timeout: float) -> dict[str, Any] | None:
         """The next answer; None where the process ended or the time did."""
@@ -109,16 +118,17 @@ class Worker:
                 return None
             chunk = os.read(self.process.stdout.fileno(), 1 << 16)
             if not chunk:
+                self.ended = True
                 return None
             self.buffer += chunk
         line, _, self.buffer = self.buffer.partition(b"\n")
         return json.loads(line)
 
-    def stop(self) -> int | None:
-        """End the process; its exit code."""
+    def stop(self, ended: bool = False) -> int | None:
+        """End the process; its exit code, should it have `ended` itself."""
         if self.process is None:
             return None
-        code = self.process.poll()
+        code = self.process.wait(10) if ended else None
         self.process.kill()
         self.process.wait()
         self.selector.close()
@@ -141,7 +151,7 @@ class Worker:
             while left:
                 got = self.read(timeout)
                 if got is None:
-                    code = self.stop()
+                    code = self.stop(self.ended)
                     detail = f"took over {timeout:.0f} s" if code is None else f"ended the process ({code})"
                     yield Verdict(job.name, job.dtype, left.pop(0), "differ", detail)
                     break
@@ -159,6 +169,7 @@ def run_jobs(jobs: list[Job], count: int, timeout: float, on_verdict: Callable[[
     for job in jobs:
         waiting.put(job)
     lock = threading.Lock()
+    failures: list[Exception] = []
 
     def work() -> None:
         worker = Worker()
@@ -171,6 +182,8 @@ def run_jobs(jobs: list[Job], count: int, timeout: float, on_verdict: Callable[[
                 for verdict in worker.run(job, timeout):
                     with lock:
                         on_verdict(verdict)
+        except Exception as error:
+            failures.append(error)
         finally:
             worker.stop()
 
@@ -179,3 +192,5 @@ def run_jobs(jobs: list[Job], count: int, timeout: float, on_verdict: Callable[[
         thread.start()
     for thread in threads:
         thread.join()
+    if failures:
+        raise failures[0]

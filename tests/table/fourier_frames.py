@@ -4,7 +4,13 @@ from . import Row, Sample, T
 
 HANN = [0.0, 0.1464466, 0.5, 0.8535534, 1.0, 0.8535534, 0.5, 0.1464466]
 WINDOW = T(values=HANN)
-REAL = T(values=HANN, dtype="float32")
+
+
+def C(*shape):
+    """A spectrum."""
+    return T(*shape, dtype="complex128")
+
+
 PLAIN = dict(strides=False, layouts=False)
 
 ROWS = [
@@ -29,17 +35,17 @@ ROWS = [
     Row(
         "istft",
         [
-            Sample(T(5, 6), 8, window=REAL),
-            Sample(T(2, 5, 6), 8, 3, window=T(8, low=0.5, high=1.0, dtype="float32"), center=False),
-            Sample(T(5, 6), 8, window=REAL, normalized=True, length=7),
-            Sample(T(8, 6), 8, window=REAL, onesided=False, return_complex=True),
-            Sample(T(8, 6), 8, window=REAL, length=40),
-            Sample(T(5, 6), 8, window=REAL, center=False),
-            Sample(T(5, 6), 8, 9, window=REAL),
+            Sample(C(5, 6), 8, window=WINDOW),
+            Sample(C(2, 5, 6), 8, 3, window=T(8, low=0.5, high=1.0), center=False),
+            Sample(C(5, 6), 8, window=WINDOW, normalized=True, length=7),
+            Sample(C(8, 6), 8, window=WINDOW, onesided=False, return_complex=True),
+            Sample(C(8, 6), 8, window=WINDOW, length=40),
+            Sample(C(5, 6), 8, window=WINDOW, center=False),
+            Sample(C(5, 6), 8, 9, window=WINDOW),
         ],
         covers=("istft_signal",),
-        dtype="complex64",
-        others=("float32",),
+        dtype="float64",
+        others=(),
         meta=False,
         without=("out",),
         **PLAIN,

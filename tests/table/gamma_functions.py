@@ -13,7 +13,7 @@ ROWS = [
     ),
     Row(
         "special_zeta",
-        binary(low=1.5, high=6.0, number=2.5),
+        binary(low=1.5, high=6.0, number=2.5, special=False),
         reference="special.zeta",
         numpy=special.zeta,
         others=("float64", "int64"),

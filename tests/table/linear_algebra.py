@@ -32,13 +32,19 @@ ROWS = [
         differences=True,  # PyTorch gives the unread triangle a gradient
         strides=False,
     ),
-    Row("inverse", SQUARES, numpy=np.linalg.inv, strides=False, covers=("linalg_inv",), **PLAIN),
+    Row("inverse", SQUARES, numpy=np.linalg.inv, strides=False, covers=("linalg_inv_ex",), **PLAIN),
     Row("linalg_det", SQUARES, reference="linalg.det", numpy=np.linalg.det, **PLAIN),
     Row("linalg_slogdet", SQUARES, reference="linalg.slogdet", numpy=np.linalg.slogdet, **PLAIN),
     Row(
-        "linalg_solve",
-        [Sample(A, T(3, 2)), Sample(A, T(3)), Sample(BATCH, T(2, 2, 1)), Sample(A, T(2, 2))],
-        reference="linalg.solve",
+        "linalg_solve_ex",
+        [
+            Sample(A, T(3, 2)),
+            Sample(A, T(3)),
+            Sample(BATCH, T(2, 2, 1)),
+            Sample(A, T(2, 3), left=False),
+            Sample(A, T(2, 2)),
+        ],
+        reference="linalg.solve_ex",
         strides=False,
         **PLAIN,
     ),
@@ -65,12 +71,5 @@ ROWS = [
         numpy=np.linalg.matrix_power,
         strides=False,
         **PLAIN,
-    ),
-    Row(
-        "pinverse",
-        [Sample(T(2, 3)), Sample(T(3, 2)), Sample(A)],
-        numpy=np.linalg.pinv,
-        others=(),
-        layouts=False,
     ),
 ]

@@ -5,10 +5,11 @@ import numpy as np
 from . import Row, Sample, T, binary, unary
 
 POSITIVE = dict(low=0.2, high=2.0)
+SUBNORMAL = Sample(T(values=[0.0, -0.0, 1e-45, -1e-40, 1.17e-38, 1.18e-38], grad=False))
 
 ROWS = [
     Row("float_power", binary(**POSITIVE, special=False), numpy=np.float_power),
-    Row("frexp", unary(special=False), numpy=np.frexp, strides=False),
+    Row("frexp", [*unary(special=False), SUBNORMAL], numpy=np.frexp, strides=False),
     Row(
         "ldexp",
         [Sample(T(2, 3), T(3, dtype="int64")), Sample(T(), T()), Sample(T(0), T(0))],

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from .. import checks
 from ..x64 import call
@@ -233,11 +234,13 @@ def of_jax_device(found: Any) -> device:
 
 
 def of_array(array: Any) -> device:
-    """Where an array lies; an array over several devices answers with its first."""
+    """Where an array lies; an array over several devices answers with its first, a traced one with the current device."""
     try:
         where = array.devices()
     except AttributeError:
         return _make("meta", None)
+    except jax.errors.ConcretizationTypeError:  # inside a traced function: where it will run
+        return current()
     if len(where) == 1:
         (found,) = where
     else:
@@ -301,4 +304,9 @@ def put(data: Any, place: device) -> Any:
     if isinstance(data, np.ndarray):
         # device_put may alias NumPy's memory, and its owner may write to it later.
         data = np.array(data, copy=True)
-    return call(jax.device_put, data, jax_device(place))
+    made = call(jax.device_put, data, jax_device(place))
+    if isinstance(made, Tracer) and isinstance(data, np.ndarray):
+        # Values of the host are values inside a traced function too: what keeps them may outlive the trace.
+        with jax.ensure_compile_time_eval():
+            return call(jax.device_put, data, jax_device(place))
+    return made

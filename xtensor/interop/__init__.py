@@ -13,10 +13,12 @@ from .. import checks
 from ..ops.export import from_dlpack, jax_array, numpy, to_dlpack
 from ..ops.ingest import from_array, from_numpy
 from ..tensor import Tensor
+from . import einops, pytrees
 from .alias import install, installed, is_installed, uninstall
 from .torch import from_torch, to_torch
 
 __all__ = [
+    "einops",
     "from_dlpack",
     "from_jax",
     "from_numpy",
@@ -24,6 +26,7 @@ __all__ = [
     "install",
     "installed",
     "is_installed",
+    "pytrees",
     "to_dlpack",
     "to_jax",
     "to_numpy",

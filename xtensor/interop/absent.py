@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["reason"]
+__all__ = ["EXCUSED", "reason"]
+
+TORCHSCRIPT = "TorchScript: Python runs as it is"
+DISTRIBUTED = "distributed training: one process drives all devices"
+QUANTISED = "quantisation back ends"
+OWN_KERNELS = "a kernel or a device of PyTorch's own builds"
+EXCUSED = frozenset((TORCHSCRIPT, DISTRIBUTED, QUANTISED, OWN_KERNELS))
 
 # The first pattern that matches a name (without `torch.`) gives the reason.
 REASONS: tuple[tuple[str, str], ...] = (
@@ -12,16 +18,16 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"_C\b|_C\.|_dynamo|_inductor|_prims|_refs|_decomp|_functorch|_higher_order_ops|_subclasses|_\w+(\.|$)",
         "PyTorch's private interface",
     ),
-    (r"jit\b|(Compilation|Completed)|script", "TorchScript: Python runs as it is"),
-    (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", "distributed training"),
-    (r"(ao|quantization)\b|nn\.(quantized|quantizable|qat|intrinsic)\b", "quantisation back ends"),
+    (r"jit\b|(Compilation|Completed)|script", TORCHSCRIPT),
+    (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", DISTRIBUTED),
+    (r"(ao|quantization)\b|nn\.(quantized|quantizable|qat|intrinsic)\b", QUANTISED),
     (
         (
             r"(.*\.)?(q(int|uint)\d\w*|quint\d\w*|quantize\w*|quantized_\w+|q_\w+|qscheme|dequantize|int_repr|"
             r"QInt\w+|QUInt\w+|per_(channel|tensor)_\w+|fake_quantize\w*|fused_moving_avg_obs_fake_quant|"
             r"choose_qparams\w*|empty_quantized|fbgemm_\w+|Q\w+Storage)$"
         ),
-        "quantisation back ends",
+        QUANTISED,
     ),
     (
         (
@@ -29,9 +35,9 @@ REASONS: tuple[tuple[str, str], ...] = (
             r"to_mkldnn|is_vulkan\w*|is_(ipu|maia|mtia|xpu|vulkan)|(ipu|mtia|xpu|maia)|record_stream|"
             r"cudnn_is_acceptable|profiler_allow_\w+|set_autocast_(ipu|xla)\w*|(get|is)_autocast_(ipu|xla)\w*)$"
         ),
-        "a kernel or device of PyTorch's own builds",
+        OWN_KERNELS,
     ),
-    (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", "a device of PyTorch's own builds"),
+    (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", OWN_KERNELS),
     (
         (
             r"(.*\.)?(\w*sparse\w*|hsmm|hspmm|smm|spmm|dsmm|saddmm|sspaddmm|(c?col|crow|row)_indices(_copy)?|"
@@ -60,7 +66,18 @@ REASONS: tuple[tuple[str, str], ...] = (
             r"PRIVATE_OPS|ScriptClassFunction|FatalError|prepare_multiprocessing_environment|freeze|"
             r"set_module|classproperty|USE_\w+|init_num_threads|compiled_with_cxx11_abi|thread_safe_generator)$"
         ),
-        "PyTorch's C++ interface, private in all but name",
+        TORCHSCRIPT,
+    ),
+    (
+        (
+            r".*\b(datapipes|\w*DataPipe|DataChunk|DF\w+|graph(_settings)?|functional_datapipe|guaranteed_\w+|"
+            r"non_deterministic|runtime_validation\w*)$"
+        ),
+        "data pipes, which PyTorch has given up",
+    ),
+    (
+        r"(Tensor\.)?(\w+Storage|Storage|StorageBase|storage|storage_type)$",
+        "typed storages, which PyTorch has given up",
     ),
     (r"hub\b", "it downloads and runs code from the network: load a model's own package instead"),
     (

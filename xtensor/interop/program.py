@@ -25,6 +25,7 @@ __all__ = ["continue_in_worker", "run_module", "run_script"]
 # Tells spawned processes, which import the main module anew, what that is.
 VARIABLE = "XTENSOR_PROGRAM"
 WORKER = f"{__package__}.spawned"
+ALIAS = f"{__package__}.alias"
 
 
 class _MainSpec(importlib.machinery.ModuleSpec):
@@ -91,11 +92,17 @@ def _code(path: pathlib.Path) -> Any:
 
 
 def _print(error: BaseException) -> None:
-    """The traceback from the program's own first frame on."""
+    """The traceback from the program's own first frame on, without those of the alias."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__name__") == __name__:
         trace = trace.tb_next
     trace = trace or error.__traceback__
+    here = trace
+    while here is not None and here.tb_next is not None:
+        if here.tb_next.tb_frame.f_globals.get("__name__") == ALIAS:
+            here.tb_next = None
+            break
+        here = here.tb_next
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 

@@ -42,8 +42,10 @@ from ..ops.activation_functions import (
 from ..ops.activations import hardshrink
 from ..ops.adaptive_pooling import *
 from ..ops.attention import scaled_dot_product_attention
+from ..ops.bags import embedding_bag
 from ..ops.class_losses import *
 from ..ops.convolution import *
+from ..ops.ctc import ctc_loss
 from ..ops.distances import (
     cosine_embedding_loss,
     cosine_similarity,
@@ -54,9 +56,18 @@ from ..ops.distances import (
 )
 from ..ops.elementwise import sigmoid, tanh
 from ..ops.embedding import *
+from ..ops.folding import fold
+from ..ops.folding import unfold_blocks as unfold
+from ..ops.fractional_pooling import *
+from ..ops.grids import affine_grid, grid_sample
+from ..ops.grouped_products import *
+from ..ops.interpolation import *
+from ..ops.linear_losses import linear_cross_entropy
 from ..ops.losses import *
 from ..ops.matmul import bilinear, linear
+from ..ops.multihead import multi_head_attention_forward
 from ..ops.normalization import *
 from ..ops.padding import pad
 from ..ops.pooling import *
+from ..ops.shuffles import *
 from .dropout import *

@@ -16,7 +16,7 @@ from .declare import general
 from .embedding import readable
 from .index_bounds import in_bounds
 from .pooling import better, lowest, scatter_flat
-from .reductions import dtype_of
+from .reductions import argument, dtype_of
 from .schema import Array
 
 __all__ = [
@@ -24,8 +24,11 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
@@ -73,10 +76,7 @@ def resolve(name: str, n: int, output_size: Any, sizes: Sequence[int]) -> tuple[
 def check_image(name: str, n: int, x: Any) -> None:
     if x.ndim not in (n + 1, n + 2):
         if n == 1:
-            raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                f"arguments for {name})"
-            )
+            checks.check_dim_range(name, argument(x, "self", 1), 2, 3)
         colon = ":" if "max" in name else ""
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(x.shape)}")
     first = 1 if "max" in name else x.ndim - n
@@ -243,6 +243,23 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     """The maxima of windows over the last three dimensions, with `return_indices` also where they lie."""
     values, indices = maxima3d(input, output_size)
     return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
+) -> Any:
+    """The maxima of windows over the last dimension, and where they lie."""
+    return maxima1d(input, output_size)
+
+
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last two dimensions, and where they lie."""
+    return maxima2d(input, output_size)
+
+
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last three dimensions, and where they lie."""
+    return maxima3d(input, output_size)
 
 
 # ---- the inverse of max pooling ------------------------------------------------------------------------------------

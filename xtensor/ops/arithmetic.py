@@ -332,7 +332,7 @@ def sgn(input: Array) -> Array:
     return input if is_bool(input) else direction(input)
 
 
-@pointwise(derivatives=None, inplace=False)
+@pointwise(out="exact", derivatives=None, inplace=False)
 def signbit(input: Array) -> Array:
     """Whether the sign bit is set: True for -0.0."""
     if is_complex(input):

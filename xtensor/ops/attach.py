@@ -19,6 +19,7 @@ DUNDERS = {
     "__mul__": "mul",
     "__rmul__": "mul",
     "__truediv__": "div",
+    "__div__": "div",
     "__floordiv__": "floor_divide",
     "__mod__": "remainder",
     "__pow__": "pow",
@@ -41,6 +42,7 @@ DUNDERS = {
 REFLECTED_DUNDERS = {
     "__rsub__": "sub",
     "__rtruediv__": "div",
+    "__rdiv__": "div",
     "__rfloordiv__": "floor_divide",
     "__rmod__": "remainder",
     "__rpow__": "pow",

@@ -32,7 +32,7 @@ def policies(**names: str) -> dict[str, str]:
 
 PRODUCTS = """
     addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot
-    linear matmul mm prelu scaled_dot_product_attention attention_weights lstm gru rnn_tanh rnn_relu
+    linear matmul mm prelu scaled_dot_product_attention attention_weights _recurrent
 """
 LOSSES = """
     binary_cross_entropy_with_logits cosine_embedding_loss hinge_embedding_loss huber_loss kl_div l1_loss
@@ -40,7 +40,7 @@ LOSSES = """
     soft_margin_loss triplet_margin_loss cross_entropy soft_cross_entropy
 """
 CPU = policies(
-    short=PRODUCTS,
+    short=f"{PRODUCTS} einsum inner tensordot",
     float32=f"""
     {LOSSES} adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cdist cholesky cholesky_inverse
     cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft
@@ -92,7 +92,7 @@ def cast(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
     kind = next((k for k in kinds if k != "cpu"), "cpu")
     if kind not in modes.state.autocast_enabled:
         return values
-    policy = POLICIES.get(kind, ACCELERATOR).get(op.name)
+    policy = policy_of(op, kind, values)
     if policy is None:
         return values
     if policy == BANNED:
@@ -113,6 +113,15 @@ def cast(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
     else:
         wanted = widest(short, values)
     return tuple([cast_argument(value, wanted, short, kind) for value in values])
+
+
+def policy_of(op: Operator, kind: str, values: tuple[Any, ...]) -> str | None:
+    """What the list for a kind of device says; two operators here stand for several of PyTorch's."""
+    if kind == "cpu" and (
+        (op.name == "inner" and values[0].dim() < 2) or (op.name == "_recurrent" and values[5] == "GRU")
+    ):
+        return None
+    return POLICIES.get(kind, ACCELERATOR).get(op.name)
 
 
 def widest(short: dtypes.dtype, values: tuple[Any, ...]) -> dtypes.dtype:

@@ -67,7 +67,7 @@ def first_kind(order: int, x: Array) -> Array:
     inner = clenshaw((tables.J0_NEAR, tables.J1_NEAR)[order], near * near / 32 - 1)
     inner = inner * near if order else inner
     found = jnp.where(size <= EDGE, inner, waves(order, jnp.maximum(size, EDGE))[0])
-    return jnp.copysign(1, x) * found if order else found
+    return jnp.copysign(jnp.ones_like(x), x) * found if order else jnp.where(x == 0, 1, found)
 
 
 def second_kind(order: int, x: Array) -> Array:

@@ -70,7 +70,7 @@ def below(function: Callable[..., Any], cls: type | None, depth: int, seen: set[
         if op is not None:
             found += operator_calls(op, depth)
             continue
-        if callee.__module__ in MACHINERY or not callee.__module__.startswith("xtensor"):
+        if is_machinery(callee.__module__) or not callee.__module__.startswith("xtensor"):
             continue
         inner = below(callee, cls if "." in callee.__qualname__ else None, depth + 1, seen)
         if inner:
@@ -109,8 +109,12 @@ def on_the_way(code: CodeType) -> bool:
     if not path.is_relative_to(PACKAGE):
         return False
     module = ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts))
-    inner = any(module == m or module.startswith(f"{m}.") for m in MACHINERY)
-    return not inner and not code.co_name.startswith("<")
+    return not is_machinery(module) and not code.co_name.startswith("<")
+
+
+def is_machinery(module: str) -> bool:
+    """Whether a module, or the package that it is in, lies below operators."""
+    return any(module == m or module.startswith(f"{m}.") for m in MACHINERY)
 
 
 def call_of(code: CodeType, depth: int, cls: type | None) -> Call:

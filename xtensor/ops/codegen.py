@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
+from jax.core import Tracer
 
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
@@ -60,7 +61,8 @@ class ScalarArrays(dict[tuple[type, Any], Any]):
         if kind is bool or kind is complex or jax.default_backend() != "cpu":
             raise LookupError
         array = call(_as_weak, value)
-        if kind is float and value == 0:  # 0.0 and -0.0 are one key
+        # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
+        if (kind is float and value == 0) or isinstance(array, Tracer):
             return array
         if len(self) >= self.limit:
             self.clear()

@@ -181,7 +181,7 @@ def isfinite(input: Array) -> Array:
     return jnp.isfinite(input)
 
 
-@pointwise(derivatives=None, inplace=False)
+@pointwise(out="exact", derivatives=None, inplace=False)
 def isposinf(input: Array) -> Array:
     """Where an element is positive infinity; RuntimeError for complex input."""
     if is_complex(input):
@@ -189,7 +189,7 @@ def isposinf(input: Array) -> Array:
     return input == jnp.inf if is_float(input) else jnp.zeros(input.shape, bool)
 
 
-@pointwise(derivatives=None, inplace=False)
+@pointwise(out="exact", derivatives=None, inplace=False)
 def isneginf(input: Array) -> Array:
     """Where an element is negative infinity; RuntimeError for complex input."""
     if is_complex(input):

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .. import checks, dtypes
+from ..tensor import Tensor
 from .declare import general
 from .precision import CONVOLUTION
 from .reductions import dtype_of
@@ -26,6 +27,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -493,3 +495,19 @@ def conv_transpose3d(
 ) -> Array:
     """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
     return convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution over time of `(T, N, C)` with `weight` `(K, C, out)`, `pad` zeros at both ends."""
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    made = conv1d(input.permute((1, 2, 0)), weight.permute((2, 1, 0)), bias, padding=pad)
+    return made.permute((2, 0, 1)).contiguous()

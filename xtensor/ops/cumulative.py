@@ -15,6 +15,7 @@ from .joining import cat
 from .promotion import promote
 from .reductions import computed, dtype_of, is_complex, is_float, total_dtype
 from .schema import Array
+from .write import write_out
 
 __all__ = [
     "cross",
@@ -45,7 +46,7 @@ def _cumsum_grad(grad: Array, dim: int) -> Array:
     return lax.cumsum(grad, along("cumsum", dim, grad.ndim), reverse=True) if grad.ndim else grad
 
 
-@reduction(inplace=True, derivatives=dict(input=_cumsum_grad))
+@reduction(inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad))
 def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
     """The running sum along `dim`; integers sum to int64."""
     axis = along("cumsum", dim, input.ndim)
@@ -56,7 +57,7 @@ def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arra
     return (lax.cumsum(x, axis) if x.ndim else x).astype(target.numpy)
 
 
-@reduction(inplace=True, derivatives=FROM_KERNEL)
+@reduction(inplace=True, out="adopt", derivatives=FROM_KERNEL)
 def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
     """The running product along `dim`; integers multiply in int64."""
     axis = along("cumprod", dim, input.ndim)
@@ -171,7 +172,10 @@ def diff(
         if other is not None and other.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     if n == 0:
-        return input.clone() if out is None else out.copy_(input)
+        if out is None:
+            return input.clone()
+        write_out("diff", out, input, [input])
+        return out
     x = (
         input
         if prepend is None and append is None

@@ -14,7 +14,8 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
     view        geometry only, nothing runs on the device (see `views.py`)
     composite   plain Python over Tensors; the gradient comes for free
 
-`out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does.
+`out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
+with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given.
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -101,6 +102,7 @@ class Operator:
         self.is_method = False
         self.takes_out = False
         self.exact_out = False
+        self.adopts_at: int | None = None
         self.boolean = False
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
@@ -204,6 +206,8 @@ def declare(
     op.is_method = method
     op.takes_out = bool(out)
     op.exact_out = out == "exact"
+    if out == "adopt":
+        op.adopts_at = [p.name for p in op.static].index("dtype")
     op.boolean = boolean
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None

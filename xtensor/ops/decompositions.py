@@ -13,9 +13,8 @@ import numpy as np
 from jax import lax
 
 from .. import checks
-from ..tensor import Tensor, array_of
+from ..tensor import Tensor, array_of, sizes_of
 from .declare import general, structure
-from .derivatives import FROM_KERNEL
 from .embedding import readable
 from .reductions import dtype_of
 from .schema import Array
@@ -65,12 +64,6 @@ def dot(a: Any, b: Any) -> Any:
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
-def first_bad(values: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
-    """The batch index of the first matrix that is not finite."""
-    bad = ~np.isfinite(values).all(axis=(-1, -2))
-    return tuple(int(i) for i in np.argwhere(bad)[0]) if bad.any() else None
-
-
 def batch_note(index: tuple[int, ...], shape: tuple[int, ...]) -> str:
     return f"(Batch element {int(np.ravel_multi_index(index, shape))}): " if shape else ""
 
@@ -90,22 +83,80 @@ def _cholesky_grad(grad: Array, result: Array, upper: bool) -> Array:
     return lax.linalg.triangular_solve(factor, left, left_side=False, lower=True)
 
 
+def failing_minor(lower: Array) -> Array:
+    """The order of the first leading minor that is not positive-definite, by elimination column after column."""
+    n = lower.shape[-1]
+    places = jnp.arange(n)
+
+    def column(k: Any, state: Any) -> Any:
+        a, info = state
+        pivot = jnp.real(lax.dynamic_index_in_dim(lax.dynamic_index_in_dim(a, k, -1, False), k, -1, False))
+        bad = ~(pivot > 0)
+        info = jnp.where((info == 0) & bad, k + 1, info).astype(jnp.int32)
+        scale = jnp.sqrt(jnp.where(bad, 1, pivot))[..., None].astype(a.dtype)
+        x = jnp.where(places > k, lax.dynamic_index_in_dim(a, k, -1, False) / scale, 0)
+        return a - x[..., :, None] * jnp.conj(x)[..., None, :], info
+
+    return lax.fori_loop(0, n, column, (lower, jnp.zeros(lower.shape[:-2], jnp.int32)))[1]
+
+
 @general(
     out="exact",
-    name="linalg_cholesky",
+    name="linalg_cholesky_ex",
     node="LinalgCholeskyEx",
     method=False,
-    derivatives=dict(input=_cholesky_grad),
+    returns=("L", "info"),
+    derivatives=dict(input=lambda grads, result0, upper: _cholesky_grad(grads[0], result0, upper)),
 )
-def cholesky_factor(input: Array, *, upper: bool = False) -> Array:
-    """The lower (or upper) Cholesky factor of positive-definite matrices, NaN where there is none."""
+def cholesky_factor(input: Array, *, upper: bool = False) -> tuple[Array, ...]:
+    """The lower (or upper) Cholesky factors, and the order of the first minor that is not positive-definite (or 0).
+
+    A factor that could not be completed is NaN.
+    """
     check_square("linalg.cholesky", input)
     check_floating("linalg.cholesky", input, "cholesky_cpu")
     if input.size == 0:
-        return input
+        return input, jnp.zeros(input.shape[:-2], jnp.int32)
     lower = adjoint(input) if upper else input
     factor = lax.linalg.cholesky(lower, symmetrize_input=False)
-    return adjoint(factor) if upper else factor
+    # LAPACK's own count is not handed on: where some factor failed, it is found anew.
+    failed = ~jnp.all(jnp.isfinite(factor), axis=(-1, -2))
+    info = lax.cond(
+        jnp.any(failed), failing_minor, lambda a: jnp.zeros(a.shape[:-2], jnp.int32), lax.stop_gradient(lower)
+    )
+    return (adjoint(factor) if upper else factor), jnp.where(failed, info, 0)
+
+
+def failures(info: Tensor) -> tuple[tuple[int, ...], int] | None:
+    """The index and the number of the first matrix of a batch with a nonzero `info`, where values can be read."""
+    array = array_of(info)
+    if not readable(array):
+        return None
+    values = np.asarray(array)
+    if not values.any():
+        return None
+    where = tuple(int(i) for i in np.argwhere(values)[0]) if values.ndim else ()
+    return where, int(values[where])
+
+
+def check_cholesky(name: str, info: Tensor) -> None:
+    found = failures(info)
+    if found is not None:
+        raise LinAlgError(
+            f"{name}: {batch_note(found[0], tuple(sizes_of(info)))}The factorization could not be completed because the "
+            f"input is not positive-definite (the leading minor of order {found[1]} is not positive-definite)."
+        )
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """The lower (or upper) Cholesky factors with `info`, 0 where the matrix is positive-definite.
+
+    Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
+    """
+    made = cholesky_factor(A, upper=upper, out=out)
+    if check_errors:
+        check_cholesky("linalg.cholesky_ex", made[1])
+    return CholeskyEx(*made)
 
 
 def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
@@ -113,30 +164,12 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 
     LinAlgError where one is not positive-definite; differs from PyTorch on an accelerator: NaN.
     """
-    factor = cholesky_factor(input, upper=upper, out=out)
-    array = array_of(factor)
-    if array.size and readable(array):
-        values = np.asarray(array)
-        bad = first_bad(values)
-        if bad is not None:
-            matrix = np.asarray(array_of(input))[bad]
-            note = batch_note(bad, values.shape[:-2])
-            order = leading_order(np.conj(matrix.T) if upper else matrix)
-            raise LinAlgError(
-                f"linalg.cholesky: {note}The factorization could not be completed because the input is not "
-                f"positive-definite (the leading minor of order {order} is not positive-definite)."
-            )
-    return factor
+    factor, info = cholesky_factor(input, upper=upper)
+    check_cholesky("linalg.cholesky", info)
+    return given(factor, out, "general")
 
 
-def leading_order(matrix: np.ndarray[Any, Any]) -> int:
-    """The order of the first leading minor that is not positive-definite."""
-    for k in range(1, len(matrix) + 1):
-        try:
-            np.linalg.cholesky(matrix[:k, :k])
-        except np.linalg.LinAlgError:
-            return k
-    return len(matrix)
+CholeskyEx: Any = structure("linalg_cholesky_ex", ("L", "info"))
 
 
 # ---- QR ------------------------------------------------------------------------------------------------------------
@@ -387,57 +420,6 @@ def svd(input: Tensor, full_matrices: bool = True, *, driver: str | None = None,
 def svdvals(input: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values, descending."""
     return given(svd(input, False, driver=driver)[1], out)
-
-
-# ---- LU ------------------------------------------------------------------------------------------------------------
-
-
-@general(
-    out="exact",
-    name="linalg_lu",
-    node="LinalgLu",
-    method=False,
-    returns=("P", "L", "U"),
-    derivatives=FROM_KERNEL,
-)
-def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
-    check_matrix("linalg.lu", input)
-    check_floating("linalg.lu", input, "lu_cpu")
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    m, n = input.shape[-2:]
-    k = min(m, n)
-    packed, _, order = lax.linalg.lu(input)
-    lower = jnp.tril(packed[..., :k], -1) + jnp.eye(m, k, dtype=input.dtype)
-    upper = jnp.triu(packed[..., :k, :])
-    columns = jnp.arange(m, dtype=order.dtype)
-    permutation = (order[..., None, :] == columns[:, None]).astype(input.dtype)
-    return lax.stop_gradient(permutation), lower, upper
-
-
-def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`."""
-    made = lu_of(A, pivot=pivot, out=out)
-    return type(made)(made[0].detach(), *made[1:])
-
-
-@general(
-    out="exact",
-    name="linalg_lu_factor",
-    node="LinalgLuFactorEx",
-    method=False,
-    returns=("LU", "pivots"),
-    derivatives=FROM_KERNEL,
-)
-def lu_factor(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """L and U packed in one matrix, and the pivots (row exchanges, counted from 1)."""
-    check_matrix("torch.lu_factor", input)
-    check_floating("linalg.lu_factor", input, "lu_cpu")
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    packed, pivots, _ = lax.linalg.lu(input)
-    return packed, (pivots + 1).astype(jnp.int32)
 
 
 svd_full.operator.returns = structure("linalg_svd", ("U", "S", "Vh"))

@@ -24,7 +24,7 @@ import numpy as np
 from .saved import result_index
 from .schema import ARRAYS, Schema
 
-__all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "sum_to"]
+__all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "no_derivative", "sum_to"]
 
 
 class _FromKernel:
@@ -33,6 +33,15 @@ class _FromKernel:
 
 
 FROM_KERNEL = _FromKernel()
+
+
+def no_derivative(name: str) -> Callable[..., Any]:
+    """The rule of an argument for which there is no derivative, as PyTorch names it: NotImplementedError when asked."""
+
+    def refuse() -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return refuse
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:

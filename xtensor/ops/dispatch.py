@@ -386,6 +386,9 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
             "arguments requires grad."
         )
     arrays = [arrays_of(v) for v in runtime]
+    at = op.adopts_at
+    if at is not None and key[at] is None and isinstance(outs[0], Tensor):
+        key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)
     found = [results] if op.single else list(results)
     for target, source in zip(outs, found, strict=True):

@@ -7,13 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from .. import dtypes
+from .. import checks, dtypes
 from ..engine import modes
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import general
 from .index_bounds import in_bounds
-from .reductions import dtype_of
+from .reductions import argument, dtype_of
 from .schema import Array
 
 __all__ = ["embedding", "one_hot"]
@@ -41,12 +41,7 @@ def embedding_lookup(
     """The rows of `weight` at `indices`."""
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    own = dtype_of(indices)
-    if own not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"xtensor.{own.scalar_name}Tensor instead (while checking arguments for embedding)"
-        )
+    checks.check_dtypes("embedding", argument(indices, "indices", 1), dtypes.int64, dtypes.int32)
     return weight.at[indices.astype(jnp.int32)].get(mode="fill", fill_value=jnp.nan)
 
 

@@ -6,15 +6,17 @@ that example arguments run: StableHLO, and the HLO that XLA made of it for this 
 
 from __future__ import annotations
 
+import difflib
 import html
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..tensor import Tensor
 from .calls import Call, calls_in, calls_of
-from .catalog import Entry, Rule, composite_named, declared, entry_for, location_of, unquoted
+from .catalog import Entry, Rule, composite_named, declared, entry_for, families, location_of, unquoted
 from .declare import Operator
 from .deferred import source_of
 from .examples import example_of
@@ -116,38 +118,79 @@ def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
 
     Raises LookupError for a name that no operator has, TypeError for an object that is none of the above.
     """
+    name, what = resolve(what)
     if isinstance(what, type):
         forward = forward_of(what)
         module, args = example_of(what) or (None, ())
         return explain_function(what.__name__, forward, module, args, {}, what)
-    name, function = resolve(what)
     if name is None:
         return explain_function(type(what).__name__, forward_of(type(what)), what, args, kwargs)
-    op = getattr(function, "operator", None)
+    op = getattr(what, "operator", None)
     if op is None:
-        return explain_function(name, function, None, args, kwargs)
-    return explain_operator(name, entry_for(op), function, args, kwargs)
+        return explain_function(name, what, None, args, kwargs)
+    return explain_operator(name, entry_for(op), what, args, kwargs)
 
 
 def resolve(what: Any) -> tuple[str | None, Any]:
-    """The name and function of what was asked about; no name for a module."""
+    """What was asked about: a function and its name, a module's class, or a module, which has no name."""
     if isinstance(what, str):
-        last = what.rpartition(".")[2]
-        op = declared(last)
-        if op is not None:
-            return last, op.function
-        found = getattr(Tensor, last, None) or composite_named(last)
+        found = named(what)
         if found is None:
-            raise LookupError(f"no operator, method or composite is called {what!r}")
-        return last, found
+            close = difflib.get_close_matches(what.rpartition(".")[2], known_names(), 3, 0.5)
+            hint = f"; there is {', '.join(close)}" if close else ""
+            raise LookupError(f"no operator, method, composite or module is called {what!r}{hint}")
+        return what.rpartition(".")[2], found.fget if isinstance(found, property) else found
+    if isinstance(what, property):
+        return property_name(what), what.fget
     if inspect.isfunction(what) or inspect.ismethod(what):
         function = getattr(what, "__func__", what)
-        return getattr(function, "__name__", "function"), function
-    if callable(getattr(type(what), "forward", None)):
+        return method_name(function) or getattr(function, "__name__", "function"), function
+    if isinstance(what, type) or callable(getattr(type(what), "forward", None)):
         return None, what
     raise TypeError(
         f"explain() takes an operator's name, a function, a method, or a module, not {type(what).__name__}"
     )
+
+
+PLACES = ("nn.functional", "nn", "linalg", "special", "fft")
+
+
+def named(name: str) -> Any:
+    """What a name stands for in a user's program: `add`, `add_`, `Tensor.T`, `linalg.svd`, `F.relu`, `nn.Conv2d`; or None."""
+    root: Any = sys.modules[__name__.partition(".")[0]]
+    parts = name.split(".")
+    if parts[0] in (root.__name__, "torch"):
+        del parts[0]
+    if parts[:1] == ["F"]:
+        parts[:1] = ["nn", "functional"]
+    for place in ("", *PLACES) if len(parts) == 1 else ("",):
+        found = root
+        for part in (*place.split("."), *parts) if place else parts:
+            found = getattr(found, part, None)
+        if inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "forward"):
+            return found
+    op = declared(parts[-1])
+    if op is not None and len(parts) == 1:
+        return op.function
+    return getattr(Tensor, parts[-1], None) or composite_named(parts[-1]) if len(parts) == 1 else None
+
+
+def known_names() -> set[str]:
+    """The names of operators and methods, for a reader who misspelled one."""
+    return {name for family in families().values() for name in family.__all__} | {
+        name for name in vars(Tensor) if not name.startswith("_")
+    }
+
+
+def method_name(function: Any) -> str | None:
+    """The name under which Tensor has a function that was written under another one."""
+    if getattr(function, "operator", None) is not None:
+        return None
+    return next((name for name, value in vars(Tensor).items() if value is function), None)
+
+
+def property_name(value: property) -> str:
+    return next((name for name, found in vars(Tensor).items() if found is value), "property")
 
 
 def forward_of(cls: type) -> Callable[..., Any]:

@@ -14,12 +14,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .. import devices, dtypes
 from ..dtypes import FROM_NUMPY
 from ..engine import modes
 from ..geometry import contiguous_strides
-from ..storage import MetaArray, Storage
+from ..storage import LazyStorage, MetaArray, Storage
 from ..tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
 from ..x64 import call
 from .ingest import from_array, from_numpy
@@ -193,7 +194,11 @@ def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: boo
             ext_tensor = Capsule(ext_tensor)
         if not hasattr(ext_tensor, "__dlpack__"):
             raise AttributeError(f"'{type(ext_tensor).__name__}' object has no attribute '__dlpack__'")
-        array = call(jax.dlpack.from_dlpack, ext_tensor)
+        if isinstance(ext_tensor, np.ndarray) and not ext_tensor.flags.writeable:
+            # NumPy says so to newer consumers only. device_put takes it as it is where it is aligned.
+            array = call(jax.device_put, ext_tensor, devices.jax_device(devices.device("cpu")))
+        else:
+            array = call(jax.dlpack.from_dlpack, ext_tensor)
         place = next(iter(array.devices()))
         made = wrap(call(jax.device_put, array, place) if not array.committed else array, shared=True)
         if copy is not False:
@@ -209,12 +214,15 @@ def jax_array(self: Tensor) -> jax.Array:
     """JAX's protocol: the values as an immutable array, without a copy; later writes to the tensor do not show."""
     if self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    array = array_of(self)
+    if isinstance(array, Tracer):  # inside a traced function JAX keeps the history
+        return array
     if edge_of(self) is not None:
         raise RuntimeError(
             "Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead."
         )
     self._storage.shared = True
-    return array_of(self)
+    return array
 
 
 # ---- pickles and copies --------------------------------------------------------------------------------------------
@@ -233,6 +241,7 @@ def reduce_storage(storage: Storage) -> Any:
 
 
 copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
 
 
 def unclaimed() -> None:

@@ -137,7 +137,8 @@ def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
 # ---- max, min ------------------------------------------------------------------------------------------------------
 
 
-def _full_grad(grad: Array, input: Array, result: Array) -> Array:
+def shared_grad(grad: Array, input: Array, result: Array) -> Array:
+    """The gradient of what picks a value out of all elements, shared among those that equal it."""
     mask = jnp.where(jnp.isnan(result), jnp.isnan(input), input == result).astype(grad.dtype)
     return grad * mask / jnp.sum(mask)
 
@@ -152,13 +153,13 @@ def _full(name: str, input: Any, largest: bool) -> Any:
     return extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@reduction(name="max_all", node="Max", method=False, derivatives=dict(input=_full_grad))
+@reduction(name="max_all", node="Max", method=False, derivatives=dict(input=shared_grad))
 def max_all(input: Array) -> Array:
     """The largest element of a tensor."""
     return _full("max", input, True)
 
 
-@reduction(name="min_all", node="Min", method=False, derivatives=dict(input=_full_grad))
+@reduction(name="min_all", node="Min", method=False, derivatives=dict(input=shared_grad))
 def min_all(input: Array) -> Array:
     """The smallest element of a tensor."""
     return _full("min", input, False)
@@ -174,7 +175,8 @@ def at_index(grad: Any, indices: Any, shape: Sequence[int], axis: int, keepdim: 
     return jnp.where(here, grad, jnp.zeros((), grad.dtype))
 
 
-def _selected_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+def selected_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
+    """The gradient of what picks a value and its index along `dim`: it goes to that index alone."""
     return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
 
 
@@ -197,7 +199,7 @@ def _along(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> tup
     node="Max",
     method=False,
     returns=("values", "indices"),
-    derivatives=dict(input=_selected_grad),
+    derivatives=dict(input=selected_grad),
 )
 def max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The largest element along `dim` and its index."""
@@ -210,7 +212,7 @@ def max_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     node="Min",
     method=False,
     returns=("values", "indices"),
-    derivatives=dict(input=_selected_grad),
+    derivatives=dict(input=selected_grad),
 )
 def min_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The smallest element along `dim` and its index."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..tensor import Tensor, sizes_of
-from .random import rand
 from .declare import general
 from .pooling import better, lowest, scatter_flat
+from .random import rand
 from .reductions import dtype_of
 from .schema import Array
 
@@ -43,7 +43,7 @@ def check_pooling(
     """PyTorch's errors for the shapes of fractional pooling."""
     called = f"fractional_max_pool{n}d"
     name = called if n == 2 else f"{called}_out"
-    word = {2: "two Ints", 3: "three Ints"}[n]
+    word = {2: "Ints", 3: "three Ints"}[n]
     for what, value in (("kernel_size", kernel), ("output_size", out)):
         if len(value) != n:
             raise RuntimeError(f"{called}: {what} must either be a single Int or tuple of {word}")
@@ -75,11 +75,15 @@ def pooled(n: int, input: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any
     if not own.is_floating_point:
         raise checks.not_implemented_for(f"fractional_max_pool{n}d_out_frame", own)
     sizes = input.shape[-n:]
+    if 0 in out:
+        empty = (*input.shape[:-n], *out)
+        return jnp.zeros(empty, input.dtype), jnp.zeros(empty, jnp.int64)
     planes = input if input.ndim == n + 2 else input[None]
     if samples.shape[0] < planes.shape[0] or samples.shape[1] < planes.shape[1]:
         raise RuntimeError("Expect _random_samples to hold a sample for every plane of the input")
     samples = samples[: planes.shape[0], : planes.shape[1]]
-    samples = samples.astype(dtypes.compute_type(dtype_of(samples)).numpy)
+    if n == 2:  # in three dimensions PyTorch places windows in the samples' own precision
+        samples = samples.astype(dtypes.compute_type(dtype_of(samples)).numpy)
     flat: Any = jnp.zeros((*planes.shape[:2], *(1,) * n), jnp.int32)
     # Samples are numbered from the last dimension in two dimensions, from the first in three.
     order = (1, 0) if n == 2 else (0, 1, 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ from jax import lax
 from .. import dtypes
 from ..checks import not_implemented_for
 from .declare import pointwise
+from .derivatives import no_derivative
 from .promotion import float_operands, is_float, needs_tensor, promote
 from .schema import Array, Operand
 
@@ -19,15 +19,6 @@ __all__ = ["igamma", "igammac"]
 
 
 # ---- incomplete gamma functions ------------------------------------------------------------------------------------
-
-
-def no_derivative(name: str) -> Callable[..., Array]:
-    """The rule of an argument for which PyTorch has no derivative."""
-
-    def refuse(grad: Array) -> Array:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return refuse
 
 
 def igamma_other(grad: Array, input: Array, other: Array) -> Array:
@@ -100,7 +91,7 @@ def zeta_of(x: Array, q: Array) -> Array:
     """The sum of `(q + k) ** -x`: inf at x = 1 and at the poles of q, NaN for x below 1."""
     pole = (q <= 0) & (q == jnp.floor(q))
     # A negative base has a real power only for whole exponents.
-    undefined = (q < 0) & (x != jnp.floor(x))
+    undefined = ((q < 0) & (x != jnp.floor(x))) | (jnp.isinf(x) & (q > 1))
     usual = ~(pole | undefined) & (x > 1) & (q == q)
     s, base = jnp.where(usual, x, 2), jnp.where(usual, q, START)
 
@@ -144,7 +135,10 @@ def zeta_other(grad: Array, input: Any, other: Any) -> Array:
     derivatives=dict(input=no_derivative("zeta"), other=zeta_other),
 )
 def zeta(input: Operand, other: Operand) -> Array:
-    """Hurwitz's zeta function: the sum of `(other + k) ** -input` over k from 0."""
+    """Hurwitz's zeta function: the sum of `(other + k) ** -input` over k from 0.
+
+    Differs from PyTorch: 0 where `other` is inf, not NaN.
+    """
     needs_tensor("special_zeta", input, other)
     x, q, dtype = float_operands(input, other)
     if not jnp.issubdtype(dtype, jnp.floating) or jnp.dtype(dtype).itemsize < 4:

@@ -260,7 +260,7 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
         check_resize(n, input.shape, size)
         own = dtype_of(input)
         if not (own.is_floating_point or (own is dtypes.uint8 and mode not in ("linear", "trilinear"))):
-            raise checks.not_implemented_for(KERNELS[mode] if mode in KERNELS else name, own)
+            raise checks.not_implemented_for(KERNELS.get(mode, name), own)
         whole = own is dtypes.uint8
         wide = np.float64 if whole and not mode.startswith("nearest") else wide_type(own)
         x = input if whole else input.astype(wide)
@@ -277,13 +277,11 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
 
 
 def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) -> tuple[Any, Any]:
-    """The sizes of the output, given or from the scale factors, of which exactly one is."""
+    """The sizes of the output, given or from the scale factors; with both, the factors say how the sampling steps."""
     if size is not None:
-        if scales is not None:
-            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
         if len(size) != n:
             raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(size)}")
-        return tuple(size), None
+        return tuple(size), None if scales is None else tuple(scales)
     if scales is None:
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if len(shape) != n + 2:

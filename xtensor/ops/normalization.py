@@ -16,7 +16,8 @@ from jax import lax
 from .. import checks, dtypes
 from ..engine import modes
 from ..tensor import Tensor, array_of, sizes_of
-from .declare import general
+from .declare import composite, general
+from .derivatives import FROM_KERNEL
 from .reductions import computed, dtype_of
 from .schema import Array
 from .write import bump, store
@@ -251,9 +252,10 @@ def batch_norm(
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got input size xtensor.Size({list(sizes)})"
             )
-    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return normalised_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
+@composite(out=True)
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -265,7 +267,22 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training)."""
+    return normalised_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def normalised_batch(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     check_statistics(training, running_mean, running_var)
+    if input.dim() < 2 and input.numel() == 0:
+        return input.clone(), input.new_empty((0,)), input.new_empty((0,))
     if not training:
         assert running_mean is not None and running_var is not None
         out = batch_norm_inference(input, running_mean, running_var, weight, bias, eps=eps)
@@ -527,7 +544,7 @@ def group_norm(
     return group_norm_kernel(input, num_groups, weight, bias, eps)
 
 
-@general(name="group_statistics", method=False, out=False, derivatives=None)
+@general(name="group_statistics", method=False, out=False, derivatives=FROM_KERNEL)
 def group_statistics(input: Array, groups: int, eps: float) -> tuple[Array, ...]:
     """The mean and reciprocal deviation of every group of channels."""
     mean, _, rstd = statistics(_grouped(wide(input), groups), (2,), eps)
@@ -546,7 +563,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
     out = group_norm_kernel(input, group, weight, bias, eps)
-    mean, rstd = group_statistics(input.detach(), group, eps)
+    mean, rstd = group_statistics(input, group, eps)
     return out, mean, rstd
 
 

@@ -30,7 +30,7 @@ def call_older(
     if spelling is None or any(keywords.values()):
         most = sum(not p.keyword_only for p in op.schema.parameters)
         raise TypeError(f"{op.name}() takes {most} positional arguments but {len(given)} were given")
-    warn(op, spelling)
+    warn(op, spelling, inplace)
     values = dict(zip(spelling, given, strict=True))
     everything = tuple(
         values.get(p.name, None if p.default is EMPTY else p.default) for p in op.schema.parameters
@@ -39,32 +39,40 @@ def call_older(
 
 
 def fits(op: Operator, spelling: tuple[str, ...], given: tuple[Any, ...]) -> bool:
-    """Whether the arguments are tensors and numbers where the spelling has them."""
+    """Whether the arguments are tensors and numbers where the spelling has them; a 0-d tensor may be a number."""
     kinds = {p.name: p.kind for p in op.schema.parameters}
     return len(spelling) == len(given) and all(
-        isinstance(value, Tensor) == (kinds[name] != "Number")
+        {"Array": isinstance(value, Tensor), "Number": not isinstance(value, Tensor) or value.dim() == 0}.get(
+            kinds[name], True
+        )
         for name, value in zip(spelling, given, strict=True)
     )
 
 
-def warn(op: Operator, spelling: tuple[str, ...]) -> None:
+def warn(op: Operator, spelling: tuple[str, ...], inplace: bool) -> None:
     """PyTorch's warning, the first time that an operator is called so."""
-    if op.name in warned:
+    name = f"{op.name}_" if inplace else op.name
+    if name in warned:
         return
-    warned.add(op.name)
+    warned.add(name)
     parameters = {p.name: p for p in op.schema.parameters}
+    own = op.schema.parameters[0].name
+    # A method's text leaves out the tensor itself. Where both begin with it, a method looks like the function.
+    method = inplace or (spelling[0] == own and any(s[0] != own for s in op.deprecated))
 
     def shown(name: str) -> str:
         return f"{'Number' if parameters[name].kind == 'Number' else 'Tensor'} {name}"
 
-    old = ", ".join(shown(name) for name in spelling)
-    new = [shown(p.name) for p in op.schema.parameters if not p.keyword_only]
+    def listed(parts: list[str], options: list[str]) -> str:
+        return f"{name}({', '.join([*parts, *(['*', *options] if options else [])])})"
+
+    out = ["Tensor out = None"] if op.takes_out and not method else []
     options = [f"{shown(p.name)} = {p.default}" for p in op.schema.parameters if p.keyword_only]
-    out = ["Tensor out = None"] if op.takes_out else []
+    new = [p.name for p in op.schema.parameters if not p.keyword_only]
+    old, new = ([shown(n) for n in names if n != own or not method] for names in (spelling, new))
     warnings.warn(
-        f"This overload of {op.name} is deprecated:\n\t{op.name}({', '.join([old, '*', *out] if out else [old])})\n"
-        "Consider using one of the following signatures instead:\n"
-        f"\t{op.name}({', '.join([*new, '*', *options, *out])})",
+        f"This overload of {name} is deprecated:\n\t{listed(old, out)}\n"
+        f"Consider using one of the following signatures instead:\n\t{listed(new, [*options, *out])}",
         UserWarning,
         stacklevel=depth(),
     )

@@ -19,7 +19,7 @@ from jax import lax
 from .. import checks, dtypes
 from ..tensor import Tensor
 from .declare import general
-from .reductions import dtype_of
+from .reductions import argument, dtype_of
 from .schema import Array
 
 __all__ = [
@@ -556,11 +556,8 @@ def _avg_pool(
     override: int | None = None,
 ) -> Any:
     name = f"avg_pool{n}d"
-    if n == 1 and input.ndim not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-            "arguments for avg_pool1d)"
-        )
+    if n == 1:
+        checks.check_dim_range(name, argument(input, "self", 1), 2, 3)
     if override == 0:
         raise RuntimeError("divisor must be not zero")
     check_image(name, n, input)

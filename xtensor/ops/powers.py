@@ -117,6 +117,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """`input ** exponent`, element by element; either may be a number.
 
     RuntimeError for integers raised to a negative Python integer; 0 ** 0 is 1, and its derivatives are 0.
+    Differs from PyTorch: complex 0 ** 0 is 1 too, not NaN; second derivatives at a pole may be NaN, not infinite.
     """
     return power(input, exponent, fixed_exponent(input, exponent), out=out)
 
@@ -209,11 +210,20 @@ def ldexp(input: Array, other: Array) -> Array:
     derivatives=dict(input=lambda grads, results: jnp.ldexp(operands(grads[0])[0], -results[1])),
 )
 def frexp(input: Array) -> tuple[Array, Array]:
-    """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
+    """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats.
+
+    Differs from PyTorch: the results are contiguous whatever the strides of `input`.
+    """
     if not is_float(input):
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     x, dtype = operands(input)
-    mantissa, exponent = jnp.frexp(x)
+    # XLA takes subnormal numbers for zero; their bits are a whole number of the smallest one.
+    info = jnp.finfo(x.dtype)
+    bits = lax.bitcast_convert_type(x, f"uint{info.bits}")
+    part = bits & (2**info.nmant - 1)
+    tiny = (part != 0) & ((bits >> info.nmant) & (2**info.nexp - 1) == 0)
+    mantissa, exponent = jnp.frexp(jnp.where(tiny, jnp.copysign(part.astype(x.dtype), x), x))
+    exponent = jnp.where(tiny, exponent + (info.minexp - info.nmant), exponent)
     finite = jnp.isfinite(x)
     return jnp.where(finite, mantissa, x).astype(dtype), jnp.where(finite, exponent, 0).astype(jnp.int32)
 

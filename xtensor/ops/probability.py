@@ -35,7 +35,7 @@ def scaled_erfc(x: Array) -> Array:
     size = jnp.abs(x)
     finite = jnp.where(jnp.isinf(size), 1, size)
     positive = clenshaw(tables.ERFCX, (finite - 3.75) / (finite + 3.75)) / (1 + 2 * finite)
-    positive = jnp.where(jnp.isinf(size), 0, positive)
+    positive = jnp.where(size == 0, 1, jnp.where(jnp.isinf(size), 0, positive))
     return jnp.where(x < 0, 2 * squared_exponential(jnp.where(x < 0, x, 0)) - positive, positive)
 
 

@@ -94,7 +94,9 @@ def deliver(function: str, out: Tensor | None, made: Tensor, requires_grad: Any)
     """A result, or `out` with it."""
     if out is None:
         return finish(function, made, requires_grad)
-    write_out(function, out, made, [])
+    # A sequence keeps the shape of a tensor that has as many elements.
+    fits = made.dim() == 1 and out.numel() == made.numel()
+    write_out(function, out, made.view(out.shape) if fits else made, [])
     return out
 
 

@@ -80,9 +80,11 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
         return jnp.roll(x.reshape(-1), sign * by[0]).reshape(x.shape)
     if len(by) != len(axes):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(axes)}")
+    if axes and not x.ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     for shift, axis in zip(by, axes, strict=True):
         axis = checks.wrap_dim(axis, x.ndim)
-        x = jnp.roll(x, sign * shift, axis) if x.ndim else x
+        x = jnp.roll(x, sign * shift, axis)
     return x
 
 

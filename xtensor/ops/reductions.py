@@ -6,7 +6,7 @@ import builtins
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +41,8 @@ def axes_of(dim: Any, ndim: int, name: str = "sum") -> tuple[int, ...]:
     """The axes that `dim` names: all for None or an empty tuple, none for a 0-d tensor."""
     if dim is None or dim == ():
         return tuple(range(ndim))
+    if ndim > 64:
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     if isinstance(dim, int):
         dims = (checks.wrap_dim(dim, ndim),)
     elif isinstance(dim, tuple) and builtins.all(isinstance(d, int) for d in dim):
@@ -64,6 +66,19 @@ def kept(value: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 def dtype_of(array: Any) -> dtypes.dtype:
     return dtypes.FROM_NUMPY[np.dtype(array.dtype)]
+
+
+class Shown(NamedTuple):
+    """What `checks` ask of an argument, for an array inside a kernel."""
+
+    shape: tuple[int, ...]
+    dtype: dtypes.dtype
+    device: str = "cpu"
+
+
+def argument(array: Any, name: str, position: int) -> checks.Argument:
+    """An array inside a kernel with the name and position that errors mention."""
+    return checks.Argument(Shown(array.shape, dtype_of(array)), name, position)
 
 
 def size_along(shape: Sequence[int], axes: tuple[int, ...]) -> int:
@@ -115,7 +130,7 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad, input_shape, axes_of(dim, len(input_shape)), keepdim)
 
 
-@reduction(derivatives=dict(input=_sum_grad))
+@reduction(out="adopt", derivatives=dict(input=_sum_grad))
 def sum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -137,7 +152,7 @@ def _nansum_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
     return jnp.where(jnp.isnan(input), jnp.zeros_like(full), full)
 
 
-@reduction(derivatives=dict(input=_nansum_grad))
+@reduction(out="adopt", derivatives=dict(input=_nansum_grad))
 def nansum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -248,7 +263,7 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return full * jnp.conj(before * after).reshape(shape)
 
 
-@reduction(derivatives=dict(input=_prod_grad))
+@reduction(out="adopt", derivatives=dict(input=_prod_grad))
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:
@@ -328,9 +343,9 @@ def _var_mean_grad(grads: Any, input: Array, dim: Any, correction: float, keepdi
 
 
 def _std_mean_grad(
-    grads: Any, result: Any, input: Array, dim: Any, correction: float, keepdim: bool
+    grads: Any, result0: Any, input: Array, dim: Any, correction: float, keepdim: bool
 ) -> Array:
-    spread_part = _std_grad(grads[0], result, input, dim, correction, keepdim)
+    spread_part = _std_grad(grads[0], result0, input, dim, correction, keepdim)
     return spread_part + _mean_grad(grads[1], input.shape, dim, keepdim)
 
 

@@ -57,8 +57,13 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of pairs as complex numbers."""
-    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+    """A real tensor with a last dimension of pairs as complex numbers.
+
+    Differs from PyTorch: not of float16, which would be complex32.
+    """
+    if input.dtype is dtypes.float16:
+        raise NotImplementedError("view_as_complex of a half tensor needs complex32, which XLA does not have")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{input.dtype.scalar_name}"

@@ -181,7 +181,12 @@ def product_gradients(grad: Array, base: Array, where: Array, values: Array) -> 
     zeros = zeros.at[where].get(**SAFE)
     safe = jnp.where(zero, 1, values)
     rest = multiply_at(base, where, safe).at[where].get(**SAFE)
-    others = jnp.where(zero, jnp.where(zeros == 1, rest, 0), jnp.where(zeros == 0, rest / safe, 0))
+    # What is zero now still varies: the second derivative is that of the product with its zero factor written out.
+    null = jnp.zeros_like(base).at[where].add(jnp.where(zero, values, 0), **SAFE).at[where].get(**SAFE)
+    quotient = rest / safe
+    once = jnp.where(jnp.isfinite(quotient), quotient, 0)
+    of_zero = jnp.where(zeros == 1, rest, jnp.where(zeros == 2, (null - values) * once, 0))
+    others = jnp.where(zero, of_zero, jnp.where(zeros == 0, quotient, jnp.where(zeros == 1, null * once, 0)))
     return to_base, grad.at[where].get(**SAFE) * jnp.conj(others)
 
 

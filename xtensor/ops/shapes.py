@@ -136,6 +136,8 @@ def slice_view(
 @view(node="Slice")
 def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
     """The view of `length` indices of a dimension from `start` on."""
+    if isinstance(start, Tensor) and (start.dim() or not start.dtype.is_integral):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     return geometry.narrow(g, dim, start if type(start) is int else as_int(start), length)
 
 
@@ -182,35 +184,37 @@ def chunk(g: Geometry, chunks: int, dim: int = 0) -> list[Geometry]:
     return geometry.chunk(g, chunks, dim)
 
 
-def pieces(where: Any) -> Any:
+def pieces(name: str, where: Any) -> Any:
     """Sections or indices, which may come in a tensor."""
     if isinstance(where, Tensor):
         where = where.tolist()
+    elif not isinstance(where, int | Sequence) or isinstance(where, str):
+        raise checks.argument_error(name, "indices_or_sections", 2, "tuple of ints", where)
     return where if isinstance(where, int) else ints(where)
 
 
 @view(multiple=True, separate=True, node="Slice")
 def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
     """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
-    return geometry.tensor_split(g, pieces(indices_or_sections), dim)
+    return geometry.tensor_split(g, pieces("tensor_split", indices_or_sections), dim)
 
 
 @view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by columns."""
-    return geometry.hsplit(g, pieces(indices_or_sections))
+    return geometry.hsplit(g, pieces("hsplit", indices_or_sections))
 
 
 @view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by rows."""
-    return geometry.vsplit(g, pieces(indices_or_sections))
+    return geometry.vsplit(g, pieces("vsplit", indices_or_sections))
 
 
 @view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
 def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by depth."""
-    return geometry.dsplit(g, pieces(indices_or_sections))
+    return geometry.dsplit(g, pieces("dsplit", indices_or_sections))
 
 
 # -- sizes

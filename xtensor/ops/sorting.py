@@ -16,7 +16,7 @@ from .. import checks, dtypes
 from ..tensor import Tensor, array_of
 from .declare import general, reduction
 from .embedding import readable
-from .extrema import at_index
+from .extrema import selected_grad
 from .index_bounds import in_bounds
 from .promotion import promote
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
@@ -152,11 +152,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
 
 
-def _picked_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
-    return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
-
-
-@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
     """The `k`-th smallest element along `dim` (from 1) and its index."""
     axis = checks.wrap_dim(dim, input.ndim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from ..tensor import Tensor
 from .declare import pointwise
 from .elementwise import unary
 from .gamma_functions import zeta_of
-from .promotion import float_operands, is_complex, is_float, promote
+from .promotion import float_operands, is_complex, is_float, needs_tensor, promote
 from .schema import Array, Number, Operand
 from .write import check_castable
 
@@ -124,6 +125,7 @@ def digamma_of(x: Array) -> Array:
     return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), found)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def polygamma_of(n: int, x: Array) -> Array:
     """The n-th derivative of the digamma function; of negative x by recurrence for n above 1, as PyTorch's."""
     if n == 0:
@@ -137,7 +139,13 @@ def polygamma_of(n: int, x: Array) -> Array:
     return (1 if n % 2 else -1) * math.factorial(n) * zeta_of(jnp.full_like(x, n + 1), x)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad * unary(digamma_of, input)))
+@polygamma_of.defjvp
+def polygamma_slope(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """Each is the derivative of the one before, at the poles too, where JAX's derivative of the formulas is 0."""
+    return polygamma_of(n, *primals), tangents[0] * polygamma_of(n + 1, *primals)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * unary(lambda x: polygamma_of(0, x), input)))
 def lgamma(input: Array) -> Array:
     """The logarithm of the absolute value of the gamma function."""
     return real_unary("lgamma_vml_cpu", lax.lgamma, input)
@@ -168,7 +176,7 @@ def halves(x: Array, p: int) -> Array:
 
 @pointwise(
     derivatives=dict(
-        input=lambda grad, input, p: grad * unary(lambda x: jnp.sum(digamma_of(halves(x, p)), -1), input)
+        input=lambda grad, input, p: grad * unary(lambda x: jnp.sum(polygamma_of(0, halves(x, p)), -1), input)
     )
 )
 def mvlgamma(input: Array, p: int) -> Array:
@@ -197,7 +205,8 @@ def sinc_input(grad: Array, input: Array) -> Array:
     x, dtype = float_operands(input)
     safe = jnp.where(x == 0, 1, x)
     slope = (jnp.cos(jnp.pi * safe) - jnp.sin(jnp.pi * safe) / (jnp.pi * safe)) / safe
-    return grad * jnp.conj(jnp.where(x == 0, 0, slope)).astype(dtype)
+    # At 0 the first term of the series, whose own derivative is right there.
+    return grad * jnp.conj(jnp.where(x == 0, -(jnp.pi**2) / 3 * x, slope)).astype(dtype)
 
 
 @pointwise(derivatives=dict(input=sinc_input))
@@ -288,6 +297,7 @@ def xlogy_input(grad: Array, input: Array, other: Any) -> Array:
 @pointwise(derivatives=dict(input=xlogy_input, other=lambda grad, input, other: grad * input / other))
 def xlogy(input: Operand, other: Operand) -> Array:
     """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
+    needs_tensor("xlogy", input, other)
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
         raise not_implemented_for("xlogy_cpu", dtypes.FROM_NUMPY[dtype])
@@ -302,7 +312,8 @@ def polygamma_of_order(input: Tensor, n: int) -> Tensor:
 
 def polygamma_(input: Tensor, n: int) -> Tensor:
     """In-place `polygamma`."""
-    result = polygamma(n, input)
+    # The derivative needs the values from before the write.
+    result = polygamma(n, input.clone())
     check_castable(result.dtype.numpy, input.dtype.numpy)
     return input.copy_(result)
 

@@ -14,7 +14,7 @@ from ..tensor import Tensor, array_of, sizes_of, wrap
 from .declare import general, reduction, structure
 from .derivatives import FROM_KERNEL
 from .embedding import readable
-from .extrema import at_index
+from .extrema import selected_grad, shared_grad
 from .index_bounds import bounds_of, check_has_values
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Number, Operand
@@ -68,15 +68,6 @@ def _median_all(input: Any, ignore_nan: bool) -> Any:
     return _median(input.reshape(-1), 0, ignore_nan)[0].reshape(())
 
 
-def _all_grad(grad: Array, input: Array, result: Array) -> Array:
-    mask = jnp.where(jnp.isnan(result), jnp.isnan(input), input == result).astype(grad.dtype)
-    return grad * mask / jnp.sum(mask)
-
-
-def _picked_grad(grads: Any, result1: Any, input_shape: Any, dim: int, keepdim: bool) -> Array:
-    return at_index(grads[0], result1, input_shape, checks.wrap_dim(dim, len(input_shape)), keepdim)
-
-
 def _median_along(input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Any, Any]:
     axis = checks.wrap_dim(dim, input.ndim)
     check_median(input)
@@ -87,13 +78,13 @@ def _median_along(input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> tupl
     return kept(value, (axis,), keepdim), kept(index.astype(jnp.int64), (axis,), keepdim)
 
 
-@reduction(name="median_all", node="Median", method=False, out=False, derivatives=dict(input=_all_grad))
+@reduction(name="median_all", node="Median", method=False, out=False, derivatives=dict(input=shared_grad))
 def median_all(input: Array) -> Array:
     """The median of all elements."""
     return _median_all(input, False)
 
 
-@reduction(name="nanmedian_all", node="Nanmedian", method=False, out=False, derivatives=dict(input=_all_grad))
+@reduction(name="nanmedian_all", node="Nanmedian", method=False, out=False, derivatives=dict(input=shared_grad))
 def nanmedian_all(input: Array) -> Array:
     """The median of all elements that are not NaN."""
     return _median_all(input, True)
@@ -105,7 +96,7 @@ def nanmedian_all(input: Array) -> Array:
     method=False,
     out="exact",
     returns=("values", "indices"),
-    derivatives=dict(input=_picked_grad),
+    derivatives=dict(input=selected_grad),
 )
 def median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The median along `dim` and its index."""
@@ -118,7 +109,7 @@ def median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ..
     method=False,
     out="exact",
     returns=("values", "indices"),
-    derivatives=dict(input=_picked_grad),
+    derivatives=dict(input=selected_grad),
 )
 def nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
     """The median along `dim` of the elements that are not NaN, and its index."""
@@ -164,7 +155,7 @@ def nanmedian(
 # ---- mode ----------------------------------------------------------------------------------------------------------
 
 
-@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_picked_grad))
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
     """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
     axis = checks.wrap_dim(dim, input.ndim)
@@ -269,6 +260,8 @@ def _quantiles(
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     else:
         q = float(q)
+    if isinstance(q, Tensor) and interpolation != "linear":
+        q = q.detach()  # it chooses elements only: no gradient, not one of zeros
     made = quantiles(input, q, dim, keepdim, interpolation, name == "nanquantile")
     if out is None:
         return made

@@ -13,7 +13,7 @@ from ..geometry import Geometry, contiguous_strides
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, array_of, make_view, recipe_of, sizes_of, strides_of
 from ..x64 import call
-from .declare import REGISTRY, general
+from .declare import REGISTRY, composite, general
 from .schema import Array, Number
 from .views import geometry_of, ints
 from .write import convert
@@ -73,6 +73,7 @@ def contiguous_geometry(input: Tensor) -> Geometry:
     return Geometry(sizes, contiguous_strides(sizes), 0)
 
 
+@composite(out=True)
 def as_strided_scatter(
     input: Tensor,
     src: Tensor,
@@ -102,12 +103,14 @@ def as_strided_scatter(
     return scatter_view("as_strided_scatter", memory, src, made).as_strided(sizes, strides, start)
 
 
+@composite(out=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with `src` at one index of a dimension."""
     made = geometry.select(contiguous_geometry(input), dim, index)
     return laid_as(input, scatter_view("select_scatter", input, src, made))
 
 
+@composite(out=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -116,6 +119,7 @@ def slice_scatter(
     return laid_as(input, scatter_view("slice_scatter", input, src, made))
 
 
+@composite(out=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of `input` with `src` on a diagonal of two of its dimensions."""
     made = geometry.diagonal(contiguous_geometry(input), offset, dim1, dim2)

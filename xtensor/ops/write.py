@@ -134,6 +134,10 @@ def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> N
     raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
 
 
+# Operators that PyTorch joins tensors by, whose error is of another class.
+JOINING = {"cat", "stack"}
+
+
 def write_out(
     name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None
 ) -> None:
@@ -147,8 +151,13 @@ def write_out(
         checks.check_same_device(name, [target, source])
     if exact is not None:
         check_same_dtype(exact, source.dtype, target.dtype)
+    if name in JOINING and not dtypes.can_cast(source.dtype, target.dtype):
+        kind = scalar_name(target.dtype)
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {kind}")
     check_castable(source.dtype.numpy, target.dtype.numpy)
     sizes = tuple(sizes_of(source))
+    if name in DISJOINT:
+        check_writable(target)
     if tuple(sizes_of(target)) != sizes:
         if target.numel() != 0:
             warnings.warn(
@@ -212,5 +221,7 @@ def truncate(array: Any, target: Any) -> Any:
         wide = truncate(array, np.dtype(np.int64)).astype(target)
         return jnp.where(array >= 2.0**63, array.astype(target), wide) if target.itemsize == 8 else wide
     limit = 2.0 ** (8 * target.itemsize - 1)
+    if array.dtype == np.float16:  # which does not reach the limit
+        array = array.astype(np.float32)
     fits = (array >= -limit) & (array < limit)
     return jnp.where(fits, array.astype(target), np.iinfo(target).min)

@@ -1,6 +1,12 @@
-"""Checkpoints: PyTorch's files read and written without PyTorch, and without running anything in them."""
+"""Checkpoints: PyTorch's files read and written without PyTorch, and without running anything in them.
+
+`npz`, `orbax` and `safetensors` are modules for files of other formats; they are imported when they are used.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .allowed import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .errors import FileFormatError
@@ -14,17 +20,42 @@ from .options import (
 )
 from .saving import save
 
+if TYPE_CHECKING:
+    from . import npz, orbax, safetensors
+    from .contents import Contents, describe, get_unsafe_globals_in_checkpoint
+
 __all__ = [
+    "Contents",
     "FileFormatError",
     "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
+    "describe",
     "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
+    "npz",
+    "orbax",
     "safe_globals",
+    "safetensors",
     "save",
     "set_crc32_options",
     "set_default_load_endianness",
 ]
+
+_MODULES = ("npz", "orbax", "safetensors")
+_CONTENTS = ("Contents", "describe", "get_unsafe_globals_in_checkpoint")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _CONTENTS:
+        return getattr(import_module(".contents", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

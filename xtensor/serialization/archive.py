@@ -37,6 +37,7 @@ class Record(NamedTuple):
     start: int
     size: int
     crc: int
+    compressed: bool
 
 
 def is_zip(source: Source) -> bool:
@@ -105,13 +106,13 @@ class Archive:
             )
         if flags & ENCRYPTED:
             raise damaged(f"the record {name!r} is encrypted")
-        if method != 0 or packed != size:
-            raise damaged(f"the record {name!r} is compressed: checkpoints are stored")
+        if method == 0 and packed != size:
+            raise damaged(f"the record {name!r} has two sizes")
         if name.endswith("/"):
             return name, None, after
         start = self.find_data(offset, raw_name, name)
-        self.source.check(start, size)
-        return name, (offset, Record(name, start, size, crc)), after
+        self.source.check(start, packed)
+        return name, (offset, Record(name, start, packed, crc, method != 0)), after
 
     def find_data(self, offset: int, raw_name: bytes, name: str) -> int:
         """Where the bytes of a record start, behind its local header."""
@@ -131,6 +132,8 @@ class Archive:
         found = self.records.get(name)
         if found is None:
             raise FileFormatError(f"file not found in the archive: {self.root}/{name}")
+        if found.compressed:
+            raise damaged(f"the record {name!r} is compressed: checkpoints are stored")
         return found
 
     def read(self, name: str) -> bytes:

@@ -43,7 +43,13 @@ class Stream:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.reader = Reader(source, 0, source.size, "the file")
-        if self.plain() != MAGIC:
+        try:
+            magic = self.plain()
+        except (UnpicklingError, EOFError, UnicodeDecodeError) as problem:
+            raise UnpicklingError(
+                f"the file starts neither as a zip archive nor as PyTorch's older format: {problem}"
+            ) from None
+        if magic != MAGIC:
             raise UnpicklingError("Invalid magic number; corrupt file?")
         version = self.plain()
         if version != PROTOCOL:
@@ -62,12 +68,7 @@ class Stream:
 
 def load(source: Source, map_location: MapLocation, encoding: str) -> Any:
     """The object of a file of that format; the stream is left behind it."""
-    try:
-        stream = Stream(source)
-    except (UnpicklingError, UnicodeDecodeError) as problem:
-        raise UnpicklingError(
-            f"the file is no checkpoint: it starts neither as a zip archive nor as PyTorch's older format ({problem})"
-        ) from None
+    stream = Stream(source)
     contents: dict[str, np.ndarray[Any, Any]] = {}
     sizes: dict[str, tuple[int, int]] = {}
 

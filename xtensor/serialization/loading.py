@@ -66,7 +66,7 @@ def load_source(source: Source, map_location: MapLocation, encoding: str, mapped
             rebuilder.finish()
         return made
     if mapped:
-        raise RuntimeError(
+        raise FileFormatError(
             "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please "
             "torch.save your checkpoint with this option in order to use mmap."
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .. import devices, dtypes
 from ..tensor import Tensor, host_array, wrap
 from .atomic import replacing
 from .errors import FileFormatError
-from .source import FileLike, aligned
+from .source import FileLike, Source, aligned
 from .storages import place
 
 __all__ = ["load", "save"]
@@ -61,29 +61,22 @@ def load(
     max_bytes: what the arrays may take together; by default 64 times the file's size, and 256 MiB in any case.
     """
     where = devices.resolve(device)
-    try:
-        with zipfile.ZipFile(f) as archive:
-            arrays = read(archive, max_bytes)
-    except FileFormatError:
-        raise
-    except FileNotFoundError:
-        raise
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        ValueError,
-        TypeError,
-        OverflowError,
-        LookupError,
-        OSError,
-        SyntaxError,
-        RecursionError,
-    ) as error:
-        raise FileFormatError(f"the file is no .npz file, or a damaged one: {error}") from error
+    with checked(f) as archive:
+        arrays = read(archive, max_bytes)
     return {name: wrap(place(array, where)) for name, array in arrays.items()}
+
+
+@contextmanager
+def checked(f: FileLike) -> Iterator[zipfile.ZipFile]:
+    """The archive, to be read inside: whatever the libraries say of a damaged file becomes a FileFormatError."""
+    with Source.open(f) as source:
+        try:
+            with zipfile.ZipFile(source.stream) as archive:
+                yield archive
+        except FileFormatError:
+            raise
+        except Exception as error:
+            raise FileFormatError(f"the file is no .npz file, or a damaged one: {error}") from error
 
 
 def read(archive: zipfile.ZipFile, max_bytes: int | None) -> dict[str, np.ndarray[Any, Any]]:
@@ -107,12 +100,17 @@ def read(archive: zipfile.ZipFile, max_bytes: int | None) -> dict[str, np.ndarra
     return arrays
 
 
-def read_array(stream: IO[bytes], entry: zipfile.ZipInfo, name: str) -> np.ndarray[Any, Any]:
+def read_header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Sizes, order and type of an array, whose bytes come next."""
     version = npy.read_magic(stream)
     readers: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     if version not in readers:
         raise FileFormatError(f"the array {name[:80]!r} has the format version {version}, which is unknown")
-    shape, fortran, dtype = readers[version](stream, max_header_size=LARGEST_HEADER)
+    return readers[version](stream, max_header_size=LARGEST_HEADER)
+
+
+def read_array(stream: IO[bytes], entry: zipfile.ZipInfo, name: str) -> np.ndarray[Any, Any]:
+    shape, fortran, dtype = read_header(stream, name)
     if dtype.hasobject:
         raise FileFormatError(f"the array {name[:80]!r} holds pickled Python objects, which are not read")
     if dtype.newbyteorder("=") not in dtypes.FROM_NUMPY:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pickle import UnpicklingError, decode_long
@@ -83,8 +84,6 @@ class Reader:
 
 
 MAPPINGS = (dict, OrderedDict, Counter)
-# Python 2's names.
-RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 MOST_KEY_PARTS = 10_000
 
 
@@ -98,6 +97,7 @@ class Machine:
         self.frames: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
         self.callable: dict[int, Global] = {}
+        self.protocol = 0
 
     def load(self) -> Any:
         """The object; UnpicklingError, EOFError or what a trusted callable raises where there is none."""
@@ -106,6 +106,10 @@ class Machine:
             code = take(1)[0]
             if code == STOP:
                 return self.pop()
+            if code == PERSISTENT:
+                # What goes wrong with a storage is no fault of the pickle.
+                self.push(self.policy.persistent(self.stack.pop() if self.stack else None))
+                continue
             action = ACTIONS[code]
             if action is None:
                 raise self.error(f"Unsupported operand {code}")
@@ -146,6 +150,9 @@ class Machine:
                 if type(item) in MAPPINGS and isinstance(key, (str, int)):
                     path.append(key)
         return path
+
+    def start(self) -> None:
+        self.protocol = self.take(1)[0]
 
     # ---- stack ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +252,9 @@ class Machine:
     # ---- globals and calls ---------------------------------------------------------------------------------------
 
     def find(self, module: str, name: str) -> None:
-        module = RENAMED.get(module, module)
+        if self.protocol < 3:
+            # Named as Python 2 did, by Python 3 too.
+            module, name = NAME_MAPPING.get((module, name), (IMPORT_MAPPING.get(module, module), name))
         found = self.policy.find(f"{module}.{name}", self.where)
         if found.call is not None:
             self.callable[id(found.value)] = found
@@ -340,12 +349,12 @@ def checked_key(key: Any) -> Any:
     return key
 
 
-STOP = pickle.STOP[0]
+STOP, PERSISTENT = pickle.STOP[0], pickle.BINPERSID[0]
 
 
 def _actions() -> list[Callable[[Machine], None] | None]:
     table: dict[bytes, Callable[[Machine], Any]] = {
-        pickle.PROTO: lambda m: m.take(1),
+        pickle.PROTO: Machine.start,
         pickle.FRAME: lambda m: m.take(8),
         pickle.MARK: Machine.mark,
         pickle.POP: lambda m: m.pop() if m.stack else m.marked(),
@@ -394,7 +403,6 @@ def _actions() -> list[Callable[[Machine], None] | None]:
         pickle.NEWOBJ: lambda m: m.new_object(False),
         pickle.NEWOBJ_EX: lambda m: m.new_object(True),
         pickle.BUILD: Machine.build,
-        pickle.BINPERSID: lambda m: m.push(m.policy.persistent(m.pop())),
     }
     actions: list[Callable[[Machine], None] | None] = [None] * 256
     for code, action in table.items():

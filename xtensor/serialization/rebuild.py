@@ -117,7 +117,24 @@ def size_of(items: Any = ()) -> Size:
 def device_of(kind: Any, index: Any = None) -> devices.device:
     if type(kind) is not str or not (index is None or type(index) is int):
         raise TypeError("a device is a str and an int")
-    return devices.device(kind, index)
+    try:
+        return devices.device(kind, index)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+def uninitialized(kind: type[Tensor]) -> Global:
+    """A parameter or buffer without sizes, by whether it wants a gradient, its device and its dtype."""
+
+    def make(requires_grad: Any = False, device: Any = None, dtype: Any = None) -> Any:
+        for value, wanted in ((requires_grad, bool), (device or device_of("cpu"), devices.device)):
+            if not isinstance(value, wanted):
+                raise TypeError(f"expected a {wanted.__name__}, got {type(value).__name__}")
+        if dtype is not None and not (isinstance(dtype, dtypes.dtype) and dtype.is_floating_point):
+            raise TypeError("expected a floating point dtype")
+        return kind(requires_grad, device, dtype)
+
+    return Global(kind, make)
 
 
 def layout_of(name: Any) -> dtypes.layout:
@@ -150,8 +167,8 @@ def _constants() -> dict[str, Global]:
         "torch.Tensor": Global(Tensor),
         "torch.storage.UntypedStorage": Global(StorageType(None)),
         "torch.UntypedStorage": Global(StorageType(None)),
-        "torch.nn.parameter.UninitializedParameter": Global(UninitializedParameter, UninitializedParameter),
-        "torch.nn.parameter.UninitializedBuffer": Global(UninitializedBuffer, UninitializedBuffer),
+        "torch.nn.parameter.UninitializedParameter": uninitialized(UninitializedParameter),
+        "torch.nn.parameter.UninitializedBuffer": uninitialized(UninitializedBuffer),
     }
     for dtype in dtypes.ALL:
         table[f"torch.{dtype.name}"] = Global(dtype)
@@ -315,6 +332,7 @@ class Rebuilder:
     def parameter(self, data: Any, requires_grad: Any, backward_hooks: Any) -> Any:
         if not isinstance(data, Tensor) or type(requires_grad) is not bool:
             raise TypeError("a Parameter is rebuilt from a Tensor and a bool")
+        check_differentiable(data, requires_grad)
         made = Parameter(data, requires_grad)
         unread = unread_of(data._storage)
         if unread is not None and any(reference() is data for reference in unread.tensors):
@@ -372,13 +390,22 @@ class Rebuilder:
 def wanting(tensor: Tensor, requires_grad: Any) -> Tensor:
     if type(requires_grad) is not bool:
         raise TypeError("requires_grad is a bool")
+    check_differentiable(tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def check_differentiable(tensor: Tensor, requires_grad: bool) -> None:
+    if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise TypeError(f"a tensor of {tensor.dtype} can require no gradient")
 
 
 def text(value: Any) -> str:
     """A str of a pickle, which Python 2 may have written as bytes."""
     if type(value) is bytes:
-        return value.decode("ascii")
+        try:
+            return value.decode("ascii")
+        except UnicodeDecodeError:
+            raise UnpicklingError("expected a str of ASCII") from None
     if type(value) is not str:
         raise UnpicklingError(f"expected a str, got {type(value).__name__}")
     return value

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import data, dlpack
 
+if TYPE_CHECKING:
+    from . import checkpoint, hooks
+
 __all__ = ["data", "dlpack"]
+
+# Imported when first asked for.
+_MODULES = frozenset(("checkpoint", "hooks"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

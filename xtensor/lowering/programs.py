@@ -1,352 +1,38 @@
-"""How a strided view over a storage becomes XLA.
-
-A storage holds one array of any shape; its row-major elements are what sizes, strides and an offset index. `plan` turns
-a geometry into a `Recipe`, `read`, `write` and `scatter_add` turn a recipe into lax operations. A recipe never contains
-the offset, which is a runtime operand: all views that differ only in where they start share one program.
-
-There are four ways to reach the elements, tried in this order:
-
-- reshape: the view covers the array, in some order of its dimensions. No offset at all.
-- digits: split an element's index into digits (by the array's own dimensions, or by the view's strides). The view is a
-  rectangle of digits, so a dynamic slice, provided that no digit carries; only that depends on the offset.
-- window: take the stretch of memory from the view's first element to its last, where everything else is static.
-  Works for every view whose elements do not overlap (a diagonal, strides that do not divide one another).
-- gather: computed indices, for views whose elements overlap.
-
-Overlap usually comes from one or two small dimensions (the windows of `unfold`): then every value of those gives a
-view without overlap at a static distance from the offset, and the view is the stack of them.
-"""
+"""Recipes as lax operations, and as compiled programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
-from itertools import combinations, product
+from functools import partial
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-Ints = tuple[int, ...]
-Program = Callable[..., Any]
+from .recipes import (
+    Access,
+    Core,
+    Digits,
+    Ints,
+    Program,
+    Recipe,
+    component,
+    grouped,
+    place_values,
+    typed_shape,
+)
 
-# A stepped slice is cut out of its dimension up to this step; beyond it, the dimension is split instead.
-_SMALL_STEP = 8
-# A window this many times larger than the view is written element by element instead.
-_SPARSE = 32
 # Index vectors up to this length are constants of the program.
-_SMALL_CONSTANT = 2**16
-# Views of more overlapping elements than this on one place are gathered, not stacked.
-_MAX_STACK = 32
-
-
-class Digits(NamedTuple):
-    """A rectangle: along digit i of radix `radices[i]`, `counts[i]` values, `steps[i]` apart."""
-
-    radices: Ints
-    counts: Ints
-    steps: Ints
-
-
-Core = tuple[tuple[int, int], ...]
-
-
-class Access(NamedTuple):
-    """A way to reach elements: `core` lists the dimensions with a size above 1 and a stride, as (size, stride)."""
-
-    kind: Literal["empty", "reshape", "digits", "window", "gather"]
-    core: Core
-    digits: Digits | None = None
-
-
-class Recipe:
-    """How to read and write one kind of view; equal recipes are one object, so they hash by identity.
-
-    identity: the view is the array itself. static: the offset is not needed (and ignored).
-    dims: which of the view's dimensions the core's are, and after them those over which it is stacked.
-    shifts: for each index of the `stacked` sizes, how far from the offset the core lies.
-    """
-
-    __slots__ = (
-        "_donating_writer",
-        "_reader",
-        "_writer",
-        "access",
-        "base_dtype",
-        "base_shape",
-        "conj",
-        "dims",
-        "dtype",
-        "identity",
-        "neg",
-        "shifts",
-        "sizes",
-        "stacked",
-        "static",
-    )
-
-    def __init__(
-        self,
-        base_shape: Ints,
-        base_dtype: np.dtype[Any],
-        sizes: Ints,
-        dtype: np.dtype[Any],
-        conj: bool,
-        neg: bool,
-        dims: Ints,
-        access: Access,
-        stacked: Ints = (),
-        shifts: Ints = (0,),
-    ) -> None:
-        self.base_shape = base_shape
-        self.base_dtype = base_dtype
-        self.sizes = sizes
-        self.dtype = dtype
-        self.conj = conj and dtype.kind == "c"
-        self.neg = neg
-        self.dims = dims
-        self.access = access
-        self.stacked = stacked
-        self.shifts = shifts
-        self.static = access.kind in ("empty", "reshape")
-        self.identity = (
-            self.static
-            and sizes == base_shape
-            and dtype == base_dtype
-            and dims == tuple(sorted(dims))
-            and not (self.conj or neg)
-        )
-        self._reader: Program | None = None
-        self._writer: Program | None = None
-        self._donating_writer: Program | None = None
-
-    @property
-    def kind(self) -> str:
-        """How the elements are reached, "stack" where in several steps."""
-        return "stack" if self.stacked else self.access.kind
-
-    def __repr__(self) -> str:
-        what = "identity" if self.identity else self.kind
-        return f"Recipe({what}: {self.base_dtype}{list(self.base_shape)} -> {self.dtype}{list(self.sizes)})"
-
-
-# --- planning ------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=4096)
-def _recipe(*fields: Any) -> Recipe:
-    return Recipe(*fields)
-
-
-def plan(
-    base_shape: Ints,
-    sizes: Ints,
-    strides: Ints,
-    offset: int = 0,
-    base_dtype: Any = None,
-    dtype: Any = None,
-    conj: bool = False,
-    neg: bool = False,
-) -> Recipe:
-    """The recipe for a view of these sizes, strides and offset (in elements of `dtype`) over an array.
-
-    The offset decides between recipes, where a digit would carry, but is not part of one. The geometry must lie inside
-    the array. The dtypes are NumPy's; without them the recipe is for a float32 array.
-    """
-    for checks, recipe in _candidates(base_shape, sizes, strides, base_dtype, dtype, conj, neg):
-        if not checks or _passes(checks, recipe.shifts, offset):
-            return recipe
-    raise AssertionError("the last candidate has no checks")
-
-
-Checks = tuple[tuple[int, int, int], ...]
-
-
-def _passes(checks: Checks, shifts: Ints, offset: int) -> bool:
-    for shift in shifts:
-        for place, radix, limit in checks:
-            if (offset + shift) // place % radix > limit:
-                return False
-    return True
-
-
-@lru_cache(maxsize=8192)
-def _candidates(
-    base_shape: Ints, sizes: Ints, strides: Ints, base_dtype: Any, dtype: Any, conj: bool, neg: bool
-) -> tuple[tuple[Checks, Recipe], ...]:
-    """Recipes, best first, each with what the offset must satisfy: `offset // place % radix <= limit`."""
-    base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
-    dtype = base_dtype if dtype is None else np.dtype(dtype)
-    ordered = sorted((-strides[d], d) for d in range(len(sizes)) if sizes[d] > 1 and strides[d] > 0)
-    dims = tuple([d for _, d in ordered])
-    core = tuple([(sizes[d], strides[d]) for d in dims])
-    common = (tuple(base_shape), base_dtype, tuple(sizes), dtype, conj, neg)
-    if 0 in sizes:
-        return (((), _recipe(*common, dims, Access("empty", core))),)
-    shape = _typed_shape(common[0], base_dtype, dtype)
-    if _covers(shape, core):
-        return (((), _recipe(*common, dims, Access("reshape", core))),)
-    stacked: tuple[Any, ...] = ()
-    if not _is_nested(core):
-        over = _overlapping(core)
-        if over is None:
-            return (((), _recipe(*common, dims, Access("gather", core))),)
-        kept = [i for i in range(len(core)) if i not in over]
-        dims = tuple([dims[i] for i in (*kept, *over)])
-        steps = [range(0, core[i][0] * core[i][1], core[i][1]) for i in over]
-        stacked = (tuple([core[i][0] for i in over]), tuple([sum(shift) for shift in product(*steps)]))
-        core = tuple([core[i] for i in kept])
-    found: list[tuple[Checks, Recipe]] = []
-    own = tuple([n for n in shape if n != 1])
-    for radices in (own, _radices_of_strides(prod(shape), core)):
-        rectangle = None if radices is None else _rectangle(radices, core)
-        if rectangle is not None:
-            found.append(
-                (rectangle[1], _recipe(*common, dims, Access("digits", core, rectangle[0]), *stacked))
-            )
-    found.append(((), _recipe(*common, dims, Access("window", core), *stacked)))
-    return tuple(found)
-
-
-def _overlapping(core: Core) -> Ints | None:
-    """The dimensions of least total size without which the rest does not overlap, or None where that is too many."""
-    best, least = None, _MAX_STACK + 1
-    for count in range(1, len(core)):
-        for over in combinations(range(len(core)), count):
-            total = prod([core[i][0] for i in over])
-            if total < least and _is_nested(tuple([d for i, d in enumerate(core) if i not in over])):
-                best, least = over, total
-    return best
-
-
-def _covers(shape: Ints, core: Core) -> bool:
-    """Whether the view has every element of the array once."""
-    expected = 1
-    for size, stride in reversed(core):
-        if stride != expected:
-            return False
-        expected *= size
-    return expected == prod(shape)
-
-
-def _is_nested(core: Core) -> bool:
-    """Whether each stride steps over all that the smaller strides reach, so that no two elements share a place."""
-    extent = 1
-    for size, stride in reversed(core):
-        if stride < extent:
-            return False
-        extent += (size - 1) * stride
-    return True
-
-
-def _radices_of_strides(count: int, core: Core) -> Ints | None:
-    """The number system whose places are the view's strides, where each divides the next and the largest the count."""
-    radices = []
-    above = count
-    for _, stride in core:
-        if above % stride or above == stride:
-            return None
-        radices.append(above // stride)
-        above = stride
-    if above > 1:
-        radices.append(above)
-    return tuple(radices)
-
-
-def _places(radices: Ints) -> list[int]:
-    """The value of each digit's unit, most significant digit first."""
-    places = [1] * len(radices)
-    for i in range(len(radices) - 1, 0, -1):
-        places[i - 1] = places[i] * radices[i]
-    return places
-
-
-def _rectangle(radices: Ints, core: Core) -> tuple[Digits, Checks] | None:
-    """The view as a rectangle of digits, splitting digits that several of its dimensions share, or None."""
-    radices = _split_shared(radices, core)
-    places = _places(radices)
-    counts, steps = [1] * len(radices), [1] * len(radices)
-    checks = []
-    for size, stride in core:
-        i = next((i for i, place in enumerate(places) if place <= stride), None)
-        if i is None or stride % places[i]:
-            return None
-        step = stride // places[i]
-        while True:
-            if i < 0 or counts[i] != 1:
-                return None
-            radix = radices[i]
-            if (size - 1) * step < radix:
-                here, size = size, 1
-            elif radix % step == 0 and size % (radix // step) == 0:
-                # The dimension runs through the whole digit and on into the next.
-                here = radix // step
-                size //= here
-            else:
-                return None
-            counts[i], steps[i] = here, step
-            checks.append((places[i], radix, radix - 1 - (here - 1) * step))
-            if size == 1:
-                break
-            i, step = i - 1, 1
-    return Digits(radices, tuple(counts), tuple(steps)), tuple(checks)
-
-
-def _split_shared(radices: Ints, core: Core) -> Ints:
-    """Digits split where a stride falls inside them and another dimension, or a long step, needs the room."""
-    result: list[int] = []
-    for radix, place in zip(radices, _places(radices)):
-        inside = [
-            stride // place for _, stride in core if place <= stride < place * radix and stride % place == 0
-        ]
-        if len(inside) == 1 and inside[0] < _SMALL_STEP:
-            inside = []
-        above = radix
-        for step in inside:
-            if 1 < step < above and above % step == 0:
-                result.append(above // step)
-                above = step
-        result.append(above)
-    return tuple(result)
-
-
-# --- elements of another dtype -------------------------------------------------------------------------------------
-
-
-def _component(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the real and imaginary parts, and bytes for bool: what the bits are made of."""
-    if dtype.kind == "c":
-        return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-    return np.dtype(np.uint8) if dtype.kind == "b" else dtype
-
-
-def _typed_shape(shape: Ints, old: np.dtype[Any], new: np.dtype[Any]) -> Ints:
-    """The shape of the array once `_reinterpret` has made its elements `new`."""
-    if old == new:
-        return shape
-    a, b = _component(old), _component(new)
-    if old.kind == "c":
-        shape = (*shape, 2)
-    if a.itemsize > b.itemsize:
-        shape = (*shape, a.itemsize // b.itemsize)
-    elif a.itemsize < b.itemsize:
-        shape = _grouped(shape, b.itemsize // a.itemsize)
-    return _grouped(shape, 2) if new.kind == "c" else shape
-
-
-def _grouped(shape: Ints, size: int) -> Ints:
-    """`shape` in groups of `size` elements; flat, without a remainder, where rows do not divide."""
-    if shape and shape[-1] % size == 0:
-        return (*shape[:-1], shape[-1] // size)
-    return (prod(shape) // size,)
+SMALL_CONSTANT = 2**16
+# A window this many times larger than the view is written element by element instead.
+SPARSE = 32
 
 
 def _group(array: Any, size: int) -> Any:
-    """As `_grouped`, with the elements of a group in a new last dimension."""
-    shape = _grouped(array.shape, size)
+    """As `grouped`, with the elements of a group in a new last dimension."""
+    shape = grouped(array.shape, size)
     count = prod(shape) * size
     if count != array.size:
         array = lax.slice(array.reshape(-1), (0,), (count,))
@@ -358,7 +44,7 @@ def _reinterpret(array: Any, new: np.dtype[Any]) -> Any:
     old = np.dtype(array.dtype)
     if old == new:
         return array
-    a, b = _component(old), _component(new)
+    a, b = component(old), component(new)
     if old.kind == "c":
         array = jnp.stack([lax.real(array), lax.imag(array)], axis=-1)
     elif old.kind == "b":
@@ -410,7 +96,7 @@ def _starts(digits: Digits, windows: Ints, offset: Any, dtype: Any) -> list[Any]
     """The digits of the offset, 0 where the rectangle has the whole digit."""
     offset = lax.convert_element_type(offset, dtype)
     starts = []
-    for i, (radix, place, window) in enumerate(zip(digits.radices, _places(digits.radices), windows)):
+    for i, (radix, place, window) in enumerate(zip(digits.radices, place_values(digits.radices), windows)):
         if window == radix:
             starts.append(np.zeros((), dtype))
             continue
@@ -497,7 +183,7 @@ def _put(access: Access, typed: Any, offset: Any, values: Any) -> Any:
         return lax.dynamic_update_slice(base, block, starts).reshape(typed.shape)
     flat = typed.reshape(-1)
     extents = _extents(access.core)
-    if access.kind == "gather" or extents[0] > _SPARSE * values.size:
+    if access.kind == "gather" or extents[0] > SPARSE * values.size:
         index = _indices(access.core, offset, dtype)
         unique = access.kind != "gather"
         flat = flat.at[index].set(
@@ -524,7 +210,7 @@ def _spread(block: Any, old: Any, steps: Ints) -> Any:
             continue
         length = old.shape[axis]
         # As a constant, one division for each place of the axis; computed, one for each element of the block.
-        small = length <= _SMALL_CONSTANT
+        small = length <= SMALL_CONSTANT
         place: Any = np.arange(length, dtype=np.int32) if small else lax.iota(np.int32, length)
         if step & (step - 1):
             rows = (slice(None),) * axis
@@ -641,7 +327,7 @@ def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:
         return lax.convert_element_type(value, recipe.dtype)
     values = _to_core(recipe, value)
     if recipe.access.kind == "reshape":
-        shape = _typed_shape(recipe.base_shape, recipe.base_dtype, recipe.dtype)
+        shape = typed_shape(recipe.base_shape, recipe.base_dtype, recipe.dtype)
         return _close(recipe, base, values.reshape(shape))
     return _close(recipe, base, _put_all(recipe, _open(recipe, base), offset, values))
 

@@ -1,0 +1,419 @@
+"""Distributions over real numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..linalg import cholesky, solve_triangular
+from ..nn.functional import softplus
+from ..ops.creation import empty, zeros
+from ..ops.random import rand, randn
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all
+
+__all__ = [
+    "Cauchy",
+    "Exponential",
+    "Gumbel",
+    "HalfNormal",
+    "Laplace",
+    "LogNormal",
+    "Logistic",
+    "MultivariateNormal",
+    "Normal",
+    "Uniform",
+]
+
+
+class LocationScale(Distribution):
+    """A standard variable times `scale` plus `loc`."""
+
+    has_rsample = True
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, (), validate_args)
+
+    def _standard(self, shape: Any) -> Tensor:
+        raise NotImplementedError
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.loc + self._standard(self._extended_shape(sample_shape)) * self.scale
+
+    def _uniform(self, shape: Any) -> Tensor:
+        """Numbers strictly between 0 and 1."""
+        drawn = rand(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
+        return drawn.clamp(1e-7, 1 - 1e-7)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    def _standardized(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+
+class Normal(LocationScale):
+    """The normal distribution with mean `loc` and standard deviation `scale`."""
+
+    def _standard(self, shape: Any) -> Tensor:
+        return randn(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = self._standardized(value)
+        return -(z**2) / 2 - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 0.5 * (1 + (self._standardized(value) / math.sqrt(2)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+
+class Laplace(LocationScale):
+    """The Laplace distribution."""
+
+    def _standard(self, shape: Any) -> Tensor:
+        centred = 2 * self._uniform(shape) - 1
+        return -centred.sign() * (-centred.abs()).log1p()
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.pow(2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return -(2 * self.scale).log() - self._standardized(value).abs()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        z = self._standardized(value)
+        return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()
+
+
+class Cauchy(LocationScale):
+    """The Cauchy distribution, which has no mean."""
+
+    def _standard(self, shape: Any) -> Tensor:
+        return empty(tuple(shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc * float("nan")
+
+    @property
+    def variance(self) -> Tensor:
+        return self.loc * 0 + float("inf")
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return self._standardized(value).atan() / math.pi + 0.5
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()
+
+
+class Gumbel(LocationScale):
+    """The Gumbel distribution."""
+
+    def _standard(self, shape: Any) -> Tensor:
+        return -(-self._uniform(shape).log()).log()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * 0.57721566490153286060
+
+    @property
+    def variance(self) -> Tensor:
+        return (math.pi / math.sqrt(6) * self.scale).pow(2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        y = -self._standardized(value)
+        return y - y.exp() - self.scale.log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + 0.57721566490153286060)
+
+
+class Logistic(LocationScale):
+    """The logistic distribution (in PyTorch a transformed one)."""
+
+    def _standard(self, shape: Any) -> Tensor:
+        return self._uniform(shape).logit()
+
+    @property
+    def variance(self) -> Tensor:
+        return (math.pi * self.scale).pow(2) / 3
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        z = self._standardized(value)
+        return -z - 2 * softplus(-z) - self.scale.log()
+
+
+class LogNormal(Distribution):
+    """A variable whose logarithm is normal."""
+
+    has_rsample = True
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.base = Normal(loc, scale, validate_args)
+        super().__init__(self.base.batch_shape, (), validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base.loc
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base.scale
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        wider = self.base.expand(batch_shape)
+        return LogNormal(wider.loc, wider.scale, validate_args=False)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base.rsample(sample_shape).exp()
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        squared = self.scale.pow(2)
+        return squared.expm1() * (2 * self.loc + squared).exp()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.base.log_prob(value.log()) - value.log()
+
+    def entropy(self) -> Tensor:
+        return self.base.entropy() + self.loc
+
+
+class HalfNormal(Distribution):
+    """The absolute value of a normal variable with mean 0."""
+
+    has_rsample = True
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        self.base = Normal(0, scale, validate_args)
+        super().__init__(self.base.batch_shape, (), validate_args)
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base.scale
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return HalfNormal(self.base.expand(batch_shape).scale, validate_args=False)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base.rsample(sample_shape).abs()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale.pow(2) * (1 - 2 / math.pi)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (self.base.log_prob(value) + math.log(2)).where(value >= 0, -math.inf)
+
+    def entropy(self) -> Tensor:
+        return self.base.entropy() - math.log(2)
+
+
+class Uniform(Distribution):
+    """Numbers from `low` up to `high`, all as likely."""
+
+    has_rsample = True
+    arg_constraints = {"low": constraints.real, "high": constraints.real}
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(self.low.shape, (), validate_args)
+        if self._validate_args and not (self.low < self.high).all():
+            raise ValueError("Uniform is not defined when low>= high")
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        return self.low + rand(shape, dtype=self.low.dtype, device=self.low.device) * (self.high - self.low)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low).pow(2) / 12
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = (value >= self.low) & (value < self.high)
+        return inside.type_as(self.low).log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
+
+
+class Exponential(Distribution):
+    """The time to the next event, of which `rate` happen in a unit of time."""
+
+    has_rsample = True
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, (), validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        return empty(shape, dtype=self.rate.dtype, device=self.rate.device).exponential_() / self.rate
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate * 0
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate.pow(-2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1.0 - self.rate.log()
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors with a mean and a covariance matrix, its inverse, or its Cholesky factor."""
+
+    has_rsample = True
+    arg_constraints = {"loc": constraints.real_vector, "scale_tril": constraints.lower_cholesky}
+    support = constraints.real_vector
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        if loc.dim() < 1:
+            raise ValueError("loc must be at least one-dimensional.")
+        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
+        if len(given) != 1:
+            raise ValueError(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            )
+        if given[0].dim() < 2:
+            raise ValueError(
+                "the matrix must be at least two-dimensional, with optional leading batch dimensions"
+            )
+        matrix = given[0]
+        if scale_tril is None:
+            matrix = cholesky(matrix if precision_matrix is None else matrix.inverse())
+        size = loc.shape[-1]
+        batch = (zeros(tuple(loc.shape[:-1])) + zeros(tuple(matrix.shape[:-2]))).shape
+        self.loc = loc.expand(*batch, size)
+        self.scale_tril = matrix.expand(*batch, size, size)
+        super().__init__(batch, (size,), validate_args)
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        return self.scale_tril @ self.scale_tril.mT
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        return self.covariance_matrix.inverse()
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale_tril.pow(2).sum(-1)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        drawn = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + (self.scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
+
+    def _half_log_det(self) -> Tensor:
+        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        difference = (value - self.loc).unsqueeze(-1)
+        triangle = self.scale_tril.expand(*difference.shape[:-2], *self.scale_tril.shape[-2:])
+        distance = solve_triangular(triangle, difference, upper=False).pow(2).sum((-2, -1))
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+
+    def entropy(self) -> Tensor:
+        return 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()

@@ -1,0 +1,265 @@
+"""Distributions over whole numbers and classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..nn.functional import binary_cross_entropy_with_logits, one_hot
+from ..ops.creation import empty
+from ..ops.distributions import bernoulli, multinomial, poisson
+from ..ops.ranges import arange
+from ..ops.special import xlogy
+from ..tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all, numel
+
+__all__ = ["Bernoulli", "Categorical", "Geometric", "OneHotCategorical", "Poisson"]
+
+TINY = 1.1920928955078125e-07
+
+
+class ByOdds(Distribution):
+    """A distribution given by probabilities or by their log-odds, one of which follows from the other."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    given: Tensor
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            (self.__dict__["probs"],) = broadcast_all(probs)
+        else:
+            (self.__dict__["logits"],) = broadcast_all(logits)
+        self.given = self.__dict__["probs" if probs is not None else "logits"]
+        super().__init__(self.given.shape, (), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "logits":
+            p = self.probs.clamp(TINY, 1 - TINY)
+            return p.log() - (-p).log1p()
+        if name == "probs":
+            return self.logits.sigmoid()
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        name = "probs" if "probs" in self.__dict__ else "logits"
+        return type(self)(**{name: self.given.expand(tuple(batch_shape))}, validate_args=False)
+
+
+class Bernoulli(ByOdds):
+    """1 with probability `probs`, else 0."""
+
+    has_enumerate_support = True
+    support = constraints.boolean
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.probs >= 0.5).to(self.probs.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return bernoulli(self.probs.detach().expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Tensor:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(2, dtype=self.given.dtype, device=self.given.device)
+        values = values.view(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+
+class Geometric(ByOdds):
+    """How many failures come before the first success."""
+
+    support = constraints.nonnegative_integer
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = tuple(self._extended_shape(sample_shape))
+        drawn = empty(shape, dtype=self.given.dtype, device=self.given.device).uniform_(1e-7, 1)
+        return (drawn.log() / (-self.probs.detach()).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        probs = probs.masked_fill((probs == 1) & (value == 0), 0)
+        return value * (-probs).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
+
+
+class Categorical(Distribution):
+    """Classes from 0 on, with probabilities (or unnormalised log-probabilities) in the last dimension."""
+
+    has_enumerate_support = True
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        given = logits if probs is None else probs
+        if given.dim() < 1:
+            name = "logits" if probs is None else "probs"
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        if probs is not None:
+            self.__dict__["probs"] = probs / probs.sum(-1, keepdim=True)
+        else:
+            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
+        self._param = self.__dict__["probs" if probs is not None else "logits"]
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], (), validate_args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "logits":
+            return self.probs.clamp(TINY, 1 - TINY).log()
+        if name == "probs":
+            return self.logits.softmax(-1)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @property
+    def support(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._param.shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs[..., 0] * float("nan")
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs[..., 0] * float("nan")
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs.argmax(dim=-1)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        flat = self.probs.detach().reshape(-1, self._num_events)
+        drawn = multinomial(flat, numel(tuple(sample_shape)), True).t()
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        value = value.long().unsqueeze(-1)
+        places, logits = broadcast_all(value.expand(*value.shape[:-1], 1), self.logits[..., :1])
+        logits = self.logits.expand(*places.shape[:-1], self._num_events)
+        return logits.gather(-1, places[..., :1].long()).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=-3.4028234663852886e38)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(self._num_events, dtype=dtypes.int64, device=self._param.device)
+        values = values.view(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        name = "probs" if "probs" in self.__dict__ else "logits"
+        grown = self._param.expand(*tuple(batch_shape), self._num_events)
+        return type(self)(**{name: grown}, validate_args=False)
+
+
+class OneHotCategorical(Distribution):
+    """`Categorical` whose values are one-hot vectors."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.one_hot
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(
+            self._categorical.batch_shape, (self._categorical._num_events,), validate_args=validate_args
+        )
+
+    @property
+    def probs(self) -> Tensor:
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        return self._categorical.logits
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return one_hot(self.probs.argmax(-1), self._event_shape[0]).to(self.probs.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return one_hot(self._categorical.sample(sample_shape), self._event_shape[0]).to(self.probs.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._categorical.log_prob(value.max(-1)[1])
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+
+class Poisson(Distribution):
+    """How many events happen in a unit of time, of which `rate` do on average."""
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, (), validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return poisson(self.rate.detach().expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return xlogy(value, rate) - rate - (value + 1).lgamma()

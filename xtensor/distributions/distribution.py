@@ -1,0 +1,216 @@
+"""The base of distributions, and Independent, which counts dimensions of a batch as one event."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from .. import dtypes
+from ..engine import no_grad
+from ..ops.ingest import as_tensor
+from ..ops.joining import broadcast_tensors
+from ..tensor import Size, Tensor
+from .constraints import Constraint
+
+__all__ = ["Distribution", "Independent", "broadcast_all"]
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Numbers and tensors as tensors of one shape; numbers take a tensor's dtype and device."""
+    like = next((v for v in values if isinstance(v, Tensor)), None)
+    dtype = dtypes.get_default_dtype() if like is None else like.dtype
+    place = None if like is None else like.device
+    made = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=place) for v in values]
+    return tuple(broadcast_tensors(*made))
+
+
+class Distribution:
+    """A family of random variables of shape `batch_shape`, each an event of shape `event_shape`."""
+
+    has_rsample: ClassVar[bool] = False
+    has_enumerate_support: ClassVar[bool] = False
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+    support: Constraint | None = None
+    _validate_args: bool = True
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Check parameters and values of all distributions from now on, or not."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
+    ) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                value = self.__dict__.get(name)
+                if isinstance(value, Tensor) and not constraint.check(value.detach()).all():
+                    raise ValueError(
+                        f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                        f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
+                        f"{value}"
+                    )
+
+    @property
+    def batch_shape(self) -> Size:
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        return self._event_shape
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _validate_sample(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        expected = self._batch_shape + self._event_shape
+        for have, want in zip(reversed(value.shape), reversed(expected), strict=False):
+            if have != want and have != 1 and want != 1:
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
+                )
+        if self.support is not None and not self.support.check(value.detach()).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
+                f"support ({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Values drawn at random, of shape sample_shape + batch_shape + event_shape, without a gradient."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Tensor:
+        return self.sample((n,))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Values drawn as a function of the parameters, which gradients flow back to."""
+        raise NotImplementedError
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """The logarithm of the probability, or of its density, of values."""
+        raise NotImplementedError
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of values up to these."""
+        raise NotImplementedError
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The values up to which the probabilities are these."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        raise NotImplementedError
+
+    def perplexity(self) -> Tensor:
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values there are, along a new first dimension."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.variance.sqrt()
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution over a larger batch."""
+        parameters = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
+        length = len(self._batch_shape)
+        wanted = tuple(batch_shape)
+        grown = {
+            name: value.expand(wanted + tuple(value.shape[length:])) if isinstance(value, Tensor) else value
+            for name, value in parameters.items()
+        }
+        return type(self)(**grown, validate_args=False)
+
+    def __repr__(self) -> str:
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        texts = [
+            f"{name}: {value.item() if value.numel() == 1 else value.shape}"
+            for name in names
+            if isinstance(value := self.__dict__[name], Tensor)
+        ]
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+
+def sum_rightmost(value: Tensor, count: int) -> Tensor:
+    return value if count == 0 else value.reshape(value.shape[: value.dim() - count] + (-1,)).sum(-1)
+
+
+class Independent(Distribution):
+    """Another distribution whose last batch dimensions are parts of one event."""
+
+    def __init__(
+        self, base_distribution: Any, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ) -> None:
+        count = reinterpreted_batch_ndims
+        if count > len(base_distribution.batch_shape):
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{count} vs {len(base_distribution.batch_shape)}"
+            )
+        shape = base_distribution.batch_shape + base_distribution.event_shape
+        events = count + len(base_distribution.event_shape)
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, count
+        super().__init__(shape[: len(shape) - events], shape[len(shape) - events :], validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.base_dist.has_rsample
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        inner = tuple(self.base_dist.batch_shape)[len(self._batch_shape) :]
+        return Independent(self.base_dist.expand(tuple(batch_shape) + inner), self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+def numel(shape: Sequence[int]) -> int:
+    """How many draws a shape holds."""
+    return math.prod(shape)

@@ -1,0 +1,243 @@
+"""Windows of signals: `xtensor.signal.windows`, the names of `torch.signal.windows`; symmetric unless `sym=False`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..ops.options import finish, pick_device
+from ..ops.windows import cosines, kaisers, made_window, triangle
+from ..tensor import Tensor
+
+__all__ = [
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_cosine",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
+]
+
+
+def made(
+    name: str, M: int, values: Any, sym: bool, dtype: Any, layout: Any, device: Any, requires_grad: bool
+) -> Tensor:
+    """The checks that all windows share, and the window."""
+    own = dtypes.get_default_dtype() if dtype is None else dtype
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not dtypes.strided:
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    if own not in (dtypes.float32, dtypes.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {own}")
+    if isinstance(M, float):
+        raise TypeError(f"{name}(): argument 'M' (position 1) must be int, not float")
+    return finish(name, made_window(M, not sym, values, own, pick_device(name, device)), requires_grad)
+
+
+def bartlett(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A triangle from 0 to 1 and back."""
+    return made("bartlett", M, triangle, sym, dtype, layout, device, requires_grad)
+
+
+def blackman(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Blackman's window: two cosines and a constant."""
+    return general_cosine(
+        M,
+        a=[0.42, 0.5, 0.08],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+def cosine(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Half a period of a sine."""
+
+    def values(i: Any, last: int) -> Any:
+        return np.sin(np.pi * (i + 0.5) / (last + 1))
+
+    return made("cosine", M, values, sym, dtype, layout, device, requires_grad)
+
+
+def exponential(
+    M: int,
+    *,
+    center: float | None = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`exp(-abs(i - center) / tau)`; only a window that is not symmetric takes a centre of its own."""
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+
+    def values(i: Any, last: int) -> Any:
+        return np.exp(-np.abs(i - (last / 2 if center is None else center)) / tau)
+
+    return made("exponential", M, values, sym, dtype, layout, device, requires_grad)
+
+
+def gaussian(
+    M: int,
+    *,
+    std: float = 1.0,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The bell of standard deviation `std`."""
+    if std <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+
+    def values(i: Any, last: int) -> Any:
+        return np.exp(-(((i - last / 2) / std) ** 2) / 2)
+
+    return made("gaussian", M, values, sym, dtype, layout, device, requires_grad)
+
+
+def general_cosine(
+    M: int,
+    *,
+    a: Iterable[float],
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The sum of cosines with the coefficients `a`, their signs alternating."""
+    if not isinstance(a, (list, tuple)) and M > 0:
+        raise TypeError("Coefficients must be a list/tuple")
+    coefficients = tuple(a)
+    if not coefficients:
+        raise ValueError("Coefficients cannot be empty")
+    return made("general_cosine", M, cosines(*coefficients), sym, dtype, layout, device, requires_grad)
+
+
+def general_hamming(
+    M: int,
+    *,
+    alpha: float = 0.54,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`alpha - (1 - alpha) * cos(2 pi i / (M - 1))`."""
+    return general_cosine(
+        M,
+        a=[alpha, 1 - alpha],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+def hamming(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hamming's window: `general_hamming` with alpha 0.54."""
+    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+def hann(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Hann's window: `general_hamming` with alpha 0.5."""
+    return general_hamming(
+        M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
+
+
+def kaiser(
+    M: int,
+    *,
+    beta: float = 12.0,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Kaiser's window of shape `beta`."""
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+    return made("kaiser", M, kaisers(beta), sym, dtype, layout, device, requires_grad)
+
+
+def nuttall(
+    M: int,
+    *,
+    sym: bool = True,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout = dtypes.strided,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Nuttall's window: three cosines and a constant."""
+    return general_cosine(
+        M,
+        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
+        sym=sym,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
