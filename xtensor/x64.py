@@ -8,22 +8,20 @@ that `jit` makes needs neither where all its arguments are JAX arrays: it turns 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-try:  # How `jax.jit` itself makes its compiled call: private, and used nowhere else.
-    from jax._src.interpreters.pxla import JitGlobalCppCacheKeys, cc_shard_arg
-    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
-    from jax._src.pjit import _get_cpp_global_cache
-    from jax._src.tree_util import dispatch_registry
-except ImportError:
-    _known_jax = False
-else:
-    _known_jax = True
+from .compile_cache import compiling
+from .jax_internals import jitting
+
+KEYS = tuple(
+    f"{place}_{part}"
+    for place in ("in_shardings", "out_shardings", "in_layouts", "out_layouts")
+    for part in ("treedef", "leaves")
+) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
 __all__ = ["call", "jit", "restore", "swap", "x64"]
 
@@ -45,14 +43,14 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
         restore(previous)
 
 
-def jit(function: Callable[..., Any], donate_argnums: int | tuple[int, ...] = ()) -> Callable[..., Any]:
-    """`jax.jit(function)` for calls with arrays alone: with 64-bit types, whatever the caller's JAX is set to.
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """`jax.jit(function, **options)` whose calls with arrays alone have 64-bit types, whatever the caller's JAX is set to.
 
-    Not for Python or NumPy numbers unless the caller has 64-bit types on: JAX would narrow them on their way in.
+    Python and NumPy numbers need `call`: JAX would narrow them on their way in. Compiled programs are kept on disk.
     """
-    jitted: Any = jax.jit(function, donate_argnums=donate_argnums)
-    if _known_jax:
-        with contextlib.suppress(AttributeError, TypeError):  # a JAX in which these names mean something else
+    jitted: Any = jax.jit(function, **options)
+    if jitting is not None:
+        with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
             return _with_own_miss(jitted)
 
     @functools.wraps(function)
@@ -71,23 +69,22 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     miss = jitted._cache_miss
 
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
-        return call(lambda: miss(*args, **kwargs))
+        with compiling():
+            return call(lambda: miss(*args, **kwargs))
 
-    # Every field as JAX sets it: keys are compared with those of other functions, and a treedef refuses None.
-    fields = [field.name for field in dataclasses.fields(JitGlobalCppCacheKeys)]  # pyright: ignore[reportPossiblyUnboundVariable]
-    key: Any = JitGlobalCppCacheKeys(**{name: getattr(info, name) for name in fields})  # pyright: ignore[reportPossiblyUnboundVariable]
-    made: Any = _jax.pjit(  # pyright: ignore[reportPossiblyUnboundVariable, reportAttributeAccessIssue]
+    key = jitting.keys(**{name: getattr(info, name) for name in KEYS})
+    built = jitting.make(
         jitted.__name__,
         jitted._fun,
         cache_miss,
         info.static_argnums,
         info.static_argnames,
         key,
-        dispatch_registry,  # pyright: ignore[reportPossiblyUnboundVariable]
-        cc_shard_arg,  # pyright: ignore[reportPossiblyUnboundVariable]
-        _get_cpp_global_cache(key.contains_explicit_attributes),  # pyright: ignore[reportPossiblyUnboundVariable]
+        jitting.registry,
+        jitting.shard,
+        jitting.signatures(key.contains_explicit_attributes),
     )
-    made = functools.wraps(jitted._fun)(made)
+    made: Any = functools.wraps(jitted._fun)(built)
     made._fun, made._jit_info = (
         jitted._fun,
         info,

@@ -8,14 +8,13 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import devices, dtypes
 from ..ops.write import bump, store
 from ..tensor import Tensor, array_of
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -30,7 +29,7 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-@jax.jit
+@jit
 def unscaled(arrays: list[Any], inverse: Any) -> Any:
     """The arrays times `inverse`, and whether all their values were finite."""
     wide = [a.astype(jnp.float32) if a.dtype.itemsize < 4 else a for a in arrays]

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from ..x64 import jit
 from .recipes import (
     Access,
     Core,
@@ -383,7 +384,7 @@ def read_program(recipe: Recipe) -> Program:
 def _make_reader(recipe: Recipe) -> Program:
     if recipe.identity:
         return lambda base, offset: base
-    compiled = jax.jit(partial(_read_body, recipe))
+    compiled = jit(partial(_read_body, recipe))
     # A scalar operand costs about a microsecond a call, so none is passed where none is used.
     return (lambda base, offset: compiled(base)) if recipe.static else compiled
 
@@ -413,9 +414,9 @@ def _make_writer(recipe: Recipe, donate: bool) -> Program:
         recipe.static
         and prod(recipe.sizes) * recipe.dtype.itemsize == prod(recipe.base_shape) * recipe.base_dtype.itemsize
     ):
-        compiled = jax.jit(partial(_write_all_body, recipe))
+        compiled = jit(partial(_write_all_body, recipe))
         return lambda base, offset, value: compiled(value)
-    return jax.jit(partial(_write_body, recipe), donate_argnums=(0,) if donate else ())
+    return jit(partial(_write_body, recipe), donate_argnums=(0,) if donate else ())
 
 
 def _write_all_body(recipe: Recipe, value: Any) -> Any:

@@ -8,13 +8,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from ..engine import no_grad
 from ..ops.creation import empty, zeros
 from ..tensor import Tensor, array_of, wrap
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = [
     "calculate_gain",
@@ -229,7 +228,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
 
 
-@jax.jit
+@jit
 def _orthonormal(matrix: Any) -> Any:
     q, r = jnp.linalg.qr(matrix)
     # With the signs of R's diagonal the distribution is uniform (Mezzadri, 2007).

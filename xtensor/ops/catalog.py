@@ -202,7 +202,8 @@ def entries_of(family_name: str, family: Any) -> list[Entry]:
 
 def families() -> dict[str, Any]:
     """The operator families, by name: the modules that `xtensor.ops` lists and whose functions users find in `xtensor`
-    or in `xtensor.nn.functional`."""
+    or in `xtensor.nn.functional`.
+    """
     package, name = sys.modules[__name__.rpartition(".")[0]], __name__.partition(".")[0]
     faces = [sys.modules[face] for face in (name, f"{name}.nn.functional") if face in sys.modules]
     found = {n: m for n in package.__all__ if inspect.ismodule(m := getattr(package, n))}

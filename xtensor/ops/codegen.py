@@ -20,7 +20,7 @@ from ..engine.graph import next_sequence_nr
 from ..geometry import contiguous_strides
 from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
-from ..x64 import call
+from ..x64 import call, jit
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
@@ -70,7 +70,7 @@ class ScalarArrays(dict[tuple[type, Any], Any]):
         return array
 
 
-_as_weak = jax.jit(lambda value: value)
+_as_weak = jit(lambda value: value)
 SCALAR_ARRAYS = ScalarArrays()
 
 NAMESPACE: dict[str, Any] = {

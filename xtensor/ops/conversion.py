@@ -28,7 +28,7 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
-from ..x64 import call
+from ..x64 import call, jit
 from .declare import REGISTRY, pointwise
 from .inplace import check_inplace, rebase
 from .options import (
@@ -461,7 +461,7 @@ def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     def spread(array: Any) -> Any:
         return jnp.broadcast_to(convert(array, dtype), shape)
 
-    return jax.jit(spread)
+    return jit(spread)
 
 
 def is_same_data(self: Tensor, src: Tensor) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import printing
 from ..engine import modes
 from ..tensor import Tensor, array_of
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__: list[str] = []
 
@@ -66,7 +66,7 @@ def shown_values(tensor: Tensor, indices: tuple[np.ndarray[Any, Any], ...] | Non
     return -values if view.neg else values
 
 
-@jax.jit
+@jit
 def _picked(array: Any, where: Any) -> Any:
     return array.reshape(-1)[where]
 
@@ -90,7 +90,7 @@ def _edges(counts: tuple[int, ...]) -> Any:
                 array = jax.lax.concatenate([first, last], axis)
         return array
 
-    return jax.jit(edges)
+    return jit(edges)
 
 
 def represent(self: Tensor, *, tensor_contents: str | None = None) -> str:

@@ -17,7 +17,7 @@ from ..engine import anomaly, modes
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, wrap
-from ..x64 import call
+from ..x64 import call, jit
 from . import draws, sampling
 from .conversion import overwrite
 from .generator import Generator, pick_generator
@@ -88,7 +88,7 @@ def tensor_program(kernel: sampling.Kernel, *static: Any) -> Any:
         return kernel(seed, draw, *values, *static)
 
     run.__name__ = kernel.__name__.strip("_")
-    return jax.jit(run)
+    return jit(run)
 
 
 def sample(

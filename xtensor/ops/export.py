@@ -22,7 +22,7 @@ from ..engine import modes
 from ..geometry import contiguous_strides
 from ..storage import LazyStorage, MetaArray, Storage
 from ..tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
-from ..x64 import call
+from ..x64 import call, jit
 from .ingest import from_array, from_numpy
 from .scalars import asked_by_plotting
 
@@ -157,7 +157,7 @@ def dlpack(
     return array.__dlpack__(**options)
 
 
-_copy = jax.jit(lambda array: jnp.copy(array))
+_copy = jit(lambda array: jnp.copy(array))
 
 
 def to_dlpack(tensor: Tensor) -> Any:

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -23,7 +22,7 @@ from jax.core import Tracer
 from .. import geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = [
     "bounds_of",
@@ -55,7 +54,7 @@ def on_cpu(array: Any) -> bool:
     return len(places) == 1 and places[0].platform == "cpu"
 
 
-@jax.jit
+@jit
 def extremes(array: Any) -> Any:
     return jnp.stack([jnp.min(array), jnp.max(array)])
 

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..engine import modes
 from ..engine.graph import next_sequence_nr
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
-from ..x64 import call
+from ..x64 import call, jit
 from . import dispatch, hostindex
 from .declare import REGISTRY, general
 from .hostindex import Placed
@@ -373,7 +372,7 @@ def fill_program(recipe: Any, donate: bool) -> Any:
         values = jnp.broadcast_to(jnp.asarray(number).astype(recipe.dtype), recipe.sizes)
         return lowering.write(recipe, base, offset, values)
 
-    return jax.jit(fill, donate_argnums=(0,) if donate else ())
+    return jit(fill, donate_argnums=(0,) if donate else ())
 
 
 def fill_view(view: Tensor, number: Any) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, dtypes, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, sizes_of, wrap_strided
-from ..x64 import call
+from ..x64 import call, jit
 from .declare import REGISTRY, general, pointwise
 from .hostindex import nonzero_columns, values_of
 from .index_bounds import on_cpu
@@ -236,7 +235,7 @@ def check_scatter(input: Any, mask: Any, source: Any) -> None:
             raise RuntimeError("Number of elements of source < number of ones in mask")
 
 
-@jax.jit
+@jit
 def count_true(mask: Any) -> Any:
     return jnp.sum(mask)
 

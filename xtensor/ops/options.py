@@ -17,7 +17,7 @@ from jax.sharding import SingleDeviceSharding
 from .. import checks, devices, dtypes, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = [
     "C_NAMES",
@@ -263,7 +263,7 @@ def _entry(place: devices.device) -> Any:
     def place_array(array: Any) -> Any:
         return jnp.copy(array)
 
-    return jax.jit(place_array, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(place_array, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 @lru_cache(maxsize=1024)
@@ -271,7 +271,7 @@ def _fill(shape: tuple[int, ...], place: devices.device) -> Any:
     def fill(value: Any) -> Any:
         return jnp.full(shape, value)
 
-    return jax.jit(fill, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(fill, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 def constant(

@@ -19,11 +19,12 @@ from typing import Any
 import jax
 
 from .. import engine
+from ..compile_cache import compiling
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
 from ..storage import MetaArray
 from ..tensor import wrap
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = ["PlanExecutor", "executor"]
 
@@ -253,7 +254,8 @@ class PlanExecutor:
 
     def _compile(self, plan: Plan, program: Any, examples: list[Any]) -> None:
         try:
-            call(lambda: program.lower(*examples).compile())
+            with compiling():
+                call(lambda: program.lower(*examples).compile())
         except Exception:  # what cannot be traced as a whole, the interpreter runs node by node
             plan.failed = True
             return
@@ -382,7 +384,7 @@ def build(
         return [f if wanted is None or i in wanted else None for i, f in enumerate(found)]
 
     backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
-    return jax.jit(backward), order, ran
+    return jit(backward), order, ran
 
 
 executor = PlanExecutor()

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from .. import lowering
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, new, sizes_of, wrap
+from ..x64 import jit
 from .dependence import origin, trace, used
 from .derivatives import backward_function
 from .schema import Parameter, Schema
@@ -120,7 +121,7 @@ class Pullback:
 
             rules.__name__ = rules.__qualname__ = node.op.name + "_backward"
             self.rules = rules
-            self.program = jax.jit(rules)
+            self.program = jit(rules)
 
     def reader(self, recipes: tuple[Any, ...]) -> Any:
         """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""
@@ -139,7 +140,7 @@ class Pullback:
                 return rules(*grads, *args[count : len(args) - sum(r is not None for r in recipes)])
 
             read_first.__name__ = read_first.__qualname__ = rules.__name__
-            found = self.reading[recipes] = jax.jit(read_first)
+            found = self.reading[recipes] = jit(read_first)
         return found
 
     def deliver(self, results: Any, grads: Sequence[Any]) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from jax.sharding import SingleDeviceSharding
 from .. import checks, devices, dtypes
 from ..storage import MetaArray
 from ..tensor import Tensor, wrap
-from ..x64 import call
+from ..x64 import call, jit
 from .declare import pointwise
 from .options import (
     check_layout,
@@ -74,7 +74,7 @@ def steps_program(count: int, dtype: dtypes.dtype, place: devices.device) -> Any
     def steps(start: Any, step: Any) -> Any:
         return arithmetic_values(jnp, jnp.arange(count, dtype=np.int64), start, step, dtype)
 
-    return jax.jit(steps, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(steps, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 def steps_tensor(start: Any, step: Any, count: int, dtype: dtypes.dtype, place: devices.device) -> Tensor:
@@ -235,7 +235,7 @@ def space_program(steps: int, dtype: dtypes.dtype, base: Any, place: devices.dev
     def space(start: Any, end: Any) -> Any:
         return finished_space(jnp, jnp.arange(steps, dtype=np.int64), start, end, steps, dtype, base)
 
-    return jax.jit(space, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(space, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 def finished_space(
@@ -348,7 +348,7 @@ def eye_program(n: int, m: int, dtype: dtypes.dtype, place: devices.device) -> A
     def identity() -> Any:
         return jnp.eye(n, m, dtype=dtype.numpy)
 
-    return jax.jit(identity, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(identity, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 def eye(

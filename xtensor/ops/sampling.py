@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,7 +15,7 @@ from jax.sharding import SingleDeviceSharding
 from .. import checks, devices, dtypes
 from ..storage import MetaArray
 from ..tensor import Tensor, wrap
-from ..x64 import call
+from ..x64 import call, jit
 from . import draws
 from .generator import Generator, pick_generator
 from .options import C_NAMES, check_layout, finish, into_out, pick_device, pick_dtype
@@ -115,7 +114,7 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
         return kernel(seed, draw, shape, dtype.numpy, *values)
 
     run.__name__ = kernel.__name__.strip("_")
-    return jax.jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
 def drawn(

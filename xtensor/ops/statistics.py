@@ -84,7 +84,9 @@ def median_all(input: Array) -> Array:
     return _median_all(input, False)
 
 
-@reduction(name="nanmedian_all", node="Nanmedian", method=False, out=False, derivatives=dict(input=shared_grad))
+@reduction(
+    name="nanmedian_all", node="Nanmedian", method=False, out=False, derivatives=dict(input=shared_grad)
+)
 def nanmedian_all(input: Array) -> Array:
     """The median of all elements that are not NaN."""
     return _median_all(input, True)

@@ -16,7 +16,7 @@ import numpy as np
 from .. import checks, dtypes, geometry, lowering
 from ..storage import MetaArray, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = [
     "bump",
@@ -191,7 +191,7 @@ _casts: dict[Any, Any] = {}
 def _cast_program(dtype: Any) -> Any:
     program = _casts.get(dtype)
     if program is None:
-        program = _casts[dtype] = jax.jit(lambda array: convert(array, dtype))
+        program = _casts[dtype] = jit(lambda array: convert(array, dtype))
     return program
 
 

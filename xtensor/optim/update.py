@@ -19,7 +19,7 @@ from .. import devices
 from ..ops.write import bump, store
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of, recipe_of
-from ..x64 import call
+from ..x64 import call, jit
 
 __all__ = ["Rule", "Work", "run"]
 
@@ -194,7 +194,7 @@ def program_of(key: tuple[Any, ...]) -> Any:
                 at += 1
         return made, [(count + 1).astype(jnp.float32) for count in counts]
 
-    return jax.jit(step, donate_argnums=0)
+    return jit(step, donate_argnums=0)
 
 
 def apply_rule(

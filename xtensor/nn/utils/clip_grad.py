@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -17,7 +16,7 @@ from ...ops.creation import zeros
 from ...ops.write import bump, store
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
-from ...x64 import call
+from ...x64 import call, jit
 
 __all__ = [
     "clip_grad_norm",
@@ -55,7 +54,7 @@ def norm_program(norm_type: float) -> Any:
     def total(arrays: list[Any]) -> Any:
         return norm(jnp.stack([norm(array).astype(common(arrays)) for array in arrays]))
 
-    return jax.jit(total)
+    return jit(total)
 
 
 def common(arrays: list[Any]) -> Any:
@@ -67,14 +66,14 @@ def common(arrays: list[Any]) -> Any:
     return result
 
 
-@jax.jit
+@jit
 def scale_program(arrays: list[Any], total: Any, max_norm: Any) -> list[Any]:
     """The arrays times `max_norm / (total + 1e-6)`, at most 1."""
     coefficient = jnp.minimum(max_norm / (total + 1e-6), 1.0).astype(total.dtype)
     return [a * coefficient.astype(a.real.dtype if a.dtype.kind == "c" else a.dtype) for a in arrays]
 
 
-@jax.jit
+@jit
 def clamp_program(arrays: list[Any], bound: Any) -> list[Any]:
     return [jnp.clip(a, (-bound).astype(a.dtype), bound.astype(a.dtype)) for a in arrays]
 

@@ -1,0 +1,250 @@
+"""Whole training steps, eager: xtensor against PyTorch (2 threads).
+
+    python benchmarks/steps.py                     every case
+    python benchmarks/steps.py mlp gpt-small       some
+    python benchmarks/steps.py --json steps.json   and write the figures
+
+A step is zero_grad, forward, loss, backward, optimizer step. The contenders take turns within one run, so that what else
+the machine does falls on all of them; a figure is the median over turns of a step's mean time, and a ratio the median of
+the turns' ratios. All start from the same weights, and the losses after the warm-up are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import xtensor
+from xtensor.ops.plans import executor
+
+try:
+    import torch
+except ImportError:
+    torch: Any = None
+
+Step = Callable[[], Any]
+
+
+def mlp(lib: Any, width: int) -> Any:
+    """Three layers, ten classes."""
+    nn = lib.nn
+    return nn.Sequential(
+        nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+    )
+
+
+def cnn(lib: Any) -> Any:
+    """Four layers on 28x28."""
+    nn = lib.nn
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10),
+    )  # fmt: skip
+
+
+def depthwise(lib: Any) -> Any:
+    """A depthwise-separable network on 32x32."""
+    nn = lib.nn
+
+    def block(cin: int, cout: int, stride: int) -> list[Any]:
+        return [
+            nn.Conv2d(cin, cin, 3, stride, 1, groups=cin, bias=False), nn.BatchNorm2d(cin), nn.ReLU(),
+            nn.Conv2d(cin, cout, 1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(),
+        ]  # fmt: skip
+
+    return nn.Sequential(
+        nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
+        *block(16, 32, 1), *block(32, 64, 2), *block(64, 64, 1),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+    )  # fmt: skip
+
+
+def gpt(lib: Any, layers: int, width: int, heads: int, vocabulary: int, length: int) -> Any:
+    """A decoder with learned positions."""
+    nn, F = lib.nn, lib.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x: Any) -> Any:
+            b, t, _ = x.shape
+            q, k, v = self.qkv(self.first(x)).split(width, dim=2)
+            q, k, v = (z.view(b, t, heads, width // heads).transpose(1, 2) for z in (q, k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, width))
+            return x + self.down(F.gelu(self.up(self.second(x))))
+
+    class GPT(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
+            self.last = nn.LayerNorm(width)
+            self.head = nn.Linear(width, vocabulary, bias=False)
+
+        def forward(self, ids: Any) -> Any:
+            x = self.tokens(ids) + self.places.weight[: ids.shape[1]]
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.last(x)).flatten(0, 1)
+
+    return GPT()
+
+
+def lstm_loop(lib: Any) -> Any:
+    """An LSTM cell called 64 times."""
+    nn = lib.nn
+
+    class Loop(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.head = nn.LSTMCell(32, 64), nn.Linear(64, 10)
+
+        def forward(self, x: Any) -> Any:
+            h, c = lib.zeros(x.shape[1], 64), lib.zeros(x.shape[1], 64)
+            for i in range(x.shape[0]):
+                h, c = self.cell(x[i], (h, c))
+            return self.head(h)
+
+    return Loop()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, its data, an optimizer's name, whether gradients are clipped, and the bound against PyTorch."""
+
+    make: Callable[[Any], Any]
+    shape: tuple[int, ...]
+    classes: int
+    optimizer: str
+    bound: float
+    tokens: bool = False
+    clip: bool = False
+    batch_dim: int = 0
+
+
+CASES = {
+    **{
+        f"mlp-{b}x{w}-{name.lower()}": Case(lambda lib, w=w: mlp(lib, w), (b, w), 10, name, 0.75)
+        for b, w in ((32, 64), (128, 256), (512, 1024))
+        for name in ("SGD", "Adam")
+    },
+    "cnn": Case(cnn, (32, 1, 28, 28), 10, "Adam", 1.0),
+    "depthwise-cnn": Case(depthwise, (32, 3, 32, 32), 10, "Adam", 1.0),
+    "lstm-loop": Case(lstm_loop, (64, 16, 32), 10, "Adam", 1.0, batch_dim=1),
+    "gpt-small": Case(lambda lib: gpt(lib, 2, 32, 2, 65, 32), (8, 32), 65, "AdamW", 0.8, True, True),
+    "gpt-mid": Case(lambda lib: gpt(lib, 4, 128, 4, 65, 64), (8, 64), 65, "AdamW", 1.1, True, True),
+    "gpt-large": Case(lambda lib: gpt(lib, 6, 384, 6, 65, 128), (8, 128), 65, "AdamW", 1.1, True, True),
+}
+
+
+def data_of(case: Case) -> tuple[Any, Any]:
+    random = np.random.default_rng(0)
+    if case.tokens:
+        x = random.integers(0, case.classes, case.shape)
+        return x, np.roll(x, -1, 1).reshape(-1)
+    return random.normal(size=case.shape).astype(np.float32), random.integers(
+        0, case.classes, case.shape[case.batch_dim]
+    )
+
+
+def eager(lib: Any, case: Case, weights: dict[str, Any] | None) -> tuple[Step, Any]:
+    """An ordinary eager step of a library with PyTorch's interface, and its model."""
+    model = case.make(lib)
+    if weights is not None:
+        model.load_state_dict({k: lib.tensor(v) for k, v in weights.items()})
+    x, y = (lib.tensor(a) for a in data_of(case))
+    optimizer = getattr(lib.optim, case.optimizer)(model.parameters(), lr=1e-3)
+    cross_entropy, clip = lib.nn.functional.cross_entropy, lib.nn.utils.clip_grad_norm_
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), y)
+        loss.backward()
+        if case.clip:
+            clip(model.parameters(), 1.0)
+        optimizer.step()
+        return loss
+
+    return step, model
+
+
+def measure(steps: dict[str, Step], turns: int, seconds: float) -> dict[str, list[float]]:
+    """Microseconds of a step of each in every turn."""
+    counts = {}
+    for name, step in steps.items():
+        began = time.perf_counter()
+        float(step())
+        counts[name] = max(1, min(500, int(seconds / max(time.perf_counter() - began, 1e-6))))
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(turns):
+        for name, step in steps.items():
+            loss = None
+            began = time.perf_counter()
+            for _ in range(counts[name]):
+                loss = step()
+            assert loss is not None
+            loss.item()
+            found[name].append((time.perf_counter() - began) / counts[name] * 1e6)
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", help="parts of case names; every case without any")
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.3, help="how long a turn of one contender is")
+    parser.add_argument("--interpreter", action="store_true", help="without the plan executor")
+    parser.add_argument("--json", help="write the figures to this file")
+    options = parser.parse_args(argv)
+    executor.enabled = not options.interpreter
+    if torch is not None:
+        torch.set_num_threads(2)
+    figures: dict[str, Any] = {}
+    print(f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}")
+    for name, case in CASES.items():
+        if options.cases and not any(part in name for part in options.cases):
+            continue
+        xtensor.manual_seed(0)
+        step, model = eager(xtensor, case, None)
+        steps = {"xtensor": step}
+        if torch is not None:
+            weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
+            steps["torch"], _ = eager(torch, case, weights)
+        losses: dict[str, float] = {}
+        for _ in range(6):
+            losses = {n: float(s().item()) for n, s in steps.items()}
+        executor.wait()
+        if torch is not None and abs(losses["xtensor"] - losses["torch"]) > 1e-3 * abs(losses["torch"]):
+            raise SystemExit(f"{name}: the losses differ: {losses}")
+        found = measure(steps, options.turns, options.seconds)
+        figures[name] = {n: statistics.median(v) for n, v in found.items()}
+        row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
+        if torch is not None:
+            ratio = statistics.median(a / b for a, b in zip(found["xtensor"], found["torch"], strict=True))
+            figures[name]["ratio"] = ratio
+            row += f"{figures[name]['torch']:>10.0f}{ratio:>8.2f}{case.bound:>7}"
+        print(row, flush=True)
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(figures, file, indent=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The persistent compile cache: what one process compiled, the next one loads, in a quarter of the time or less.
+
+It is on by default, in a folder of the user's own, keyed by jaxlib, platform and processor; JAX's key of each program
+does the rest. `XTENSOR_COMPILE_CACHE=<folder>` moves it, `XTENSOR_COMPILE_CACHE=off` switches it off; so do
+`set_directory(folder)` and `set_directory(None)` before anything has been compiled, or later for what comes.
+
+It holds xtensor's own programs only. JAX's configuration is left alone, and where the user has given JAX a cache
+(`jax_compilation_cache_dir`) that one is used instead, by its own rules. Entries are written aside and renamed, so
+processes may share the folder, and carry a checksum: one that does not match is removed and compiled again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator
+
+import jax
+
+from .jax_internals import CacheInterface, caching
+
+__all__ = ["clear", "compiling", "default_directory", "directory", "set_directory", "stats"]
+
+LIMIT = 2 << 30
+"""Bytes that the folder may hold; the oldest entries go when it has grown past them."""
+
+SUFFIX = ".xla"
+_own = threading.local()
+_lock = threading.Lock()
+_counts = {"hits": 0, "misses": 0, "damaged": 0}
+
+
+def default_directory() -> pathlib.Path:
+    """Where the cache is unless told otherwise: the user's cache folder, by jaxlib's version and the processor."""
+    if sys.platform == "win32":
+        base = pathlib.Path(os.environ.get("LOCALAPPDATA", pathlib.Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = pathlib.Path.home() / "Library" / "Caches"
+    else:
+        base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    return (
+        base
+        / "xtensor"
+        / f"jaxlib-{importlib.metadata.version('jaxlib')}-{platform.machine()}-{_processor()}"
+    )
+
+
+def _processor() -> str:
+    """The processor's features, shortened: a program compiled for one may not run on another."""
+    told = platform.processor()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        told = next((line for line in file if line.startswith(("flags", "Features"))), told)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+
+class Cache(CacheInterface):
+    """A folder of compiled programs under JAX's keys, for what is compiled inside `compiling()` alone."""
+
+    def __init__(self, path: pathlib.Path, limit: int) -> None:
+        self._path = path
+        self.limit = limit
+        self.size: int | None = None
+
+    def get(self, key: str) -> bytes | None:
+        """The program of that key, or None."""
+        if not getattr(_own, "depth", 0):
+            return None
+        file = self._path / (key + SUFFIX)
+        try:
+            data = file.read_bytes()
+        except OSError:
+            _counts["misses"] += 1
+            return None
+        if len(data) < 4 or zlib.crc32(data[4:]).to_bytes(4, "big") != data[:4]:
+            _counts["damaged"] += 1
+            with contextlib.suppress(OSError):
+                file.unlink()
+            return None
+        _counts["hits"] += 1
+        with contextlib.suppress(OSError):
+            os.utime(file)
+        return data[4:]
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep a program; a folder that cannot be written to keeps nothing."""
+        if not getattr(_own, "depth", 0) or len(value) > self.limit:
+            return
+        with contextlib.suppress(OSError):
+            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, aside = tempfile.mkstemp(dir=self._path, suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(zlib.crc32(value).to_bytes(4, "big") + value)
+                os.replace(aside, self._path / (key + SUFFIX))
+            except OSError:
+                pathlib.Path(aside).unlink(missing_ok=True)
+                return
+            with _lock:
+                if self.size is None:
+                    self.size = sum(size for _, size, _ in self.entries())
+                else:
+                    self.size += len(value) + 4
+                if self.size > self.limit:
+                    self.trim()
+
+    def entries(self) -> list[tuple[float, int, str]]:
+        """Age, size and path of every entry, and of what a process that was killed left behind."""
+        found = []
+        with contextlib.suppress(OSError), os.scandir(self._path) as files:
+            for file in files:
+                if file.name.endswith((SUFFIX, ".part")):
+                    with contextlib.suppress(OSError):
+                        status = file.stat()
+                        found.append((status.st_mtime, status.st_size, file.path))
+        return found
+
+    def trim(self) -> None:
+        """Remove the entries that were used longest ago until half the limit is left."""
+        entries = sorted(self.entries())
+        size = sum(entry[1] for entry in entries)
+        for _, bytes_held, path in entries:
+            if size <= self.limit // 2:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            size -= bytes_held
+        self.size = size
+
+
+class _Choice:
+    """Where the cache shall be: None until it is first needed, then a folder or False."""
+
+    path: pathlib.Path | bool | None = None
+
+
+def set_directory(path: str | os.PathLike[str] | None) -> None:
+    """Keep compiled programs in `path` from now on; None switches the cache off."""
+    _Choice.path = False if path is None else pathlib.Path(path).expanduser()
+    if caching is not None and isinstance(caching.seat._cache, Cache):
+        caching.seat.reset_cache()
+
+
+def directory() -> pathlib.Path | None:
+    """The folder in use; None where the cache is off or JAX has one of the user's."""
+    if _Choice.path is None:
+        told = os.environ.get("XTENSOR_COMPILE_CACHE", "")
+        if told.lower() in ("off", "0", "no", "false"):
+            _Choice.path = False
+        else:
+            _Choice.path = pathlib.Path(told).expanduser() if told else default_directory()
+    if caching is None or jax.config.jax_compilation_cache_dir:  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+    return _Choice.path if isinstance(_Choice.path, pathlib.Path) else None
+
+
+def stats() -> dict[str, int]:
+    """Programs found, not found, and found damaged, in this process."""
+    return dict(_counts)
+
+
+def clear() -> None:
+    """Remove every entry of the folder in use."""
+    path = directory()
+    if path is not None:
+        for _, _, file in Cache(path, LIMIT).entries():
+            with contextlib.suppress(OSError):
+                os.unlink(file)
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """A context for tracing and compiling: what is compiled in it comes from the cache, or goes there."""
+    path = directory()
+    if path is None:
+        if caching is not None and isinstance(caching.seat._cache, Cache):
+            caching.seat.reset_cache()  # the user has given JAX a cache since
+        yield
+        return
+    present = caching.seat._cache
+    if present is None or (isinstance(present, Cache) and present._path != path):
+        with _lock:
+            caching.seat.reset_cache()
+            caching.seat._cache = Cache(path, LIMIT)
+            caching.seat._cache_initialized = True
+    _own.depth = getattr(_own, "depth", 0) + 1
+    try:
+        with caching.seconds(0.0), caching.size(-1):
+            yield
+    finally:
+        _own.depth -= 1

@@ -1,0 +1,48 @@
+"""What is taken from inside JAX, in this file alone: each part is None where a later JAX has it no more.
+
+`jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
+Whoever takes a part must do without it where it is missing.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+__all__ = ["CacheInterface", "caching", "jitting"]
+
+jitting: Any = None
+caching: Any = None
+CacheInterface: Any = object
+
+try:
+    from jax._src.interpreters.pxla import JitGlobalCppCacheKeys, cc_shard_arg
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+    from jax._src.pjit import _get_cpp_global_cache
+    from jax._src.tree_util import dispatch_registry
+
+    jitting = SimpleNamespace(
+        keys=JitGlobalCppCacheKeys,
+        make=_jax.pjit,
+        registry=dispatch_registry,
+        shard=cc_shard_arg,
+        signatures=_get_cpp_global_cache,
+    )
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src import compilation_cache
+    from jax._src.compilation_cache_interface import CacheInterface
+    from jax._src.config import (
+        persistent_cache_min_compile_time_secs,
+        persistent_cache_min_entry_size_bytes,
+    )
+
+    caching = SimpleNamespace(
+        seat=compilation_cache,
+        seconds=persistent_cache_min_compile_time_secs,
+        size=persistent_cache_min_entry_size_bytes,
+    )
+except ImportError:
+    pass
