@@ -411,7 +411,6 @@ def assign(view: Tensor, value: Any) -> None:
 
 def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = False) -> None:
     """Write values, a number or a tensor, where the picks say."""
-    check_writable(view)
     number = not isinstance(values, Tensor)
     if not accumulate and (number or values.numel() == 1) and (mask := single_mask(view, picks)) is not None:
         masked_fill_(view, mask, values if number else values.reshape(()))
@@ -421,6 +420,7 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     found = resolve(view, picks)
     if not number:
         check_values(view, found, values)
+    check_writable(view)
     refuse_overlap(view, *picks)
     check_places(view, found)
     array = array_of(view)
