@@ -256,7 +256,7 @@ def test_a_function_of_the_users():
 
 
 def test_a_misspelled_name_gets_a_hint():
-    with pytest.raises(LookupError, match="'conv'; there is .*conv3d, conv2d"):
+    with pytest.raises(LookupError, match=r"'conv'; there is .*conv3d, conv2d"):
         ops.explain("conv")
     with pytest.raises(LookupError, match=r"'nn\.Conv2D'"):
         ops.explain("nn.Conv2D")

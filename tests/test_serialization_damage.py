@@ -462,8 +462,14 @@ def test_files_that_are_something_else(tmp_path, torch):
     with pytest.raises(RuntimeError, match="TorchScript"):
         xt.load(script)
     with pytest.raises(FileFormatError, match=r"no data\.pkl"):
-        np.savez(tmp_path / "a.npz", a=np.ones(2))
+        xt.load(zipped(b"", root="a/b"))
+    np.savez(tmp_path / "a.npz", a=np.ones(2), b=np.ones(2))
+    with pytest.raises(FileFormatError, match=r"serialization\.npz\.load"):
         xt.load(tmp_path / "a.npz")
+    pytest.importorskip("safetensors")
+    serialization.safetensors.save_file({"a": xt.ones(2)}, tmp_path / "a.safetensors")
+    with pytest.raises(FileFormatError, match=r"serialization\.safetensors\.load_file"):
+        xt.load(tmp_path / "a.safetensors")
 
 
 def test_older_files_that_are_damaged(torch):

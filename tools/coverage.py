@@ -132,7 +132,7 @@ def page() -> str:
         "# Coverage of PyTorch's names",
         "",
         f"The public names of {version} that are here. What is absent for one of these reasons does not count:",
-        *("; ".join(sorted(EXCUSED)) + ".",),
+        "; ".join(sorted(EXCUSED)) + ".",
         "",
         "| namespace | present | absent | of these outside the aims | share |",
         "|---|---|---|---|---|",

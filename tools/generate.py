@@ -15,6 +15,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+import coverage  # noqa: E402
 import reference  # noqa: E402
 import stubs  # noqa: E402
 
@@ -24,8 +25,10 @@ def wanted() -> dict[pathlib.Path, str]:
     files = {
         ROOT / "xtensor" / "functions.pyi": stubs.functions(),
         ROOT / "xtensor" / "methods.pyi": stubs.methods(),
+        ROOT / "xtensor" / "nn" / "functional.pyi": stubs.functional(),
     }
     files |= {ROOT / "docs" / "reference" / name: text for name, text in reference.pages().items()}
+    files[ROOT / "docs" / "coverage.md"] = coverage.page()
     readme = ROOT / "README.md"
     text = between(readme.read_text("utf-8"), "operators", reference.table("docs/reference/", names=False))
     held = json.loads((ROOT / "tests" / "parity" / "agreeing.json").read_text("utf-8"))

@@ -268,13 +268,19 @@ def method_lines(name: str, value: Any, shadowed: set[str]) -> Iterator[str]:
     if isinstance(value, property):
         yield from property_lines(name, value, shadowed)
         return
-    doc = inspect.getdoc(value) or name
-    op = getattr(value, "operator", None)
     if name in BINARY:
+        doc = inspect.getdoc(value) or name
         note = "  # pyright: ignore[reportIncompatibleMethodOverride]" if name in ("__eq__", "__ne__") else ""
         yield f"    def {name}(self, other: Any) -> Tensor:{note}"
         yield f'        """{doc.splitlines()[0]}"""'
         return
+    yield from function_lines(name, value, shadowed, True)
+
+
+def function_lines(name: str, value: Any, shadowed: set[str], method: bool) -> Iterator[str]:
+    """The stub of a function or method: of an operator with its spellings, of a composite with its signature."""
+    doc = inspect.getdoc(value) or name
+    op = getattr(value, "operator", None)
     if op is None:
         entry_signatures = [inspect.signature(inspect.unwrap(value))]
         scope = scope_of(value)
@@ -284,7 +290,30 @@ def method_lines(name: str, value: Any, shadowed: set[str]) -> Iterator[str]:
             as_inplace(s) if value is getattr(op, "inplace", None) else s for s in signatures(entry)
         ]
         scope = scope_of(entry.body)
-    yield from write(name, entry_signatures, doc, Annotations(scope, shadowed), True)
+    yield from write(name, entry_signatures, doc, Annotations(scope, shadowed), method)
+
+
+# -- nn/functional.pyi
+
+
+def functional() -> str:
+    """`xtensor/nn/functional.pyi`: the functions there, of which many are declared."""
+    found = {
+        n: v for n, v in sorted(vars(xtensor.nn.functional).items()) if inspect.isroutine(v) and n[0] != "_"
+    }
+    lines: list[str] = []
+    for name, value in vars(xtensor.nn.functional).items():
+        if inspect.isclass(value) and value.__module__.startswith("xtensor.ops"):
+            source = value.__module__.removeprefix("xtensor.")
+            lines.append(f"from ..{source} import {name} as {name}")
+    lines.append("")
+    for name, value in found.items():
+        lines += function_lines(name, value, BUILTINS & set(found), False)
+    text = "\n".join(lines) + "\n"
+    imports = IMPORTS.replace("from .", "from ..")
+    if "return_types." in text:
+        imports += "from ..functions import return_types\n"
+    return HEADER + imports + text
 
 
 def as_inplace(signature: inspect.Signature) -> inspect.Signature:

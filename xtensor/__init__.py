@@ -47,6 +47,11 @@ from .dtypes import (
     promote_types,
     set_default_dtype,
     short,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
     uint8,
     uint16,
@@ -110,6 +115,7 @@ from .ops.matrices import *
 from .ops.metadata import *
 from .ops.normalization import *
 from .ops.norms import *
+from .ops.other_layouts import *
 from .ops.padding import *
 from .ops.pooling import *
 from .ops.powers import *
@@ -147,6 +153,9 @@ if TYPE_CHECKING:
         cpu,
         cuda,
         distributed,
+        distributions,
+        func,
+        functional,
         jit,
         masked,
         mps,
@@ -155,12 +164,15 @@ if TYPE_CHECKING:
         settings,
         signal,
         sparse,
+        testing,
+        torch_version,
         types,
         version,
     )
     from .amp import GradScaler
     from .amp.autocast_mode import *
     from .compiler import compile
+    from .func import vmap
     from .functions import *  # the signatures of what declarations make
     from .legacy import *
     from .settings import *
@@ -171,8 +183,8 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = frozenset(
-    "accelerator amp backends compiler cpu cuda distributed distributions jit legacy masked mps multiprocessing profiler "
-    "settings signal sparse types version".split()
+    "accelerator amp backends compiler cpu cuda distributed distributions func functional jit legacy masked mps "
+    "multiprocessing profiler settings signal sparse testing torch_version types version".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -181,10 +193,11 @@ _HOLDERS = {
     "set_autocast_enabled set_autocast_gpu_dtype",
     "amp.grad_scaler": "GradScaler",
     "compiler": "compile",
+    "func": "vmap",
     "legacy": "AcceleratorError Event OutOfMemoryError Stream UntypedStorage alpha_dropout alpha_dropout_ "
-    "broadcast_shapes convolution dropout dropout_ embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ "
+    " convolution dropout dropout_ embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ "
     "feature_dropout feature_dropout_ frobenius_norm from_file get_device get_device_module has_lapack has_mkl "
-    "has_openmp has_spectral native_dropout norm_except_dim nuclear_norm set_anomaly_enabled typename unravel_index",
+    "has_openmp has_spectral norm_except_dim nuclear_norm set_anomaly_enabled typename",
     "settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_num_interop_threads "
     "get_num_threads is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_tensor_type "
     "set_deterministic_debug_mode set_flush_denormal set_num_interop_threads set_num_threads set_warn_always "
@@ -198,12 +211,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _HOLDER_OF:
         found = getattr(import_module(f".{_HOLDER_OF[name]}", __name__), name)
-    elif not name.startswith("_") and (
-        name.endswith(("_", "_copy", "_static")) or name.startswith("unsafe_")
-    ):
-        found = getattr(__getattr__("legacy"), name, None)
-        if found is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    elif name.endswith("_") and not name.startswith("_") and name in __getattr__("legacy").INPLACE:
+        found = getattr(__getattr__("legacy"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     globals()[name] = found
@@ -211,4 +220,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_HOLDER_OF, *(old := __getattr__("legacy")).INPLACE, *old.COPIES})
+    return sorted({*globals(), *_MODULES, *_HOLDER_OF, *__getattr__("legacy").INPLACE})

@@ -9,7 +9,7 @@ from .storage import UntypedStorage
 from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
-__all__ = ['abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cross', 'cross_entropy', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'det', 'detach', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'geqrf', 'ger', 'greater', 'greater_equal', 'group_norm', 'gru', 'gru_cell', 'gt', 'hardshrink', 'heaviside', 'hinge_embedding_loss', 'histc', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'igamma', 'igammac', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'inverse', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'istft', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lstm', 'lstm_cell', 'lt', 'lu', 'lu_solve', 'lu_unpack', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'native_batch_norm', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'orgqr', 'ormqr', 'outer', 'pad', 'pairwise_distance', 'pdist', 'permute', 'pinverse', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'qr', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'rnn_relu', 'rnn_relu_cell', 'rnn_tanh', 'rnn_tanh_cell', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'select', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_scatter', 'slogdet', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'square', 'squeeze', 'stack', 'std', 'std_mean', 'stft', 'sub', 'subtract', 'sum', 'svd', 'swapaxes', 'swapdims', 't', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unflatten', 'unique', 'unique_consecutive', 'unsqueeze', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_real', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['_adaptive_avg_pool2d', '_adaptive_avg_pool3d', '_batch_norm_with_update', '_chunk_cat', '_log_softmax', '_log_softmax_backward_data', '_native_batch_norm_legit', '_native_batch_norm_legit_no_training', '_safe_softmax', '_scaled_mm', '_scaled_mm_v2', '_softmax', '_softmax_backward_data', '_unsafe_masked_index', '_unsafe_masked_index_put_accumulate', '_upsample_bilinear2d_aa', 'abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool1d_with_indices', 'adaptive_max_pool2d', 'adaptive_max_pool2d_with_indices', 'adaptive_max_pool3d', 'adaptive_max_pool3d_with_indices', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'affine_grid_generator', 'alias_copy', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'bartlett_window', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'blackman_window', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'channel_shuffle', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_tbc', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'corrcoef', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cov', 'cross', 'cross_entropy', 'ctc_loss', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'det', 'detach', 'detach_copy', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expand_copy', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'geqrf', 'ger', 'gradient', 'greater', 'greater_equal', 'grid_sampler', 'grid_sampler_2d', 'grid_sampler_3d', 'group_norm', 'gru', 'gru_cell', 'gt', 'hamming_window', 'hann_window', 'hardshrink', 'hash_tensor', 'heaviside', 'hinge_embedding_loss', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'igamma', 'igammac', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'inverse', 'is_complex', 'is_conj', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'istft', 'kaiser_window', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'lobpcg', 'local_response_norm', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lstm', 'lstm_cell', 'lt', 'lu', 'lu_solve', 'lu_unpack', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool2d_with_indices_backward', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_batch_norm', 'native_channel_shuffle', 'native_dropout', 'native_dropout_backward', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'nonzero_static', 'norm', 'normal', 'normalize', 'not_equal', 'numel', 'one_hot', 'ones', 'ones_like', 'orgqr', 'ormqr', 'outer', 'pad', 'pairwise_distance', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pinverse', 'pixel_shuffle', 'pixel_unshuffle', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'qr', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'rnn_relu', 'rnn_relu_cell', 'rnn_tanh', 'rnn_tanh_cell', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'segment_reduce', 'select', 'select_copy', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_copy', 'slice_scatter', 'slogdet', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'sort', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'square', 'squeeze', 'squeeze_copy', 'stack', 'std', 'std_mean', 'stft', 'sub', 'subtract', 'sum', 'svd', 'svd_lowrank', 'swapaxes', 'swapdims', 't', 't_copy', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_copy', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_complex_copy', 'view_as_real', 'view_as_real_copy', 'view_copy', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
 
 class return_types:
     class aminmax(NamedTuple):
@@ -40,6 +40,38 @@ class return_types:
         values: Tensor
         indices: Tensor
 
+def _adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int]) -> Tensor:
+    """`nn.functional.adaptive_avg_pool2d`."""
+def _adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int]) -> Tensor:
+    """`nn.functional.adaptive_avg_pool3d`."""
+def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`native_batch_norm` in training; the last result is what a device would keep for the backward pass: nothing."""
+def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
+    """Tensors cut into `num_chunks` along `dim`, padded with zeros, and laid side by side chunk by chunk."""
+def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """`log_softmax`, of 16-bit floats in float32 if `half_to_float`."""
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype) -> Tensor:
+    """The gradient of `log_softmax` from its result."""
+def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None, *options: Any, training: bool | None = None, momentum: float | None = None, eps: float | None = None, running_mean: Tensor | None = None, running_var: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """`native_batch_norm`; without running statistics `(training, momentum, eps)` follow the bias."""
+def _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`native_batch_norm` by the running statistics."""
+def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+    """`softmax`, zeros where every element along `dim` is minus infinity."""
+def _scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: dtypes.dtype | None = None, use_fast_accum: bool = False) -> Tensor:
+    """The product of matrices of 8-bit floats with one scale each, or one for every row."""
+def _scaled_mm_v2(input: Tensor, mat2: Tensor, scale_a: Sequence[Tensor], recipe_a: Sequence[int], swizzle_a: Sequence[int], scale_b: Sequence[Tensor], recipe_b: Sequence[int], swizzle_b: Sequence[int], bias: Tensor | None, out_dtype: dtypes.dtype | None, contraction_dim: Sequence[int] = (), use_fast_accum: bool = False) -> Tensor:
+    """`nn.functional.scaled_mm` with its recipes by number."""
+def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """`softmax`, of 16-bit floats in float32 if `half_to_float`."""
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype) -> Tensor:
+    """The gradient of `softmax` from its result."""
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: float) -> Tensor:
+    """`input[indices]` where `mask` is true, `fill` elsewhere; indices are clamped to the sizes."""
+def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Tensor:
+    """`values`, where `mask` is true, added to a copy of `input` at indices clamped to the sizes."""
+def _upsample_bilinear2d_aa(input: Tensor, output_size: Sequence[int] | None, align_corners: bool, scales_h: float | Sequence[float] | None = None, scales_w: float | None = None) -> Tensor:
+    """Bilinear, antialiased `interpolate` to a size; a scale, where given, is what the sampling steps by."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value of every element: real for complex input."""
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -56,10 +88,16 @@ def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] |
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
     """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie."""
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
+    """The maxima of windows over the last dimension, and where they lie."""
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The maxima of windows over the last two dimensions, with `return_indices` also where they lie."""
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last two dimensions, and where they lie."""
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The maxima of windows over the last three dimensions, with `return_indices` also where they lie."""
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The maxima of windows over the last three dimensions, and where they lie."""
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`input + alpha * other`, element by element."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -76,6 +114,10 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     """`beta * input + alpha * outer(vec1, vec2)`."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view."""
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
+    """The places `(N, *sizes, n)` to which affine maps `theta` `(N, n, n + 1)` take the pixels of images of `size`."""
+def alias_copy(input: Tensor) -> Tensor:
+    """A copy, for which gradients pass."""
 def all(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -116,6 +158,8 @@ def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row each."""
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """The view of any sizes, strides and offset over the storage, in elements."""
+def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A copy of `as_strided`."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`."""
 def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None) -> Tensor:
@@ -140,12 +184,14 @@ def atleast_3d(*tensors: Any) -> Any:
     """Views with at least three dimensions, of one tensor or of each of several."""
 def avg_pool1d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of every window over the last dimension."""
-def avg_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of every window over the last two dimensions."""
-def avg_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The mean of every window over the last three dimensions."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
+def bartlett_window(window_length: int, periodic: bool = True, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """A triangle from 0 to 1 and back."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05) -> Tensor:
     """`(N, C, *)` normalised channel by channel: by the batch's statistics when training, which also move the running"""
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -172,6 +218,8 @@ def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: 
     """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one; logical for bools."""
+def blackman_window(window_length: int, periodic: bool = True, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Blackman's window: the sum of two cosines and a constant."""
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given matrices (vectors being rows) along its diagonal."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -196,6 +244,8 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of `celu`."""
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on."""
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -236,6 +286,8 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: in
     """The convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(O, C / groups, KH, KW)`."""
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] | str = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
     """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`."""
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution over time of `(T, N, C)` with `weight` `(K, C, out)`, `pad` zeros at both ends."""
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
     """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`."""
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, output_padding: int | Sequence[int] = 0, groups: int = 1, dilation: int | Sequence[int] = 1) -> Tensor:
@@ -244,6 +296,8 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1]."""
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of every element."""
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -254,10 +308,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
 def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The number of elements over `dim` that are not zero, as int64."""
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariance matrix of the rows of a matrix (a number for a vector), divided by the count less `correction`."""
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of logits `(N, C, *)` against classes `(N, *)` or class probabilities `(N, C, *)`."""
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = 'mean', zero_infinity: bool = False) -> Tensor:
+    """The CTC loss of log probabilities `(T, N, C)` for `targets` `(N, S)`, or concatenated into one dimension."""
 def cummax(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The running maximum along `dim` and the index of its last place."""
 def cummin(input: Tensor, dim: int, *, axis: int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummin:
@@ -274,6 +332,8 @@ def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without a history."""
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The square matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -282,6 +342,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The square matrix with the flattened tensor on its diagonal."""
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The view of the diagonal of two dimensions, which become one at the end."""
+def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of `diagonal`."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of `input` with `src` on a diagonal of two of its dimensions."""
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -332,6 +394,8 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power of every element."""
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The view broadcast to the sizes of `other`."""
+def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
+    """A copy of `expand`."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`exp(input) - 1`, exact for small elements."""
 def eye(n: Any, m: Any = None, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
@@ -390,10 +454,18 @@ def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types
     """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors."""
+def gradient(input: Tensor, *, spacing: float | Tensor | Sequence[float] | Sequence[Tensor] | None = None, dim: int | Sequence[int] | None = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The slopes of values on a grid along the dimensions `dim` (all): one tensor for each."""
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input > other`."""
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input >= other`."""
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """`grid_sample`, its modes given by number."""
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """`grid_sample` of images `(N, C, H, W)`, its modes given by number."""
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """`grid_sample` of volumes `(N, C, D, H, W)`, its modes given by number."""
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05, cudnn_enabled: bool = True) -> Tensor:
     """`(N, C, *)` normalised over each of `num_groups` groups of channels, then scaled channel by channel."""
 def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
@@ -402,14 +474,24 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
     """The next hidden state (N, H) of a gated recurrent unit, from input (N, I) and hidden state (N, H)."""
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Where `input > other`."""
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Hamming's window: `alpha - beta * cos(2 pi i / n)`."""
+def hann_window(window_length: int, periodic: bool = True, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Hann's window: a raised cosine from 0 to 1 and back."""
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Every element, or 0 where it lies in [-lambd, lambd]."""
+def hash_tensor(input: Tensor, dim: int | Sequence[int] | None = None, *, keepdim: bool = False, mode: int = 0, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
+    """The exclusive or, over `dim`, of the elements as int64 or as the bits of a float64: uint64."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1."""
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
     """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
+def histogram(input: Tensor, bins: int | Tensor = 100, *, range: tuple[float, float] | None = None, weight: Tensor | None = None, density: bool = False, out: Any = None) -> Any:
+    """How many elements (or what weight) lie in each bin, and the edges of the bins."""
+def histogramdd(input: Tensor, bins: int | Sequence[int] | Sequence[Tensor], range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> Any:
+    """How many points (or what weight) lie in each cell of a grid, and the edges along each dimension."""
 @overload
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` by columns."""
@@ -496,6 +578,8 @@ def isreal(input: Tensor) -> Tensor:
     """Where an element has no imaginary part."""
 def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
     """The signal whose `stft` is the input, by least squares; `length` cuts it, or fills it with zeros."""
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Kaiser's window of shape `beta`, made of the modified Bessel function of order 0."""
 def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean', log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -524,6 +608,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`."""
 def linspace(start: Any, end: Any, steps: Any = None, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, evenly spaced."""
+def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: int | None = None, iK: Tensor | None = None, niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None, tracker: Callable[[Any], None] | None = None, ortho_iparams: dict[str, int] | None = None, ortho_fparams: dict[str, float] | None = None, ortho_bparams: dict[str, bool] | None = None) -> tuple[Tensor, Tensor]:
+    """The k (1) largest (or smallest) eigenvalues, and vectors, of `A x = e B x` for symmetric A and positive-definite B."""
 def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -572,8 +658,8 @@ def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
     """Where `input < other`."""
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == b`, given the LU factors of A; see `linalg.lu_solve`."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
     """The matrices P, L and U of packed LU factors; what is not asked for is empty."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -604,6 +690,8 @@ def max_pool2d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Se
     """The maximum of every window over the last 2 dimension(s); with `return_indices` also where it lies, as flat indices."""
 def max_pool2d_with_indices(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """The maximum of every window and its flat index in the last two dimensions."""
+def max_pool2d_with_indices_backward(grad_output: Tensor, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
+    """The gradient of `max_pool2d` from the indices of its maxima."""
 def max_pool3d(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The maximum of every window over the last 3 dimension(s); with `return_indices` also where it lies, as flat indices."""
 def max_pool3d_with_indices(input: Tensor, kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
@@ -666,8 +754,16 @@ def nansum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool 
     """The sum over `dim` with NaNs counted as zero."""
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """The view of `length` indices of a dimension from `start` on."""
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of `narrow`."""
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training)."""
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """`channel_shuffle` as PyTorch's kernel is called."""
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """`dropout` and the mask of what it kept."""
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """The gradient of `native_dropout`."""
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -684,6 +780,8 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """The negative log-likelihood of classes `(N, *)` under log-probabilities `(N, C, *)`."""
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+    """The first `size` indices of what is not zero, one row each; rows that are left are `fill_value`."""
 def norm(input: Tensor, p: float | str | None = 'fro', dim: int | Sequence[int] | None = None, keepdim: bool = False, out: Tensor | None = None, dtype: dtypes.dtype | None = None) -> Tensor:
     """The p-norm over `dim`, or the Frobenius (`fro`) or nuclear (`nuc`) norm of matrices."""
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Any = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
@@ -710,6 +808,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float 
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """The q (6) principal components of the rows of A, about, as `(U, S, V)`; with `center` the columns' means are taken off."""
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
 @overload
@@ -718,8 +818,14 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
 @overload
 def permute(input: Tensor, *dims: int) -> Tensor:
     """The view with the dimensions in the order `dims`."""
-def pinverse(input: Tensor, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
-    """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero."""
+def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """A copy of `permute`."""
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`."""
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """`(*, C * r * r, H, W)` as `(*, C, H * r, W * r)` for an upscale factor of r."""
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """`(*, C, H * r, W * r)` as `(*, C * r * r, H, W)` for a downscale factor of r."""
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with the rates in `input`, in its dtype."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-08, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
@@ -828,8 +934,12 @@ def scatter_reduce_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     """Fold `src` in at `index` along `dim`, in place."""
 def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: bool = False, right: bool = False, side: str | None = None, out: Tensor | None = None, sorter: Tensor | None = None) -> Tensor:
     """Where every value of `input` would be inserted into the sorted rows to keep their order."""
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False, initial: float | None = None) -> Tensor:
+    """The sum, prod, mean, max or min of every segment of the dimension `axis`."""
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The view at one index of a dimension, which it loses."""
+def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `select`."""
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with `src` at one index of a dimension."""
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -848,6 +958,8 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`sin(pi * input) / (pi * input)`, and 1 at 0."""
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine of every element."""
+def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A copy of `input[start:end:step]` in one dimension."""
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of `input` with `src` at `start:end:step` of a dimension."""
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
@@ -862,8 +974,12 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
 def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
+def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `split`."""
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of these lengths along a dimension."""
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `split_with_sizes`."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root of every element."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -874,6 +990,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 @overload
 def squeeze(input: Tensor, *dim: int) -> Tensor:
     """The view without dimensions of size one: all, or those named that have it."""
+def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """A copy of `squeeze`."""
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
 def std(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -890,12 +1008,16 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = F
     """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """The q largest singular values of `A - M` and their vectors, as `(U, S, V)`, about; q random vectors are drawn."""
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """The view with two dimensions swapped."""
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions swapped."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a tensor of at most two dimensions."""
+def t_copy(input: Tensor) -> Tensor:
+    """A copy of `t`."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -922,6 +1044,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix; integers sum to int64."""
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """The view with two dimensions swapped."""
+def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A copy of `transpose`."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
@@ -946,14 +1070,28 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded towards zero."""
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it."""
+def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `unbind`."""
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension split into `sizes`."""
+def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A copy of `Tensor.unfold`."""
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were."""
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those equal to the one before."""
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Flat indices as one tensor of indices for every dimension of `shape`."""
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The view with a new dimension of size one."""
+def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
+    """A copy of `unsqueeze`."""
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of the elements of a 1-d tensor as columns: a Vandermonde matrix, highest powers first by default."""
 def var(input: Tensor, dim: int | Sequence[int] | bool | None = None, unbiased: bool = ..., keepdim: bool = False, *, correction: float = ..., axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -966,8 +1104,14 @@ def vector_norm(input: Tensor, ord: float = 2, dim: int | Sequence[int] | None =
     """The `ord`-norm of the elements over `dim` (all by default), as vectors."""
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of pairs as complex numbers."""
+def view_as_complex_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_complex`."""
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as pairs of reals in a new last dimension."""
+def view_as_real_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_real`."""
+def view_copy(input: Tensor, size: Any) -> Tensor:
+    """A copy of `view`: other sizes, or the bytes as another dtype."""
 @overload
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` by rows."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import checks, devices, dtypes
 from .cuda import Event, OutOfMemoryError, Stream
 from .engine import set_detect_anomaly
-from .geometry import broadcast_shapes as broadcast
 from .linalg import matrix_norm, vector_norm
 from .nn import functional as F
 from .ops.creation import full
 from .ops.distributions import bernoulli
 from .ops.ingest import frombuffer
 from .storage import UntypedStorage
-from .tensor import Size, Tensor
+from .tensor import Tensor
 
 __all__ = [
     "AcceleratorError",
@@ -26,7 +24,6 @@ __all__ = [
     "UntypedStorage",
     "alpha_dropout",
     "alpha_dropout_",
-    "broadcast_shapes",
     "convolution",
     "dropout",
     "dropout_",
@@ -43,12 +40,10 @@ __all__ = [
     "has_mkl",
     "has_openmp",
     "has_spectral",
-    "native_dropout",
     "norm_except_dim",
     "nuclear_norm",
     "set_anomaly_enabled",
     "typename",
-    "unravel_index",
 ]
 
 has_lapack = has_spectral = True
@@ -58,43 +53,18 @@ has_mkl = has_openmp = False
 INPLACE = frozenset(
     """
     abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ as_strided_
-    ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ elu_ erf_ erfc_ exp2_ exp_
-    expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_
-    negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_
-    tanh_ trunc_ xlogy_ zero_
+    ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ elu_ erf_ erfc_ exp2_ exp_
+    expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_
+    negative_ rad2deg_ reciprocal_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_
+    tanh_ trunc_ xlogy_
     """.split()
 )
-# `torch.view_copy(x, size)` is `x.view(size).clone()`: a view's values as a tensor of their own.
-COPIES = {
-    f"{name}_copy": name
-    for name in """
-    as_strided detach diagonal expand narrow permute select split split_with_sizes squeeze t transpose unbind unfold
-    unsqueeze view
-    """.split()
-}
-# Methods that are functions too.
-METHODS = frozenset("narrow_copy nonzero_static unsafe_chunk unsafe_split unsafe_split_with_sizes".split())
 
 
 def __getattr__(name: str) -> Any:
-    if name in INPLACE or name in METHODS:
+    if name in INPLACE:
         return getattr(Tensor, name)
-    if name in COPIES:
-        return copy_of(COPIES[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-
-
-def copy_of(name: str) -> Callable[..., Any]:
-    """The function that makes a view and copies it."""
-    view = getattr(Tensor, name)
-
-    def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        made = view(input, *args, **kwargs)
-        return made.clone() if isinstance(made, Tensor) else type(made)([part.clone() for part in made])
-
-    copied.__name__ = copied.__qualname__ = f"{name}_copy"
-    copied.__doc__ = f"`input.{name}(...)` as a tensor of its own."
-    return copied
 
 
 class AcceleratorError(RuntimeError):
@@ -110,17 +80,6 @@ def typename(obj: Any) -> str:
     if qualname is None:
         module, qualname = type(obj).__module__ or "", type(obj).__qualname__
     return qualname if module in ("", "builtins") else f"{module}.{qualname}"
-
-
-def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
-    """The sizes that tensors of these sizes broadcast to."""
-    given = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
-    for shape in given:
-        if any(size < 0 for size in shape):
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension ({min(shape)}): ({min(shape)})"
-            )
-    return Size(broadcast(*given)) if given else Size()
 
 
 def get_device(input: Tensor) -> int:
@@ -140,21 +99,6 @@ def get_device_module(device: Any = None) -> Any:
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off."""
     set_detect_anomaly(mode, check_nan)
-
-
-def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Flat indices into a tensor of that shape, as one tensor of indices per dimension."""
-    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is dtypes.bool:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    found: list[Tensor] = []
-    rest = indices
-    for size in reversed(sizes):
-        found.append(rest % size)
-        rest = rest.div(size, rounding_mode="floor")
-    return tuple(reversed(found))
 
 
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -223,14 +167,6 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     """`feature_alpha_dropout` in place."""
     return F.feature_alpha_dropout(input, p, train, inplace=True)
-
-
-def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """The result of dropout, and which elements were kept."""
-    if train is False or p == 0:
-        return input * 1, full(input.shape, True, dtype=dtypes.bool, device=input.device)
-    kept = bernoulli(full(input.shape, 1 - p, device=input.device)).bool()
-    return input * kept * (1 / (1 - p) if p < 1 else 0.0), kept
 
 
 def convolution(

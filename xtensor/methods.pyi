@@ -222,6 +222,8 @@ class Methods:
         """The angle of every element in radians: 0 or pi where it is real."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Replace each element by what a Python function gives for it; slow, on a CPU only."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse cosine of every element."""
     def arccos_(self) -> Tensor:
@@ -264,6 +266,8 @@ class Methods:
         """In-place version of `as_strided`: changes the sizes and strides of the tensor itself."""
     def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = None) -> Tensor:
         """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`."""
+    def as_subclass(self, cls: builtins.type[Tensor]) -> Tensor:
+        """The same tensor as an instance of a subclass: it shares memory and history."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse sine of every element."""
     def asin_(self) -> Tensor:
@@ -382,6 +386,8 @@ class Methods:
         """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
     def copysign_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `copysign`."""
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1]."""
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """The cosine of every element."""
     def cos_(self) -> Tensor:
@@ -392,6 +398,8 @@ class Methods:
         """In-place version of `cosh`."""
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The number of elements over `dim` that are not zero, as int64."""
+    def cov(self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """The covariance matrix of the rows of a matrix (a number for a vector), divided by the count less `correction`."""
     def cpu(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor on the cpu device; itself where it is there already."""
     def cross(self, other: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -436,6 +444,8 @@ class Methods:
         """The derivative of `lgamma`."""
     def digamma_(self) -> Tensor:
         """In-place version of `digamma`."""
+    def dim_order(self, *, ambiguity_check: Any = False) -> tuple[builtins.int, ...]:
+        """The dimensions from the slowest in memory to the fastest."""
     def dist(self, other: Tensor, p: builtins.float = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of the difference of two tensors."""
     def div(self, other: Tensor | Number, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
@@ -560,6 +570,9 @@ class Methods:
         """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The outer product of two vectors."""
+    @property
+    def grad_dtype(self) -> Any:
+        """The dtype that gradients of this tensor have: its own."""
     def greater(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input > other`."""
     def greater_(self, other: Tensor | Number) -> Tensor:
@@ -576,12 +589,16 @@ class Methods:
         """The tensor as xtensor.float16; itself where it is that already."""
     def hardshrink(self, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
         """Every element, or 0 where it lies in [-lambd, lambd]."""
+    def hash_tensor(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, keepdim: builtins.bool = False, mode: builtins.int = 0, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
+        """The exclusive or, over `dim`, of the elements as int64 or as the bits of a float64: uint64."""
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """In-place version of `heaviside`."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: Tensor | None = None) -> Tensor:
         """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
+    def histogram(self, bins: builtins.int | Tensor = 100, *, range: tuple[builtins.float, builtins.float] | None = None, weight: Tensor | None = None, density: builtins.bool = False, out: Any = None) -> Any:
+        """How many elements (or what weight) lie in each bin, and the edges of the bins."""
     @overload
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by columns."""
@@ -752,13 +769,17 @@ class Methods:
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: Any = None) -> Any:
         """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The X with `A @ X == b`, given the LU factors of A; see `linalg.lu_solve`."""
+        """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
     @property
     def mH(self) -> Tensor:
         """The conjugate transpose of the last two dimensions, as a view."""
     @property
     def mT(self) -> Tensor:
-        """The view with the last two dimensions swapped."""
+        """The view with the last two dimensions swapped; a tensor of one number is given back."""
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """`map_` with two other tensors."""
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replace each element by what a Python function gives for it and the other tensor's; slow, on a CPU only."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
@@ -791,6 +812,8 @@ class Methods:
         """The product of two matrices."""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
+    def module_load(self, other: Tensor, assign: builtins.bool = False) -> Tensor:
+        """What a module takes for this parameter when a state is loaded."""
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The view with dimensions `source` moved to the places `destination`."""
     def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
@@ -827,6 +850,8 @@ class Methods:
         """The sum over `dim` with NaNs counted as zero."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """The view of `length` indices of a dimension from `start` on."""
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """`narrow` as a tensor of its own."""
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements differ."""
     def ne_(self, other: Tensor | Number) -> Tensor:
@@ -859,6 +884,8 @@ class Methods:
         """In-place version of `nextafter`."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
+        """`nonzero` with exactly `size` rows: the first ones, or rows of `fill_value` after the last."""
     def norm(self, p: builtins.float | str | None = 'fro', dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, dtype: dtypes.dtype | None = None) -> Tensor:
         """The p-norm over `dim`; see `norm`."""
     def normal_(self, mean: builtins.float = 0, std: builtins.float = 1, *, generator: Any = None) -> Tensor:
@@ -869,6 +896,8 @@ class Methods:
         """In-place version of `ne`."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
         """The values as a read-only NumPy array, without a copy where they are on the CPU."""
+    def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
     def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
         """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -881,8 +910,8 @@ class Methods:
         """The view with the dimensions in the order `dims`."""
     def pin_memory(self, device: Any = None) -> Tensor:
         """The tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
-    def pinverse(self, *, atol: builtins.float | Tensor | None = None, rtol: builtins.float | Tensor | None = None, hermitian: builtins.bool = False, out: Tensor | None = None) -> Tensor:
-        """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero."""
+    def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
+        """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`."""
     def polygamma(self, n: builtins.int) -> Tensor:
         """The n-th derivative of `digamma`."""
     def polygamma_(self, n: builtins.int) -> Tensor:
@@ -1150,6 +1179,12 @@ class Methods:
         """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were."""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
         """The elements (or slices along `dim`) without those equal to the one before."""
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`chunk` as tensors of their own, which may be written."""
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`split` as tensors of their own, which may be written."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`split` by sizes as tensors of their own, which may be written."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -72,8 +73,15 @@ RANDOM = (
     "nn.functional.fractional_max_pool*",
 )
 
-# Samples whose values depend on what is drawn are left away: those with this argument.
-DRAWN = {"svd_lowrank": "M", "nn.functional.scaled_dot_product_attention": "dropout_p"}
+# Samples that are left away since their values depend on what is drawn.
+DRAWN: dict[str, Callable[[Any], bool]] = {
+    "svd_lowrank": lambda sample: sample.kwargs.get("M") is not None,
+    "nn.functional.scaled_dot_product_attention": lambda sample: bool(sample.kwargs.get("dropout_p")),
+    # dropout_p is the tenth argument after the query.
+    "nn.functional.multi_head_attention_forward": lambda sample: (
+        bool(sample.args[9]) and sample.kwargs.get("training", True)
+    ),
+}
 
 # Entries whose values are unset memory.
 UNSET = ("empty*", "new_empty*")

@@ -39,6 +39,15 @@ ROWS = [
         reference="nn.functional.adaptive_max_pool3d",
         others=HALF,
     ),
+    *[
+        Row(
+            f"adaptive_max_pool{n}d_with_indices",
+            sizes(x, 2),
+            reference=f"nn.functional.adaptive_max_pool{n}d_with_indices",
+            others=(),
+        )
+        for n, x in ((1, LINE), (2, PLANE), (3, SPACE))
+    ],
     Row(
         "max_unpool1d",
         [

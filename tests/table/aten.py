@@ -21,10 +21,10 @@ def under_aten(name):
     return call
 
 
-def kept(arguments, result):
+def kept(args, kwargs, result):
     """What was kept is scaled, and the rest is zero."""
     values, mask = result
-    assert (values == arguments[0] * mask * 2).all()
+    assert (values == args[0] * mask * 2).all()
 
 
 ROWS = [
@@ -50,6 +50,7 @@ ROWS = [
         "_native_batch_norm_legit",
         [Sample(BATCH, *PER_CHANNEL, *MOVED, True, 0.1, 1e-5), Sample(BATCH, *PER_CHANNEL, True, 0.1, 1e-5)],
         others=(),
+        outs=(),
         without=("out",),
         strides=False,
         grad_tolerance=16.0,
@@ -58,6 +59,7 @@ ROWS = [
         "_native_batch_norm_legit_no_training",
         [Sample(BATCH, *PER_CHANNEL, *MOVED, 0.1, 1e-5)],
         others=(),
+        outs=(),
         without=("out",),
         strides=False,
     ),
@@ -66,6 +68,7 @@ ROWS = [
         [Sample(BATCH, *PER_CHANNEL, *MOVED, 0.1, 1e-5)],
         reference=under_aten("_batch_norm_with_update"),
         others=(),
+        outs=(),
         strides=False,
         grad_tolerance=16.0,
     ),

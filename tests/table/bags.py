@@ -13,7 +13,7 @@ def at(*values):
 
 ROWS = [
     Row(
-        "bags.embedding_bag",
+        "embedding_bag",
         [
             *[Sample(NUMBERS, TABLE, OFFSETS, mode=mode) for mode in ("sum", "mean", "max")],
             *[Sample(NUMBERS, TABLE, OFFSETS, mode=mode, padding_idx=4) for mode in ("sum", "mean", "max")],

@@ -54,11 +54,11 @@ def operator_named(name: str) -> Callable[..., Any]:
     for module_name, module in families().items():
         if family in ("", module_name) and last in module.__all__:
             return getattr(module, last)
+    if family:  # a public namespace: `fft.fft2`
+        return operator.attrgetter(name)(xtensor)
     op = declared(last)
     if op is not None:
         return op.function
-    if family:  # a public namespace: `fft.fft2`
-        return operator.attrgetter(name)(xtensor)
     method = vars(Tensor).get(last)
     if method is None:
         raise LookupError(f"no operator is called {name!r}")
@@ -204,10 +204,10 @@ class Theirs(Library):
         return torch.Tensor
 
     def make(self, memory: Memory, dtype: str) -> Any:
-        half = memory.flat.dtype == BFLOAT16
+        foreign = memory.flat.dtype.kind == "V" or memory.flat.dtype.name.startswith("float8")
         # A clone owns its memory, so that `out=` can resize it.
-        data = torch.from_numpy(memory.flat.astype(np.float32) if half else memory.flat).clone()
-        data = data.to(torch.bfloat16) if half else data
+        data = torch.from_numpy(memory.flat.astype(np.float32) if foreign else memory.flat).clone()
+        data = data.to(getattr(torch, memory.flat.dtype.name)) if foreign else data
         return torch.as_strided(data, memory.sizes, memory.strides, memory.offset)
 
     def dtype(self, name: str) -> Any:

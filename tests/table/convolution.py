@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import Row, matrices
+from . import Row, Sample, T, matrices
 
 HALF = ("bfloat16",)
 
@@ -105,5 +105,14 @@ ROWS = [
             matrices((1, 2, 2, 3, 2), (2, 1, 2, 2, 2), stride=2, groups=2),
         ],
         others=HALF,
+    ),
+    Row(
+        "conv_tbc",
+        [
+            Sample(T(5, 2, 3), T(2, 3, 4), T(4), 1),
+            Sample(T(5, 2, 3), T(2, 3, 4), T(4)),
+            Sample(T(5, 3), T(2, 3, 4), T(4)),
+        ],
+        others=(),
     ),
 ]

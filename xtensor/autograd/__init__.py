@@ -13,9 +13,10 @@ from ..engine import (
 )
 from ..engine import profiler as profiler
 from ..gradients import backward, grad
-from . import functional, graph
+from . import anomaly_mode, functional, grad_mode, graph
 from .drawing import draw
 from .function import Function, FunctionCtx
+from .grad_mode import is_multithreading_enabled, set_multithreading_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
@@ -34,8 +35,10 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

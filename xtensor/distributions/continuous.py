@@ -371,6 +371,8 @@ class MultivariateNormal(Distribution):
                 "the matrix must be at least two-dimensional, with optional leading batch dimensions"
             )
         matrix = given[0]
+        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}
+        self._given = next((name for name, m in named.items() if m is not None), "scale_tril")
         if scale_tril is None:
             matrix = cholesky(matrix if precision_matrix is None else matrix.inverse())
         size = loc.shape[-1]
@@ -378,6 +380,15 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(*batch, size)
         self.scale_tril = matrix.expand(*batch, size, size)
         super().__init__(batch, (size,), validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        size, wanted = self._event_shape[0], tuple(batch_shape)
+        loc, triangle = self.loc.expand(*wanted, size), self.scale_tril.expand(*wanted, size, size)
+        return MultivariateNormal(loc, scale_tril=triangle, validate_args=False)
+
+    def __repr__(self) -> str:
+        shape = self.scale_tril.shape
+        return f"MultivariateNormal(loc: {self.loc.shape}, {self._given}: {shape})"
 
     @property
     def covariance_matrix(self) -> Tensor:

@@ -232,6 +232,12 @@ class OneHotCategorical(Distribution):
     def entropy(self) -> Tensor:
         return self._categorical.entropy()
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return OneHotCategorical(self._categorical.expand(batch_shape).probs, validate_args=False)
+
+    def __repr__(self) -> str:
+        return "OneHotCategorical()"
+
 
 class Poisson(Distribution):
     """How many events happen in a unit of time, of which `rate` do on average."""

@@ -79,6 +79,15 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"(Tensor\.)?(\w+Storage|Storage|StorageBase|storage|storage_type)$",
         "typed storages, which PyTorch has given up",
     ),
+    (
+        r"autograd\.(Profiler\w+|profiler_\w+|kineto_available|NestedIOFunction|SavedTensor|enforce_grad_\w+|is_view_\w+)$",
+        "the inside of PyTorch's engine and profiler",
+    ),
+    (r"autograd\.forward_ad$", "forward-mode derivatives: torch.func.jvp computes them backwards"),
+    (
+        r"utils\.checkpoint\.(CheckpointPolicy|SAC_\w+|Selective\w+|create_selective\w+)$",
+        "selective checkpointing",
+    ),
     (r"hub\b", "it downloads and runs code from the network: load a model's own package instead"),
     (
         r"(.*\.)?(bits\w*|u?int[1-7]|float4_e2m1fn_x2|complex32|chalf)$",

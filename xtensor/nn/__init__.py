@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
-from . import functional, init, modules, parameter, utils
+from typing import Any
+
+from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules.module import Module
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+
+def factory_kwargs(kwargs: Any) -> dict[str, Any]:
+    """The arguments `device`, `dtype` and `memory_format` of a constructor, also from its `factory_kwargs`."""
+    if kwargs is None:
+        return {}
+    known = ("device", "dtype", "memory_format")
+    unknown = set(kwargs) - {*known, "factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for name in known:
+        if name in kwargs:
+            if name in found:
+                raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+            found[name] = kwargs[name]
+    return found

@@ -60,7 +60,8 @@ def by_channel(name: str, input: Tensor, p: float, training: bool, inplace: bool
             "channel dimension, and an optional batch dimension."
         )
     if input.dim() == unbatched:
-        return dropped(input.unsqueeze(0), p, training, inplace, True).squeeze(0)
+        made = dropped(input.unsqueeze(0), p, training, inplace, True)
+        return input if inplace else made.squeeze(0)
     return dropped(input, p, training, inplace, True)
 
 
@@ -79,7 +80,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p."""
     check_probability(p)
     if input.dim() == 4:
-        return dropped(input.unsqueeze(0), p, training, inplace, True).squeeze(0)
+        made = dropped(input.unsqueeze(0), p, training, inplace, True)
+        return input if inplace else made.squeeze(0)
     return dropped(input, p, training, inplace, True)
 
 

@@ -71,3 +71,8 @@ from ..ops.padding import pad
 from ..ops.pooling import *
 from ..ops.shuffles import *
 from .dropout import *
+
+# Functions are pickled by name, and not all of these are found in `xtensor` itself.
+for _name, _function in list(globals().items()):
+    if getattr(_function, "__module__", None) == "xtensor" and getattr(_function, "__name__", None) == _name:
+        _function.__module__ = __name__

@@ -116,11 +116,11 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return threshold_(input, threshold, value) if inplace else threshold_kernel(input, threshold, value)
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd]."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
-    return activations.softshrink(input, lambd)
+    return activations.softshrink(input, lambd, out=out)
 
 
 def softsign(input: Tensor) -> Tensor:

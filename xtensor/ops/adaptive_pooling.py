@@ -73,7 +73,9 @@ def resolve(name: str, n: int, output_size: Any, sizes: Sequence[int]) -> tuple[
     return out
 
 
-def check_image(name: str, n: int, x: Any) -> None:
+def check_image(name: str, n: int, x: Any, output_size: Any) -> None:
+    if n > 1 and isinstance(output_size, tuple) and x.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if x.ndim not in (n + 1, n + 2):
         if n == 1:
             checks.check_dim_range(name, argument(x, "self", 1), 2, 3)
@@ -120,7 +122,7 @@ def average(x: Any, out: tuple[int, ...]) -> Any:
 
 def _average(n: int, input: Any, output_size: Any) -> Any:
     name = f"adaptive_avg_pool{n}d"
-    check_image(name, n, input)
+    check_image(name, n, input, output_size)
     out = resolve(name, n, output_size, input.shape[-n:])
     own = dtype_of(input)
     if not own.is_floating_point:
@@ -189,7 +191,7 @@ def maxima(x: Any, out: tuple[int, ...]) -> tuple[Any, Any]:
 
 def _maxima(n: int, input: Any, output_size: Any) -> tuple[Any, Any]:
     name = f"adaptive_max_pool{n}d"
-    check_image(name, n, input)
+    check_image(name, n, input, output_size)
     out = resolve(name, n, output_size, input.shape[-n:])
     own = dtype_of(input)
     if not own.is_floating_point:

@@ -14,6 +14,7 @@ from .. import dtypes
 from ..tensor import Tensor, sizes_of
 from .activation_functions import log_softmax, softmax
 from .adaptive_pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
+from .creation import empty_like
 from .declare import composite, general
 from .grouped_products import scaled_product
 from .interpolation import SMOOTH
@@ -56,8 +57,13 @@ def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """`softmax`, zeros where every element along `dim` is minus infinity."""
-    found = softmax(input, dim, dtype=dtype)
-    return found.masked_fill((input == -float("inf")).all(dim, keepdim=True), 0)
+    dead = (input == -float("inf")).all(dim, keepdim=True)
+    return softmax(input.masked_fill(dead, 0), dim, dtype=dtype).masked_fill(dead, 0)
+
+
+def of_type(grad: Tensor, input_dtype: dtypes.dtype) -> Tensor:
+    """A gradient in the dtype of an input of 16 bits; wider ones never differ from their result's."""
+    return grad.contiguous().to(input_dtype) if input_dtype.itemsize == 2 else grad.contiguous()
 
 
 @composite(out=True)
@@ -66,7 +72,7 @@ def _softmax_backward_data(
 ) -> Tensor:
     """The gradient of `softmax` from its result."""
     weighed = grad_output * output
-    return (weighed - output * weighed.sum(dim, keepdim=True)).to(input_dtype)
+    return of_type(weighed - output * weighed.sum(dim, keepdim=True), input_dtype)
 
 
 @composite(out=True)
@@ -74,7 +80,7 @@ def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype
 ) -> Tensor:
     """The gradient of `log_softmax` from its result."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    return of_type(grad_output - output.exp() * grad_output.sum(dim, keepdim=True), input_dtype)
 
 
 # ---- dropout -------------------------------------------------------------------------------------------------------
@@ -84,7 +90,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     """`dropout` and the mask of what it kept."""
     if input.numel() == 0 or train is False or p == 0:
         return input.clone(), input.detach().new_ones(tuple(sizes_of(input)), dtype=dtypes.bool)
-    kept = input.detach().new_empty(tuple(sizes_of(input)), dtype=dtypes.bool).bernoulli_(1 - p)
+    kept = empty_like(input.detach(), dtype=dtypes.bool).bernoulli_(1 - p)
     return input * kept * (0.0 if p == 1 else 1.0 / (1.0 - p)), kept
 
 
@@ -96,6 +102,7 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 # ---- normalisation -------------------------------------------------------------------------------------------------
 
 
+@composite(out=True)
 def _native_batch_norm_legit(
     input: Tensor,
     weight: Tensor | None,
@@ -121,6 +128,7 @@ def _native_batch_norm_legit(
     )
 
 
+@composite(out=True)
 def _native_batch_norm_legit_no_training(
     input: Tensor,
     weight: Tensor | None,
@@ -134,6 +142,7 @@ def _native_batch_norm_legit_no_training(
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
+@composite(out=True)
 def _batch_norm_with_update(
     input: Tensor,
     weight: Tensor | None,

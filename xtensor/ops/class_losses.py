@@ -334,6 +334,8 @@ def class_margin(
     classes = x.shape[1]
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    if target.dtype != jnp.int64:
+        raise RuntimeError(f"expected scalar type Long but found {dtype_of(target).scalar_name}")
     t = target.reshape(-1)
     own = chosen(t, x.shape)
     zero = jnp.zeros((), x.dtype)
@@ -361,6 +363,8 @@ def multi_margin_loss(
 ) -> Tensor:
     """The hinge loss between the score of the right class and those of the others."""
     reduction = legacy(size_average, reduce, reduction)
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
     result = class_margin(input, target, weight, p, float(margin), reduction)
     check_classes(
         target,
@@ -379,10 +383,12 @@ def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    if input.ndim > 2:
+    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
+    if target.dtype != jnp.int64:
+        raise RuntimeError(f"expected scalar type Long but found {dtype_of(target).scalar_name}")
     x = input.reshape((1, -1)) if input.ndim < 2 else input
     t = target.reshape(x.shape)
     classes = x.shape[1]

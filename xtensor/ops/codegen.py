@@ -439,11 +439,12 @@ def composite(
     implementation: Callable[..., Any],
     *,
     name: str | None = None,
-    out: bool = False,
+    out: bool | str = False,
 ) -> Callable[..., Any]:
-    """A function over Tensors as an operator; with `out`, it also takes `out=`."""
+    """A function over Tensors as an operator; with `out`, it also takes `out=`, with "exact" of its own dtype alone."""
     if not out:
         return implementation
+    exact = "general" if out == "exact" else None
 
     @functools.wraps(implementation)
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -453,7 +454,8 @@ def composite(
         targets = [out] if isinstance(out, Tensor) else out
         sources = [result] if isinstance(result, Tensor) else result
         for target, source in zip(targets, sources, strict=True):
-            write_out(implementation.__name__, target, source, [a for a in args if isinstance(a, Tensor)])
+            inputs = [a for a in args if isinstance(a, Tensor)]
+            write_out(implementation.__name__, target, source, inputs, exact)
         return out
 
     with_out.takes_out = True  # pyright: ignore[reportAttributeAccessIssue]

@@ -19,6 +19,7 @@ from jax import lax
 from .. import checks, dtypes
 from ..tensor import Tensor
 from .declare import general
+from .options import repeated
 from .precision import CONVOLUTION
 from .reductions import dtype_of
 from .schema import Array
@@ -41,16 +42,13 @@ SHIFTED_TAPS = 128  # kernels of more elements than this are not unrolled
 
 def spatial(name: str, value: Any, n: int) -> tuple[int, ...]:
     """An int or a list of ints as one int per spatial dimension."""
-    if isinstance(value, int):
-        return (value,) * n
-    if len(value) == 1:
-        return tuple(value) * n
-    if len(value) != n:
+    found = repeated(value, n)
+    if found is None:
         raise RuntimeError(
             f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
             f"dimensions, but got {name}={list(value)}"
         )
-    return tuple(value)
+    return found
 
 
 def paddings(

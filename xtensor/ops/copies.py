@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
@@ -47,18 +48,32 @@ def all_fresh(views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple([fresh(v) for v in views])
 
 
+def into_each(function: Callable[..., tuple[Tensor, ...]]) -> Any:
+    """Give a function of several results `out=`, with which it returns None, as PyTorch's do."""
+    writing = composite(out="exact")(function)
+
+    @functools.wraps(function)
+    def with_out(*args: Any, out: Sequence[Tensor] | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        writing(*args, out=out, **kwargs)
+        return None
+
+    return with_out
+
+
 def loose(input: Tensor, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Parts that may be written in place: views, or copies where a gradient is recorded, as views of several refuse it."""
     return all_fresh(views) if asks_grad(input) else tuple(views)
 
 
-@composite(out=True)
+@composite(out="exact")
 def alias_copy(input: Tensor) -> Tensor:
     """A copy, for which gradients pass."""
     return fresh(input)
 
 
-@composite(out=True)
+@composite(out="exact")
 def as_strided_copy(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
@@ -66,43 +81,43 @@ def as_strided_copy(
     return fresh(as_strided(input, size, stride, storage_offset))
 
 
-@composite(out=True)
+@composite(out="exact")
 def detach_copy(input: Tensor) -> Tensor:
     """A copy without a history."""
     return fresh(input.detach())
 
 
-@composite(out=True)
+@composite(out="exact")
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of `diagonal`."""
     return fresh(input.diagonal(offset, dim1, dim2))
 
 
-@composite(out=True)
+@composite(out="exact")
 def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
     """A copy of `expand`."""
     return fresh(input.expand(size))
 
 
-@composite(out=True)
+@composite(out="exact")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
     return fresh(input.narrow(dim, start, length))
 
 
-@composite(out=True)
+@composite(out="exact")
 def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A copy of `permute`."""
     return fresh(input.permute(dims))
 
 
-@composite(out=True)
+@composite(out="exact")
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `select`."""
     return fresh(input.select(dim, index))
 
 
-@composite(out=True)
+@composite(out="exact")
 def slice_copy(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -110,67 +125,67 @@ def slice_copy(
     return fresh(slice_view(input, dim, start, end, step))
 
 
-@composite(out=True)
+@composite(out="exact")
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A copy of `squeeze`."""
     return fresh(input.squeeze() if dim is None else input.squeeze(dim))
 
 
-@composite(out=True)
+@composite(out="exact")
 def t_copy(input: Tensor) -> Tensor:
     """A copy of `t`."""
     return fresh(input.t())
 
 
-@composite(out=True)
+@composite(out="exact")
 def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A copy of `transpose`."""
     return fresh(input.transpose(dim0, dim1))
 
 
-@composite(out=True)
+@composite(out="exact")
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A copy of `Tensor.unfold`."""
     return fresh(input.unfold(dimension, size, step))
 
 
-@composite(out=True)
+@composite(out="exact")
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
     """A copy of `unsqueeze`."""
     return fresh(input.unsqueeze(dim))
 
 
-@composite(out=True)
+@composite(out="exact")
 def view_copy(input: Tensor, size: Any) -> Tensor:
     """A copy of `view`: other sizes, or the bytes as another dtype."""
     return fresh(input.view(size))
 
 
-@composite(out=True)
+@composite(out="exact")
 def view_as_real_copy(input: Tensor) -> Tensor:
     """A copy of `view_as_real`."""
     return fresh(view_as_real(input))
 
 
-@composite(out=True)
+@composite(out="exact")
 def view_as_complex_copy(input: Tensor) -> Tensor:
     """A copy of `view_as_complex`."""
     return fresh(view_as_complex(input))
 
 
-@composite(out=True)
+@into_each
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split`."""
     return all_fresh(input.split(split_size, dim))
 
 
-@composite(out=True)
+@into_each
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split_with_sizes`."""
     return all_fresh(input.split_with_sizes(split_sizes, dim))
 
 
-@composite(out=True)
+@into_each
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `unbind`."""
     return all_fresh(input.unbind(dim))

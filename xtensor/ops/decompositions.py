@@ -148,12 +148,12 @@ def check_cholesky(name: str, info: Tensor) -> None:
         )
 
 
-def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The lower (or upper) Cholesky factors with `info`, 0 where the matrix is positive-definite.
 
     Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
     """
-    made = cholesky_factor(A, upper=upper, out=out)
+    made = cholesky_factor(input, upper=upper, out=out)
     if check_errors:
         check_cholesky("linalg.cholesky_ex", made[1])
     return CholeskyEx(*made)
@@ -408,18 +408,18 @@ def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
     return tuple(jnp.linalg.svd(input, full_matrices=full_matrices))
 
 
-def svd(input: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None."""
     if driver is not None:
         raise RuntimeError(
             "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         )
-    return svd_full(input, full_matrices, out=out)
+    return svd_full(A, full_matrices, out=out)
 
 
-def svdvals(input: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values, descending."""
-    return given(svd(input, False, driver=driver)[1], out)
+    return given(svd(A, False, driver=driver)[1], out)
 
 
 svd_full.operator.returns = structure("linalg_svd", ("U", "S", "Vh"))

@@ -59,7 +59,9 @@ def embedding(
     With `max_norm` the rows looked up are first renormalised in place. Differs from PyTorch: `sparse` gradients are
     dense, and on an accelerator an index out of range gives NaN.
     """
-    rows = sizes_of(weight)[0] if weight.dim() else 0
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    rows = sizes_of(weight)[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")

@@ -17,7 +17,7 @@ from .schema import Array
 __all__ = ["hash_tensor"]
 
 
-@reduction(derivatives=None)
+@reduction(out="exact", derivatives=None)
 def hash_tensor(
     input: Array, dim: int | Sequence[int] | None = None, *, keepdim: bool = False, mode: int = 0
 ) -> Array:
@@ -37,5 +37,8 @@ def hash_tensor(
     given = () if dim is None else (dim,) if isinstance(dim, int) else dim
     axes = checks.wrap_dims(given, input.ndim) or tuple(range(input.ndim))
     axes = tuple([a for a in axes if a < input.ndim])
+    for a in axes:
+        if input.shape[a] == 0:
+            raise IndexError(f"hash_tensor: Expected reduction dim {a} to have non-zero size.")
     found = lax.reduce(bits, np.uint64(0), lax.bitwise_xor, axes)
     return jnp.expand_dims(found, axes) if keepdim else found

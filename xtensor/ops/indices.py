@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 from .. import checks, geometry
 from ..tensor import Size, Tensor
 from .declare import composite, general
+from .ingest import tensor
 from .joining import cat
 from .schema import Array
 
@@ -23,7 +25,7 @@ __all__ = [
 ]
 
 
-@general(method=True, out=True, derivatives=None)
+@general(method=True, out="exact", derivatives=None)
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
     """The first `size` indices of what is not zero, one row each; rows that are left are `fill_value`."""
     if size < 0:
@@ -51,12 +53,9 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     checks.check_value(
         all(size >= 0 for size in shape), f"'shape' cannot have negative values, but got {tuple(shape)}"
     )
-    found = []
-    step = 1
-    for size in reversed(shape):
-        found.append(indices.floor_divide(step).remainder(size))
-        step *= size
-    return tuple(reversed(found))
+    steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    steps, sizes = (tensor(x, dtype=indices.dtype, device=indices.device) for x in (steps, list(shape)))
+    return tuple(indices.unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)) if shape else ()
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:

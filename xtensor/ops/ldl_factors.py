@@ -144,17 +144,19 @@ def check_factors(name: str, info: Tensor) -> None:
         raise RuntimeError(f"{name}: D[{found[1]},{found[1]}] is zero: the factors are singular.")
 
 
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(
+    input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
     """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0."""
-    made = factors(A, hermitian=hermitian, out=out)
+    made = factors(input, hermitian=hermitian, out=out)
     if check_errors:
         check_factors("torch.linalg.ldl_factor_ex", made[2])
     return FactorEx(*made)
 
 
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular."""
-    packed, pivots, info = factors(A, hermitian=hermitian)
+    packed, pivots, info = factors(input, hermitian=hermitian)
     check_factors("torch.linalg.ldl_factor", info)
     if out is not None:
         return Factor(given(packed, out[0], "general"), given(pivots, out[1], "general"))

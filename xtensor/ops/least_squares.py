@@ -156,52 +156,52 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def lstsq(
-    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
+    input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
 ) -> Any:
-    """Least squares solutions of `A @ X == B`, as `(solution, residuals, rank, singular_values)`.
+    """Least squares solutions of `input @ X == b`, as `(solution, residuals, rank, singular_values)`.
 
-    driver: "gels" takes A to be of full rank and leaves the rank out; only "gelsd" and "gelss" give singular values, and
-    only these three residuals, where A is tall and of full rank (which is seen only where values can be read).
+    driver: "gels" takes input to be of full rank and leaves the rank out; only "gelsd" and "gelss" give singular values, and
+    only these three residuals, where input is tall and of full rank (which is seen only where values can be read).
     """
     name = "torch.linalg.lstsq"
-    if A.dim() < 2:
+    if input.dim() < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if B.dim() < 1:
+    if b.dim() < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    if not 0 <= A.dim() - B.dim() <= 1:
+    if not 0 <= input.dim() - b.dim() <= 1:
         raise RuntimeError(
             f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
         )
     if driver is not None and driver not in DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    m, n = tuple(sizes_of(A))[-2:]
-    vector = A.dim() - B.dim() == 1 and tuple(sizes_of(A))[:-1] == tuple(sizes_of(B))
-    right = B.unsqueeze(-1) if vector else B
+    m, n = tuple(sizes_of(input))[-2:]
+    vector = input.dim() - b.dim() == 1 and tuple(sizes_of(input))[:-1] == tuple(sizes_of(b))
+    right = b.unsqueeze(-1) if vector else b
     if sizes_of(right)[-2] != m:
         at = f"input.size(-2) should match other.size({-1 if vector else -2})"
         raise RuntimeError(f"{name}: {at}")
-    if A.dtype is not B.dtype:
+    if input.dtype is not b.dtype:
         raise RuntimeError(
-            f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and "
-            f"other's dtype {B.dtype.scalar_name}"
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {input.dtype.scalar_name} and "
+            f"other's dtype {b.dtype.scalar_name}"
         )
-    check_floating("linalg.lstsq", array_of(A))
+    check_floating("linalg.lstsq", array_of(input))
     chosen = driver or "gelsy"
     if chosen == "gels" and m >= n:
-        q, r = qr_of(A)
+        q, r = qr_of(input)
         solution = solve_triangular(r, matmul(q.mH, right), upper=True)
     else:
-        solution = matmul(pinv(A, rtol=rcond), right)
-    rank = matrix_rank(A, rtol=rcond) if chosen != "gels" else A.new_empty((0,), dtype=dtypes.int64)
+        solution = matmul(pinv(input, rtol=rcond), right)
+    rank = matrix_rank(input, rtol=rcond) if chosen != "gels" else input.new_empty((0,), dtype=dtypes.int64)
     full = chosen == "gels" or not readable(array_of(rank)) or bool((rank == n).all())
     if m > n and chosen != "gelsy" and full:
-        difference = (matmul(A, solution) - right).abs()
+        difference = (matmul(input, solution) - right).abs()
         residuals = (difference * difference).sum(-2)
     else:
         residuals = solution.reshape((-1,)).narrow(0, 0, 0).abs()
-    values = A.new_empty((0,), dtype=A.dtype.to_real())
-    if chosen in ("gelsd", "gelss") and A.numel():
-        values = svdvals(A.detach())
+    values = input.new_empty((0,), dtype=input.dtype.to_real())
+    if chosen in ("gelsd", "gelss") and input.numel():
+        values = svdvals(input.detach())
     if vector:
         solution = solution.squeeze(-1)
     made = LstsqResult(solution, residuals, rank, values)

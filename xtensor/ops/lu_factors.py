@@ -140,7 +140,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     if out is not None:
         if len(out) != len(kept):
             raise TypeError(f"expected tuple of {len(kept)} elements but got {len(out)}")
-        kept = tuple([given(m, o, "general") for m, o in zip(kept, out, strict=True)])
+        kept = tuple([given(m, o) for m, o in zip(kept, out, strict=True)])
     return WithInfo(*kept) if get_infos else tuple(kept)
 
 
@@ -198,9 +198,9 @@ def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Arra
     return out if left else adjoint(out)
 
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == b`, given the LU factors of A; see `linalg.lu_solve`."""
-    return factored_solution(LU_data, LU_pivots, b, out=out)
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
+    return factored_solution(LU_data, LU_pivots, input, out=out)
 
 
 def linalg_lu_solve(

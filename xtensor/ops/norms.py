@@ -11,7 +11,8 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..tensor import Tensor
-from .declare import REGISTRY, general, reduction
+from .declare import general, reduction
+from .decompositions import given, svdvals
 from .promotion import promote
 from .reductions import axes_of, computed, dtype_of, is_complex, size_along, spread
 from .schema import Array, Number
@@ -108,7 +109,10 @@ def vector_norm(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Array:
-    """The `ord`-norm of the elements over `dim` (all by default), as vectors."""
+    """The `ord`-norm of the elements over `dim` (all by default), as vectors.
+
+    Differs from PyTorch: where the norm is 0, or an element of it for `ord` below 1, the second derivative is 0, not NaN.
+    """
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
         raise RuntimeError(
@@ -171,9 +175,12 @@ def norm(
         dims = dim
         if dims is not None and (isinstance(dims, int) or len(dims) != 2):
             raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
-        return REGISTRY["linalg_nuclear_norm"].function(
-            input, dims if dims is not None else (-2, -1), keepdim
-        )
+        a, b = (checks.wrap_dim(d, input.dim()) for d in ((-2, -1) if dims is None else dims))
+        made = svdvals(input.movedim((a, b), (-2, -1))).sum(-1)
+        if keepdim:
+            for d in sorted((a, b)):
+                made = made.unsqueeze(d)
+        return given(made, out)
     if p == "fro" or p is None:
         p = 2.0
     elif isinstance(p, str):

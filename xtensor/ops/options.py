@@ -33,6 +33,7 @@ __all__ = [
     "pick_sizes",
     "placed",
     "python_number",
+    "repeated",
 ]
 
 # Python's own types name a dtype too.
@@ -102,6 +103,15 @@ def _is_index(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.dim() == 0 and not (value.dtype.is_floating_point or value.dtype.is_complex)
     return hasattr(value, "__index__")
+
+
+def repeated(value: Any, n: int) -> tuple[Any, ...] | None:
+    """One value for each of `n` dimensions out of a single one, or of a list of one or of `n`; None for other lists."""
+    if isinstance(value, int):
+        return (value,) * n
+    if len(value) == 1:
+        return tuple(value) * n
+    return tuple(value) if len(value) == n else None
 
 
 def pick_dtype(function: str, dtype: Any, default: dtypes.dtype | None = None) -> dtypes.dtype:

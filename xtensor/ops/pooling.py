@@ -19,6 +19,7 @@ from jax import lax
 from .. import checks, dtypes
 from ..tensor import Tensor
 from .declare import general
+from .options import repeated
 from .reductions import argument, dtype_of
 from .schema import Array
 
@@ -45,14 +46,11 @@ WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def per_dim(name: str, what: str, value: Any, n: int) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,) * n
-    if len(value) == 1:
-        return tuple(value) * n
-    if len(value) != n:
+    found = repeated(value, n)
+    if found is None:
         word = WORDS[n]
         raise RuntimeError(f"{name}: {what} must either be a single int, or a tuple of {word} ints")
-    return tuple(value)
+    return found
 
 
 class Windows:
@@ -618,7 +616,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@general(method=False, out=False, node="AvgPool2D", derivatives=avg_rule(2))
+@general(method=False, out=True, node="AvgPool2D", derivatives=avg_rule(2))
 def avg_pool2d(
     input: Array,
     kernel_size: int | Sequence[int],
@@ -632,7 +630,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(method=False, out=False, node="AvgPool3D", derivatives=avg_rule(3))
+@general(method=False, out=True, node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

@@ -15,7 +15,7 @@ from .promotion import as_dtype
 from .reductions import dtype_of
 from .schema import Array
 
-__all__ = ["segment_reduce"]
+__all__ = ["_segment_reduce", "segment_reduce"]
 
 KINDS = ("sum", "prod", "mean", "amax", "max", "amin", "min")
 STARTS = {"sum": 0, "mean": 0, "prod": 1, "amax": -jnp.inf, "max": -jnp.inf, "amin": jnp.inf, "min": jnp.inf}
@@ -147,3 +147,6 @@ def segment_reduce(
                 "!unsafe."
             )
     return by_lengths(data, lengths, reduce, axis, initial)
+
+
+_segment_reduce = segment_reduce

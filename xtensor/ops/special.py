@@ -239,7 +239,10 @@ def atan2_factor(grad: Array, input: Array, other: Array) -> Array:
     ),
 )
 def atan2(input: Array, other: Array) -> Array:
-    """The angle of the point (other, input) in radians, from -pi to pi."""
+    """The angle of the point (other, input) in radians, from -pi to pi.
+
+    Differs from PyTorch: at the origin the second derivatives are 0, as the first, not NaN.
+    """
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
         raise not_implemented_for("atan2_cpu", dtypes.FROM_NUMPY[dtype])

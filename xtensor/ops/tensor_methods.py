@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, asks_grad, sizes_of, strides_of
-from .creation import full
 from .export import host_values
 from .ingest import from_numpy
-from .joining import cat
+from .queries import is_same_size
 
 __all__: list[str] = []
 
@@ -70,33 +69,6 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     return tuple(sorted(range(len(sizes)), key=lambda d: (-strides[d], d)))
 
 
-def narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`narrow` as a tensor of its own."""
-    return self.narrow(dim, start, length).clone()
-
-
-def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """`nonzero` with exactly `size` rows: the first ones, or rows of `fill_value` after the last."""
-    found = self.nonzero()[:size]
-    rest = full((size - len(found), self.dim()), fill_value, dtype=found.dtype, device=found.device)
-    return cat([found, rest])
-
-
-def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk` as tensors of their own, which may be written."""
-    return tuple([part.clone() for part in self.chunk(chunks, dim)])
-
-
-def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` as tensors of their own, which may be written."""
-    return tuple([part.clone() for part in self.split(split_size, dim)])
-
-
-def unsafe_split_with_sizes(self: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` by sizes as tensors of their own, which may be written."""
-    return tuple([part.clone() for part in self.split(split_sizes, dim)])
-
-
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module takes for this parameter when a state is loaded."""
     return other if assign else self.copy_(other)
@@ -113,12 +85,9 @@ METHODS: dict[str, Any] = {
     "map2_": map2_,
     "as_subclass": as_subclass,
     "dim_order": dim_order,
-    "narrow_copy": narrow_copy,
-    "nonzero_static": nonzero_static,
-    "unsafe_chunk": unsafe_chunk,
-    "unsafe_split": unsafe_split,
-    "unsafe_split_with_sizes": unsafe_split_with_sizes,
     "module_load": module_load,
+    "const_data_ptr": Tensor.data_ptr,
+    "is_same_size": is_same_size,
     "grad_dtype": property(grad_dtype),
     **dict.fromkeys(("is_ipu", "is_maia", "is_mps", "is_mtia", "is_vulkan", "is_xla", "is_xpu"), False),
 }

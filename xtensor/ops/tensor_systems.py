@@ -19,36 +19,36 @@ __all__ = ["triangular_solve"]
 Solution: Any = structure("triangular_solve", ("solution", "cloned_coefficient"))
 
 
-def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the map that `tensordot(A, B, A.dim() - ind)` is."""
+def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of the map that `tensordot(input, B, input.dim() - ind)` is."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
-    sizes = tuple(sizes_of(A))
+    sizes = tuple(sizes_of(input))
     rows, columns = math.prod(sizes[:ind]), math.prod(sizes[ind:])
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return given(inv(A.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out, "general")
+    return given(inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out, "general")
 
 
 def tensorsolve(
-    A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
+    input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The X with `tensordot(A, X, X.dim()) == B`, the dimensions `dims` of A first moved to its end."""
+    """The X with `tensordot(input, X, X.dim()) == other`, the dimensions `dims` of input first moved to its end."""
     if dims is not None:
-        moved = [checks.wrap_dim(d, A.dim()) for d in dims]
-        A = A.movedim(tuple(moved), tuple(range(A.dim() - len(moved), A.dim())))
-    sizes = tuple(sizes_of(A))
-    tail = sizes[B.dim() :]
-    rows, columns = math.prod(sizes[: B.dim()]), math.prod(tail)
+        moved = [checks.wrap_dim(d, input.dim()) for d in dims]
+        input = input.movedim(tuple(moved), tuple(range(input.dim() - len(moved), input.dim())))
+    sizes = tuple(sizes_of(input))
+    tail = sizes[other.dim() :]
+    rows, columns = math.prod(sizes[: other.dim()]), math.prod(tail)
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
             f"got {columns} != {rows}"
         )
-    return given(solve(A.reshape((columns, columns)), B.reshape((-1,))).reshape(tail), out, "general")
+    return given(solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail), out, "general")
 
 
 def triangular_solve(

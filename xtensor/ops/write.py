@@ -135,7 +135,7 @@ def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> N
 
 
 # Operators that PyTorch joins tensors by, whose error is of another class.
-JOINING = {"cat", "stack"}
+JOINING = {"_chunk_cat", "cat", "stack"}
 
 
 def write_out(

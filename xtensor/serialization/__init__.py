@@ -18,6 +18,7 @@ from .options import (
     set_crc32_options,
     set_default_load_endianness,
 )
+from .places import default_restore_location, location_tag
 from .saving import save
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ __all__ = [
     "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "describe",
     "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
     "npz",
     "orbax",
     "safe_globals",

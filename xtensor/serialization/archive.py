@@ -15,7 +15,7 @@ from . import options
 from .errors import FileFormatError
 from .source import Source
 
-__all__ = ["Archive", "Record", "is_zip"]
+__all__ = ["Archive", "Record", "first_name", "is_zip"]
 
 LOCAL, CENTRAL, END, END64, LOCATOR64 = (
     b"PK\x03\x04",
@@ -43,6 +43,15 @@ class Record(NamedTuple):
 def is_zip(source: Source) -> bool:
     """Whether the file starts as a zip archive does."""
     return source.size >= 4 and source.read(0, 4) == LOCAL
+
+
+def first_name(source: Source) -> str:
+    """The name of the first record of a zip file."""
+    header = source.read(0, min(source.size, 30))
+    if len(header) < 30:
+        return ""
+    size = int.from_bytes(header[26:28], "little")
+    return source.read(30, min(size, source.size - 30)).decode("utf-8", "replace")
 
 
 def damaged(what: str) -> FileFormatError:

@@ -39,7 +39,8 @@ class ArchiveWriter:
         offset, size = self.at, len(view)
         wide = size >= FULL32 or offset >= FULL32
         # Sizes are not told here but behind the record, as PyTorch's writer does and its readers count on.
-        own = struct.pack("<2H3Q", 1, 24, 0, 0, 0) if wide else b""
+        numbers = 2 * (size >= FULL32) + (offset >= FULL32)
+        own = struct.pack(f"<2H{8 * numbers}x", 1, 8 * numbers) if wide else b""
         start = offset + struct.calcsize(LOCAL_FORMAT) + len(raw_name) + len(own) + 4
         padding = -start % ALIGNMENT
         extra = own + struct.pack("<2sH", b"FB", padding) + b"Z" * padding

@@ -19,7 +19,7 @@ from ..nn.parameter import Parameter
 from ..tensor import Tensor
 from . import legacy, npz, safetensors
 from .allowed import user_globals
-from .archive import is_zip
+from .archive import first_name, is_zip
 from .loading import read_zip
 from .pickles import Global
 from .rebuild import Rebuilder, text
@@ -172,19 +172,13 @@ def describe(path: str | os.PathLike[str]) -> Contents:
     with Source.open(name) as source:
         start = source.read(0, min(source.size, 9))
         if is_zip(source):
-            if first_name(source).endswith(b".npy"):
+            if first_name(source).endswith(".npy"):
                 with npz.checked(name) as archive:
                     return describe_npz(archive, source.size)
             return describe_checkpoint(source, "PyTorch zip")
         if start[8:] == b"{":
             return describe_safetensors(name)
         return describe_checkpoint(source, "PyTorch before 1.6")
-
-
-def first_name(source: Source) -> bytes:
-    """The name of the first record of a zip file."""
-    header = source.read(0, min(source.size, 30))
-    return source.read(30, int.from_bytes(header[26:28], "little")) if len(header) == 30 else b""
 
 
 def describe_checkpoint(source: Source, kind: str) -> Contents:

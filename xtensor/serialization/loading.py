@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from . import legacy, options
-from .archive import Archive, Record, is_zip
+from .archive import Archive, Record, first_name, is_zip
 from .errors import FileFormatError
 from .pickles import Machine, Policy, Reader
 from .places import MapLocation
@@ -70,6 +70,10 @@ def load_source(source: Source, map_location: MapLocation, encoding: str, mapped
             "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please "
             "torch.save your checkpoint with this option in order to use mmap."
         )
+    if source.size > 8 and source.read(8, 1) == b"{" and source.read(7, 1) == b"\0":
+        raise FileFormatError(
+            "this is a safetensors file: xtensor.serialization.safetensors.load_file reads it"
+        )
     return legacy.load(source, map_location, encoding)
 
 
@@ -112,6 +116,8 @@ class Checkpoint:
 
 def read_zip(source: Source) -> Checkpoint:
     """The checkpoint in a zip file, its container checked."""
+    if first_name(source).endswith(".npy"):
+        raise FileFormatError("this is a .npz file: xtensor.serialization.npz.load reads it")
     archive = Archive(source)
     if "constants.pkl" in archive:
         raise RuntimeError(

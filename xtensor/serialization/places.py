@@ -8,14 +8,24 @@ from typing import Any
 from .. import devices
 from ..storage import UntypedStorage
 
-__all__ = ["MapLocation", "location_tag", "place_of", "restored"]
+__all__ = ["MapLocation", "default_restore_location", "location_tag", "place_of", "restored", "tag_of"]
 
 MapLocation = (
     str | devices.device | Mapping[str, str] | Callable[[UntypedStorage, str], UntypedStorage | None] | None
 )
 
 
-def location_tag(place: devices.device) -> str:
+def location_tag(storage: UntypedStorage) -> str:
+    """How files name the device of a storage."""
+    return tag_of(storage.device)
+
+
+def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
+    """The storage on the device that a file's location names, for use in a `map_location` function."""
+    return storage.to(place_of(location))
+
+
+def tag_of(place: devices.device) -> str:
     """How files name a device: PyTorch's names where it has one."""
     if place.type in ("cpu", "meta"):
         return place.type

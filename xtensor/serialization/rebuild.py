@@ -207,12 +207,11 @@ class Rebuilder:
         self.builders = {id(function): function for function in builders.values()}
         self.globals = {
             **{f"torch._utils.{name}": Global(function, function) for name, function in builders.items()},
-            "torch._tensor._rebuild_from_type_v2": Global(self.from_type, self.from_type),
             "torch.nn.parameter.Parameter": Global(Parameter, self.new_parameter),
         }
-        self.globals["torch.tensor._rebuild_from_type_v2"] = self.globals[
-            "torch._tensor._rebuild_from_type_v2"
-        ]
+        for name in ("_rebuild_from_type_v2", "_rebuild_from_type"):
+            for module in ("torch._tensor", "torch.tensor"):
+                self.globals[f"{module}.{name}"] = Global(self.from_type, self.from_type)
 
     # -- the policy
 

@@ -18,7 +18,7 @@ from ..storage import Storage, UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
 from .archive_writer import ALIGNMENT, ArchiveWriter
 from .atomic import replacing
-from .places import location_tag
+from .places import tag_of
 from .rebuild import STORAGE_TYPES
 from .source import FileLike
 
@@ -160,7 +160,7 @@ class Pickler(pickle._Pickler):
         self.storages.setdefault(storage, element)
         key = self.keys.setdefault(storage, str(len(self.keys)))
         kind = UNTYPED if dtype is None else STORAGES[dtype]
-        return "storage", kind, key, location_tag(storage.device), nbytes // element.itemsize
+        return "storage", kind, key, tag_of(storage.device), nbytes // element.itemsize
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)

@@ -54,8 +54,12 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        parameters = self._parameters
-        return F.linear(input, parameters["weight"], parameters["bias"])
+        parameters: Any = self._parameters
+        try:
+            weight, bias = parameters["weight"], parameters["bias"]
+        except KeyError:  # one of them is computed: parametrized, pruned or normed
+            weight, bias = self.weight, self.bias
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         return (
