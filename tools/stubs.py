@@ -94,6 +94,8 @@ class Annotations(ast.NodeTransformer):
             text = re.sub(r"\b(?:collections\.abc|typing)\.", "", str(value))
             text = re.sub(r"\bxtensor\.(?:[a-z_]+\.)*(devices|dtypes)\.(?:placement\.)?", r"\1.", text)
             text = re.sub(r"\bxtensor\.tensor\.", "", text)
+            if text.isidentifier():  # a special form, such as NoReturn, that the stub does not import
+                return "Any"
             return self.clean(text.replace("NoneType", "None"))
         if isinstance(value, type) and value.__module__.startswith("xtensor."):
             for module in ("devices", "dtypes", "engine"):

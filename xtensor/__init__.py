@@ -70,7 +70,7 @@ from .engine import (
 )
 from .ops.activation_functions import *
 from .ops.activations import *
-from .ops.adaptive_pooling import *
+from .ops.adaptive_pooling import adaptive_avg_pool1d
 from .ops.arithmetic import *
 from .ops.aten import *
 from .ops.attention import *
@@ -90,7 +90,6 @@ from .ops.distances import *
 from .ops.distributions import *
 from .ops.einsum import *
 from .ops.elementwise import *
-from .ops.embedding import *
 from .ops.export import *
 from .ops.extrema import *
 from .ops.fourier_frames import *
@@ -113,7 +112,14 @@ from .ops.masks import *
 from .ops.matmul import *
 from .ops.matrices import *
 from .ops.metadata import *
-from .ops.normalization import *
+from .ops.normalization import (
+    group_norm,
+    layer_norm,
+    native_batch_norm,
+    native_group_norm,
+    native_layer_norm,
+    rms_norm,
+)
 from .ops.norms import *
 from .ops.other_layouts import *
 from .ops.padding import *

@@ -336,6 +336,8 @@ class Methods:
         """The tensor as xtensor.uint8; itself where it is that already."""
     def cauchy_(self, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with numbers of a Cauchy distribution."""
+    def ccol_indices(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def cdouble(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex128; itself where it is that already."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -344,6 +346,8 @@ class Methods:
         """In-place version of `ceil`."""
     def cfloat(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex64; itself where it is that already."""
+    def chalf(self, **kwargs: Any) -> Any:
+        """Not supported: there is no complex32."""
     def char(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int8; itself where it is that already."""
     def cholesky(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -372,12 +376,18 @@ class Methods:
         """In-place version of `clamp`."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions."""
+    def coalesce(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
+    def col_indices(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
         """The complex conjugate, computed at once; the input where it is real."""
     def conj_physical_(self) -> Tensor:
         """In-place version of `conj_physical`."""
+    def const_data_ptr(self) -> builtins.int:
+        """A stable number naming the first element: two views of a storage differ by offset times itemsize."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
     def copy_(self, src: Any, non_blocking: builtins.bool = False) -> Tensor:
@@ -404,6 +414,8 @@ class Methods:
         """The tensor on the cpu device; itself where it is there already."""
     def cross(self, other: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
         """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
+    def crow_indices(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def cuda(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor on the cuda device; itself where it is there already."""
     def cummax(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
@@ -422,6 +434,10 @@ class Methods:
         """Degrees as radians; RuntimeError for complex input."""
     def deg2rad_(self) -> Tensor:
         """In-place version of `deg2rad`."""
+    def dense_dim(self) -> builtins.int:
+        """How many dimensions there are: all are dense."""
+    def dequantize(self) -> Tensor:
+        """The tensor in float32: none is quantised."""
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """The determinants of square matrices."""
     def detach(self) -> Tensor:
@@ -466,6 +482,8 @@ class Methods:
     @overload
     def dsplit(self, *indices_or_sections: builtins.int) -> tuple[Tensor, ...]:
         """`tensor_split` by depth."""
+    def eig(self, **kwargs: Any) -> Any:
+        """Removed: use `linalg.eig`."""
     def eq(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements are equal (NaN equals nothing)."""
     def eq_(self, other: Tensor | Number) -> Tensor:
@@ -648,16 +666,26 @@ class Methods:
         """Fold `source` into the slices along `dim` that `index` names, in place."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices along `dim` that the vector `index` names, as a copy."""
+    def indices(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int32; itself where it is that already."""
+    def int_repr(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices."""
+    def is_coalesced(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
+    def is_distributed(self) -> builtins.bool:
+        """False: a tensor is one process's."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
     def is_pinned(self, device: Any = None) -> Any:
         """is_pinned"""
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether both have the same sizes."""
     def is_shared(self) -> Any:
         """is_shared"""
     def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
@@ -762,6 +790,8 @@ class Methods:
         """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
     def long(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int64; itself where it is that already."""
+    def lstsq(self, **kwargs: Any) -> Any:
+        """Removed: use `linalg.lstsq`."""
     def lt(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where `input < other`."""
     def lt_(self, other: Tensor | Number) -> Tensor:
@@ -851,7 +881,7 @@ class Methods:
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """The view of `length` indices of a dimension from `start` on."""
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """`narrow` as a tensor of its own."""
+        """A copy of `narrow`."""
     def ne(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """Where the elements differ."""
     def ne_(self, other: Tensor | Number) -> Tensor:
@@ -884,8 +914,8 @@ class Methods:
         """In-place version of `nextafter`."""
     def nonzero(self, *, as_tuple: builtins.bool = False) -> Any:
         """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
-    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor:
-        """`nonzero` with exactly `size` rows: the first ones, or rows of `fill_value` after the last."""
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1, out: Tensor | None = None) -> Tensor:
+        """The first `size` indices of what is not zero, one row each; rows that are left are `fill_value`."""
     def norm(self, p: builtins.float | str | None = 'fro', dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, dtype: dtypes.dtype | None = None) -> Tensor:
         """The p-norm over `dim`; see `norm`."""
     def normal_(self, mean: builtins.float = 0, std: builtins.float = 1, *, generator: Any = None) -> Tensor:
@@ -930,8 +960,20 @@ class Methods:
         """A copy of `input` with the elements of `source` at the element numbers `index`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
+    def q_per_channel_axis(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def q_per_channel_scales(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def q_per_channel_zero_points(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def q_scale(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def q_zero_point(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def qr(self, some: builtins.bool = True, *, out: Any = None) -> Any:
         """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
+    def qscheme(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def quantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
@@ -955,6 +997,8 @@ class Methods:
         """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> engine.RemovableHandle:
         """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`."""
+    def reinforce(self, **kwargs: Any) -> Any:
+        """Removed."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """Every element, or 0 where it is negative; the derivative at 0 is 0."""
     def relu_(self) -> Tensor:
@@ -979,10 +1023,16 @@ class Methods:
         """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
     def reshape_as(self, other: Any) -> Any:
         """reshape_as"""
+    def resize(self, *sizes: Any) -> Tensor:
+        """`reshape`, by its deprecated name."""
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
         """Change the sizes in place, growing the storage where it must; new elements are zero."""
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """`reshape` to another tensor's sizes, by its deprecated name."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """Change the sizes in place to those of another tensor."""
+    def resize_as_sparse_(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def resolve_conj(self) -> Tensor:
         """`input` itself, or a copy without the conjugate bit."""
     def resolve_neg(self) -> Tensor:
@@ -997,6 +1047,8 @@ class Methods:
         """Every element rounded to `decimals` places, halves to even."""
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """In-place version of `round`."""
+    def row_indices(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """One over the square root of every element."""
     def rsqrt_(self) -> Tensor:
@@ -1055,8 +1107,18 @@ class Methods:
         """The signs and the logarithms of the absolute values of determinants."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
+    def solve(self, **kwargs: Any) -> Any:
+        """Removed: use `linalg.solve`."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> Any:
         """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
+    def sparse_dim(self) -> builtins.int:
+        """0: no dimension is sparse."""
+    def sparse_mask(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def sparse_resize_(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def sparse_resize_and_clear_(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def special_gammainc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The regularized lower incomplete gamma function of shape `input` at `other`."""
     def special_gammainc_(self, other: Tensor) -> Tensor:
@@ -1111,6 +1173,8 @@ class Methods:
         """The view with two dimensions swapped."""
     def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `swapdims`: changes the sizes and strides of the tensor itself."""
+    def symeig(self, **kwargs: Any) -> Any:
+        """Removed: use `linalg.eigh`."""
     def t(self) -> Tensor:
         """The transpose of a tensor of at most two dimensions."""
     def t_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1133,6 +1197,24 @@ class Methods:
         """The tensor repeated along its last dimensions, or, given more, along new ones too."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor with another dtype or on another device, given by name or by a tensor that has them."""
+    def to_dense(self, dtype: dtypes.dtype | None = None, *, masked_grad: builtins.bool | None = None) -> Tensor:
+        """The tensor itself, or converted to `dtype`."""
+    def to_mkldnn(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_padded_tensor(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse_bsc(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse_bsr(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse_coo(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse_csc(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
+    def to_sparse_csr(self, **kwargs: Any) -> Any:
+        """Not supported: every tensor is strided."""
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.topk:
@@ -1180,15 +1262,17 @@ class Methods:
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
         """The elements (or slices along `dim`) without those equal to the one before."""
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`chunk` as tensors of their own, which may be written."""
+        """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`split` as tensors of their own, which may be written."""
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`split` by sizes as tensors of their own, which may be written."""
+        """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""
+    def values(self, **kwargs: Any) -> Any:
+        """Raises RuntimeError: every tensor is strided."""
     def var(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -25,7 +25,10 @@ ROWS = [
     Row("adaptive_avg_pool2d", sizes(PLANE, (3, 2), 1, (None, 4)), others=HALF),
     Row("adaptive_avg_pool3d", sizes(SPACE, (3, 2, 1), 2), others=HALF),
     Row(
-        "adaptive_max_pool1d", maxima(LINE, 3, 7), reference="nn.functional.adaptive_max_pool1d", others=HALF
+        "adaptive_max_pool1d",
+        maxima(LINE, 3, 7),
+        reference="nn.functional.adaptive_max_pool1d",
+        others=HALF,
     ),
     Row(
         "adaptive_max_pool2d",

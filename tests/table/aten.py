@@ -7,6 +7,7 @@ HALF = ("bfloat16",)
 PER_CHANNEL = [T(3), T(3)]
 MOVED = [T(3, grad=False), T(3, low=0.5, grad=False)]
 BATCH = T(4, 3, 2)
+PLACE = T(values=[0, 1, 4, 1], dtype="int64")
 PLACES = T(values=[[[[0, 5]], [[3, 7]]]], dtype="int64")
 
 
@@ -107,4 +108,24 @@ ROWS = [
         layouts=False,
         outs=(),
     ),
+    Row(
+        "batch_norm",
+        [Sample(BATCH, *PER_CHANNEL, *MOVED, train, 0.1, 1e-5, False) for train in (True, False)],
+        others=(),
+        strides=False,
+        grad_tolerance=16.0,
+    ),
+    Row(
+        "instance_norm",
+        [Sample(BATCH, *PER_CHANNEL, None, None, True, 0.1, 1e-5, False)],
+        others=(),
+        strides=False,
+        grad_tolerance=16.0,
+    ),
+    Row(
+        "embedding",
+        [Sample(T(5, 3), PLACE), Sample(T(5, 3), PLACE, 1), Sample(T(5, 3), PLACE, -1, True)],
+        others=HALF,
+    ),
+    Row("aten.adaptive_max_pool1d", [Sample(T(2, 2, 7, unique=True), 3)], others=HALF),
 ]

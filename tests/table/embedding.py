@@ -8,7 +8,7 @@ INDICES = T(values=[[0, 2], [2, 1]], dtype="int64")
 
 ROWS = [
     Row(
-        "embedding",
+        "embedding.embedding",
         [
             Sample(INDICES, T(4, 3)),
             Sample(INDICES, T(4, 3, smooth=False), padding_idx=2),

@@ -48,7 +48,7 @@ def rms(a, shape, weight=None, eps=None):
 
 ROWS = [
     Row(
-        "batch_norm",
+        "normalization.batch_norm",
         [
             Sample(X, MEAN, VAR, T(4), T(4), True),
             Sample(X, MEAN, VAR, T(4), T(4)),
@@ -69,7 +69,7 @@ ROWS = [
         reference="nn.functional.group_norm",
     ),
     Row(
-        "instance_norm",
+        "normalization.instance_norm",
         [
             Sample(X, None, None, T(4), T(4)),
             Sample(X, MEAN, VAR, use_input_stats=False),

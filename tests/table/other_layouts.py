@@ -28,7 +28,6 @@ ROWS = [
     *[plain(name, reference=f"Tensor.{name}") for name in ("sparse_dim", "dense_dim", "symeig")],
     plain("reinforce", 1, reference="Tensor.reinforce"),
     plain("const_data_ptr", reference="Tensor.const_data_ptr", empty=True),
-    plain("is_same_size", X, reference="Tensor.is_same_size"),
     plain("resize", 6, reference="Tensor.resize"),
     plain("resize_as", T(3, 2), reference="Tensor.resize_as"),
     plain("to_dense", reference="Tensor.to_dense"),

@@ -195,7 +195,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     checks.spell_as("torch")
     if device is not None:
         _redirect(device)
-    return importlib.import_module("torch")
+    return importlib.import_module(top.__name__)
 
 
 def _redirect(device: devices.DeviceLike) -> None:

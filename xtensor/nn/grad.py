@@ -21,6 +21,7 @@ def pulled_back(
     with enable_grad():
         place = like.detach().new_zeros(tuple(size)).requires_grad_()
         (found,) = grad(function(place), place, seed, create_graph=graph)
+    assert found is not None
     return found
 
 

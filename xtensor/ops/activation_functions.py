@@ -6,9 +6,11 @@ import warnings
 from typing import Any
 
 from .. import dtypes
+from ..engine import modes
 from ..tensor import Tensor
 from . import activations
 from .arithmetic import abs, div, sub
+from .autocast import cast_for
 from .creation import empty_like, zeros_like
 from .elementwise import tanh
 from .masks import where
@@ -138,6 +140,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     weight: a single number, or one per channel.
     """
+    if modes.state.mode & modes.AUTOCAST:
+        input, weight = cast_for("prelu", input, weight)
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"

@@ -12,8 +12,10 @@ import jax.numpy as jnp
 
 from .. import dtypes
 from ..tensor import Tensor, sizes_of
+from . import embedding as rows
+from . import normalization
 from .activation_functions import log_softmax, softmax
-from .adaptive_pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
+from .adaptive_pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, maxima1d
 from .creation import empty_like
 from .declare import composite, general
 from .grouped_products import scaled_product
@@ -36,6 +38,10 @@ __all__ = [
     "_softmax",
     "_softmax_backward_data",
     "_upsample_bilinear2d_aa",
+    "adaptive_max_pool1d",
+    "batch_norm",
+    "embedding",
+    "instance_norm",
     "max_pool2d_with_indices_backward",
     "native_dropout",
     "native_dropout_backward",
@@ -157,7 +163,56 @@ def _batch_norm_with_update(
     return (*found, input.detach().new_empty((0,), dtype=dtypes.uint8))
 
 
-# ---- pooling and images --------------------------------------------------------------------------------------------
+def batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`nn.functional.batch_norm` with the arguments in the order of `torch.batch_norm`."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`nn.functional.instance_norm` with the arguments in the order of `torch.instance_norm`."""
+    return normalization.instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+# ---- lookups, pooling and images --------------------------------------------------------------------------------------------
+
+
+def embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative."""
+    padding = None if padding_idx < 0 else padding_idx
+    return rows.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
+    """The maxima of windows over the last dimension, and where they lie."""
+    return maxima1d(input, output_size)
 
 
 def _adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int]) -> Tensor:

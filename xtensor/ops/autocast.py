@@ -49,7 +49,8 @@ CPU = policies(
     linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq
     linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve lu_solve
     max_pool3d max_unpool2d max_unpool3d nanquantile orgqr ormqr pinverse polar prod qr quantile reflection_pad1d
-    reflection_pad2d replication_pad1d replication_pad2d replication_pad3d stft svd trace triangular_solve
+    reflection_pad2d replication_pad1d replication_pad2d replication_pad3d border_pad quantiles linalg_solve_ex
+    linalg_pinv max_pool3d_values max_pool3d_indexed max_unpool stft svd trace triangular_solve
     view_as_complex
     """,
     widest="cat stack index_copy",
@@ -122,6 +123,15 @@ def policy_of(op: Operator, kind: str, values: tuple[Any, ...]) -> str | None:
     ):
         return None
     return POLICIES.get(kind, ACCELERATOR).get(op.name)
+
+
+def cast_for(name: str, *tensors: Tensor) -> tuple[Tensor, ...]:
+    """The arguments of a composite operator as the lists want them under its name."""
+    kind = next((t.device.type for t in tensors if t.device.type != "cpu"), "cpu")
+    if kind not in modes.state.autocast_enabled or POLICIES.get(kind, ACCELERATOR).get(name) != SHORT:
+        return tensors
+    short = dtype_of(kind)
+    return tuple([cast_tensor(t, short, short, kind) for t in tensors])
 
 
 def widest(short: dtypes.dtype, values: tuple[Any, ...]) -> dtypes.dtype:

@@ -93,6 +93,9 @@ def pairwise_distance(
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
     check_broadcast(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
+    if not (result.is_floating_point or result.is_complex):
+        result = dtypes.get_default_dtype()
+        x1, x2 = x1.astype(result.numpy), x2.astype(result.numpy)
     a, b = floats(x1, x2)
     difference = a - b + np.asarray(eps, a.dtype)
     return p_norm(difference, float(p), (difference.ndim - 1,), keepdim).astype(result.numpy)

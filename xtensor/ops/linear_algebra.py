@@ -330,9 +330,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
         )
     if upper:
         half = solve_triangular(L.mH, input, upper=False)
-        return given(solve_triangular(L, half, upper=True), out, "general")
+        return given(solve_triangular(L, half, upper=True), out)
     half = solve_triangular(L, input, upper=False)
-    return given(solve_triangular(L.mH, half, upper=True), out, "general")
+    return given(solve_triangular(L.mH, half, upper=True), out)
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -345,7 +345,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
             f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
         )
     eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
-    return given(cholesky_solve(eye, L, upper), out, "general")
+    return given(cholesky_solve(eye, L, upper), out)
 
 
 # ---- powers and exponentials ---------------------------------------------------------------------------------------

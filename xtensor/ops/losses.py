@@ -563,7 +563,9 @@ def ranking_error(
     """`max(0, -target * (input1 - input2) + margin)`, reduced."""
     check_reduction(reduction)
     a, b, t = together(input1, input2, target)
-    return reduced(clamped((-t * (a - b) + margin).astype(a.dtype)), reduction)
+    apart = -t * (a - b)
+    kind = apart.dtype if jnp.issubdtype(apart.dtype, jnp.inexact) else dtypes.get_default_dtype().numpy
+    return reduced(clamped((apart + margin).astype(kind)), reduction)
 
 
 def margin_ranking_loss(

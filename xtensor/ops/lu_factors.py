@@ -140,7 +140,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     if out is not None:
         if len(out) != len(kept):
             raise TypeError(f"expected tuple of {len(kept)} elements but got {len(out)}")
-        kept = tuple([given(m, o) for m, o in zip(kept, out, strict=True)])
+        # PyTorch copies, whatever the dtypes.
+        kept = tuple([o.resize_(tuple(sizes_of(m))).copy_(m) for m, o in zip(kept, out, strict=True)])
     return WithInfo(*kept) if get_infos else tuple(kept)
 
 

@@ -128,6 +128,8 @@ def batch_norm_training(
 ) -> tuple[Array, ...]:
     """The normalised input, the batch's mean and reciprocal deviation, and the new running statistics."""
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
+    if eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     x = wide(input)
     mean, variance, rstd = statistics(x, other_axes(x.ndim), eps)
     out = affine((x - mean) * rstd, weight, bias)
@@ -633,6 +635,8 @@ def _channel_mean(x: Any, size: int, flipped: bool = False) -> Any:
     for start in range(size):
         part = lax.slice_in_dim(padded, start, start + x.shape[1], axis=1)
         total = part if total is None else total + part
+    if jnp.issubdtype(x.dtype, jnp.integer):
+        return total // np.asarray(size, x.dtype)
     return total / np.asarray(size, x.dtype)
 
 

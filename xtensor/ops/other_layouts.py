@@ -89,11 +89,6 @@ def to_dense(self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bo
     return self if dtype is None else self.to(dtype)
 
 
-def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Whether both have the same sizes."""
-    return tuple(sizes_of(self)) == tuple(sizes_of(other))
-
-
 def const_data_ptr(self: Tensor) -> int:
     """`data_ptr`, for who only reads."""
     return self.data_ptr()
@@ -136,7 +131,6 @@ METHODS: dict[str, Any] = {
     "dequantize": dequantize,
     "eig": eig,
     "is_distributed": is_distributed,
-    "is_same_size": is_same_size,
     "lstsq": lstsq,
     "reinforce": refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
     "resize": resize,

@@ -280,37 +280,26 @@ def run_stack(
     return (x, *[cat(list(parts), 0) for parts in zip(*lasts, strict=True)])
 
 
-def arguments_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def arguments_of(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """Both signatures in one order: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
+    second, third = (*arguments, None, None, None)[1:3]
+    # States are two tensors for an LSTM, else one: what follows them is a list of weights.
+    packed = isinstance(second, Tensor) and (mode == "LSTM" or isinstance(third, Tensor))
+    packed = packed or "batch_sizes" in named
     common = ("params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
-    packed = len(arguments) > 1 and isinstance(arguments[1], Tensor) and _is_sizes(arguments, named)
     names = ("data", "batch_sizes", "hx", *common) if packed else ("input", "hx", *common, "batch_first")
-    found = dict(zip(names, arguments), **named)
-    missing = [name for name in names if name not in found]
-    if missing or len(found) != len(names) or len(arguments) > len(names):
+    found = dict(zip(names, arguments, strict=False), **named)
+    if len(arguments) > len(names) or found.keys() != set(names):
         raise TypeError(f"expected the arguments ({', '.join(names)})")
+    rest = [found[name] for name in common]
     if packed:
-        order = ("data", "batch_sizes", "hx", *common)
-        return (*[found[name] for name in order], False)
-    return (found["input"], None, found["hx"], *[found[name] for name in common], found["batch_first"])
-
-
-def _is_sizes(arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    third = arguments[2] if len(arguments) > 2 else named.get("hx")
-    if "batch_sizes" in named or "data" in named:
-        return True
-    # The third is the states where the second is batch sizes: a tensor, or two of them.
-    return isinstance(third, Tensor) or (
-        len(arguments) + len(named) == 9
-        and "batch_first" not in named
-        and isinstance(arguments[2], (list, tuple))
-        and isinstance(arguments[3], (list, tuple))
-    )
+        return (found["data"], found["batch_sizes"], found["hx"], *rest, False)
+    return (found["input"], None, found["hx"], *rest, found["batch_first"])
 
 
 def run_function(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, ...]:
     input, sizes, hx, params, biases, layers, dropout, train, bidirectional, batch_first = arguments_of(
-        arguments, named
+        mode, arguments, named
     )
     states = list(hx) if mode == "LSTM" else [hx]
     if mode == "LSTM" and len(states) != 2:

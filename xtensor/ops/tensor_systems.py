@@ -30,7 +30,7 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return given(inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out, "general")
+    return given(inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out)
 
 
 def tensorsolve(
@@ -48,7 +48,7 @@ def tensorsolve(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
             f"got {columns} != {rows}"
         )
-    return given(solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail), out, "general")
+    return given(solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail), out)
 
 
 def triangular_solve(

@@ -42,8 +42,9 @@ class Source:
             self.start = stream.tell()
             self.size = stream.seek(0, io.SEEK_END) - self.start
             stream.seek(self.start)
-        except (AttributeError, io.UnsupportedOperation) as error:
-            raise type(error)(
+        except (AttributeError, OSError) as error:
+            kind = AttributeError if isinstance(error, AttributeError) else io.UnsupportedOperation
+            raise kind(
                 f"{error}. You can only load from a file that is seekable. Please pre-load the data into a buffer like "
                 "io.BytesIO and try to load from it instead."
             ) from error

@@ -196,7 +196,7 @@ class RNNBase(Module):
         packed = input if isinstance(input, PackedSequence) else None
         batch_sizes = order = None
         batched = True
-        x: Tensor = input
+        x: Any = input
         states = None if hx is None else self._states(hx)
         if packed is not None:
             x, batch_sizes, order = packed.data, packed.batch_sizes, packed.sorted_indices

@@ -220,17 +220,17 @@ class _Amount(BasePruningMethod):
             raise ValueError(
                 f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
             )
-        self.amount = amount
+        self.amount: Any = amount
 
     def count(self, size: int) -> int:
         """How many of `size` to prune."""
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
+        amount: Any = self.amount
+        whole = isinstance(amount, numbers.Integral)
+        if whole and amount > size:
             raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to prune={size}"
+                f"amount={amount} should be smaller than the number of parameters to prune={size}"
             )
-        return int(self.amount)
+        return int(amount) if whole else round(amount * size)
 
 
 class _Unstructured(_Amount):
@@ -414,9 +414,8 @@ def global_unstructured(
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     places = list(parameters)
     tensors = [getattr(module, name) for module, name in places]
-    vector = parameters_to_vector(
-        [scores.get(place, own).detach() for place, own in zip(places, tensors, strict=True)]
-    )
+    chosen = [scores.get(p, own) for p, own in zip(places, tensors, strict=True)]
+    vector = parameters_to_vector([values.detach() for values in chosen if values is not None])
     before = parameters_to_vector(
         [
             getattr(module, name + "_mask", ones_like(own.detach()))
