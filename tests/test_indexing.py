@@ -642,3 +642,11 @@ def family(lib: Any, expression: str) -> Any:
 @pytest.mark.parametrize("expression", [e.strip() for e in FAMILIES if e.strip()])
 def test_families_as_torch(torch: Any, expression: str) -> None:
     compare(torch, lambda lib: family(lib, expression), expression)
+
+
+def test_no_index_is_looked_at_where_nothing_is_touched() -> None:
+    x = xt.arange(12).reshape(1, 2, 3, 2)
+    index = (slice(-2, 0), xt.tensor([-1, -3]), None, xt.tensor([False, False, True]))
+    x[index] = 0
+    assert x[index].shape == (2, 0, 1, 2)
+    assert x.flatten().tolist() == list(range(12))

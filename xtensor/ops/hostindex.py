@@ -76,7 +76,11 @@ def enabled(array: Any) -> bool:
 
 def read(view: Tensor, found: Placed, order: Any, title: str = "IndexBackward0") -> Tensor:
     """What the indices pick, as a new tensor; `order`: sizes, strides and memory order, where not contiguous."""
-    picked = values_of(view)[found.key(view.dim())]
+    values = values_of(view)
+    if values.size == 0 or 0 in found.shape:  # PyTorch looks at no index where there is nothing to pick
+        picked = np.empty(found.result_sizes(tuple(sizes_of(view))), values.dtype)
+    else:
+        picked = values[found.key(view.dim())]
     if order is None:
         result = placed(np.ascontiguousarray(picked), view.device)
     else:
@@ -113,7 +117,9 @@ def write(view: Tensor, found: Placed, values: Any, accumulate: bool) -> None:
     made = np.array(target)
     new = values_of(values) if isinstance(values, Tensor) else np.asarray(values).astype(made.dtype)
     key = found.key(made.ndim)
-    if not accumulate:
+    if made.size == 0 or 0 in found.shape:  # nothing is touched
+        pass
+    elif not accumulate:
         made[key] = new
     elif made.dtype == np.bool_:
         np.logical_or.at(made, key, new)
