@@ -93,6 +93,25 @@ def test_stubs_accept_what_functions_accept(files):
             assert keywords == actual, node.name
 
 
+def test_every_function_of_nn_functional_has_a_stub(files):
+    stubbed = {n.name: n for n in parsed(files, "nn/functional.pyi").body if isinstance(n, ast.FunctionDef)}
+    public = {
+        name: value
+        for name, value in vars(xtensor.nn.functional).items()
+        if inspect.isfunction(value) and not name.startswith("_")
+    }
+    assert {"gelu", "interpolate", "max_pool2d", "relu_"} <= set(stubbed)
+    assert set(stubbed) == set(public)
+    for name in ("interpolate", "ctc_loss", "gelu", "dropout"):
+        spelled = [a.arg for a in stubbed[name].args.args]
+        code = (
+            materialized(public[name]).__code__
+            if hasattr(public[name], "operator")
+            else public[name].__code__
+        )
+        assert spelled == list(code.co_varnames[: code.co_argcount]), name
+
+
 def test_every_family_has_a_page_with_its_operators(files):
     for name, family in families().items():
         entries = entries_of(name, family)

@@ -137,6 +137,19 @@ def test_jit_takes_and_gives_tensors(trained):
     assert jax.jit(lambda p: (p * 2).sum())(model[0].bias).requires_grad is False
 
 
+def test_backward_inside_a_traced_function():
+    @jax.jit
+    def gradient(t):
+        leaf = t.detach().requires_grad_()
+        (leaf**3).sum().backward()
+        return leaf.grad
+
+    for _ in range(4):  # often enough for a plan
+        gradient.clear_cache()
+        assert gradient(xt.arange(3.0)).tolist() == [0.0, 3.0, 12.0]
+    assert jax.vmap(gradient)(xt.ones(2, 3)).tolist() == [[3.0] * 3] * 2
+
+
 def test_64_bits_through_jit():
     wide = xt.arange(3) * 2**40
     assert jax.jit(lambda t: t + 1)(wide).tolist() == (wide + 1).tolist()

@@ -17,7 +17,7 @@ pytest.importorskip("expecttest", reason="PyTorch's OpInfo database needs it: pi
 from tests.parity import compare, entries, facets, report, worker  # noqa: E402
 from tests.parity.__main__ import jobs_for  # noqa: E402
 
-SAMPLED = 60  # pairs of a sampled run
+SAMPLED = 40  # pairs of a sampled run
 COMMITTED = sorted((name, label) for name, labels in report.committed().items() for label in labels)
 
 

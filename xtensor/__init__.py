@@ -74,7 +74,6 @@ from .ops.adaptive_pooling import adaptive_avg_pool1d
 from .ops.arithmetic import *
 from .ops.aten import *
 from .ops.attention import *
-from .ops.bags import bags as embedding_bag
 from .ops.clamping import *
 from .ops.class_losses import *
 from .ops.comparison import *

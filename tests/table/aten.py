@@ -8,6 +8,7 @@ PER_CHANNEL = [T(3), T(3)]
 MOVED = [T(3, grad=False), T(3, low=0.5, grad=False)]
 BATCH = T(4, 3, 2)
 PLACE = T(values=[0, 1, 4, 1], dtype="int64")
+STARTS = T(values=[0, 1, 1], dtype="int64")
 PLACES = T(values=[[[[0, 5]], [[3, 7]]]], dtype="int64")
 
 
@@ -126,6 +127,12 @@ ROWS = [
         "embedding",
         [Sample(T(5, 3), PLACE), Sample(T(5, 3), PLACE, 1), Sample(T(5, 3), PLACE, -1, True)],
         others=HALF,
+    ),
+    Row(
+        "embedding_bag",
+        [Sample(T(5, 3, unique=True), PLACE, STARTS, False, mode) for mode in (1, 2)],
+        others=(),
+        second=False,  # PyTorch's is not differentiable twice
     ),
     Row("aten.adaptive_max_pool1d", [Sample(T(2, 2, 7, unique=True), 3)], others=HALF),
 ]

@@ -13,7 +13,7 @@ def at(*values):
 
 ROWS = [
     Row(
-        "embedding_bag",
+        "bags.embedding_bag",
         [
             *[Sample(NUMBERS, TABLE, OFFSETS, mode=mode) for mode in ("sum", "mean", "max")],
             *[Sample(NUMBERS, TABLE, OFFSETS, mode=mode, padding_idx=4) for mode in ("sum", "mean", "max")],
@@ -28,6 +28,6 @@ ROWS = [
         reference="nn.functional.embedding_bag",
         others=("bfloat16",),
         second=False,  # PyTorch's is not differentiable twice
-        covers=("embedding_bag",),
+        covers=("bags",),
     ),
 ]

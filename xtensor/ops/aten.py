@@ -16,6 +16,7 @@ from . import embedding as rows
 from . import normalization
 from .activation_functions import log_softmax, softmax
 from .adaptive_pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, maxima1d
+from .bags import bags, check_lookups
 from .creation import empty_like
 from .declare import composite, general
 from .grouped_products import scaled_product
@@ -41,6 +42,7 @@ __all__ = [
     "adaptive_max_pool1d",
     "batch_norm",
     "embedding",
+    "embedding_bag",
     "instance_norm",
     "max_pool2d_with_indices_backward",
     "native_dropout",
@@ -208,6 +210,35 @@ def embedding(
     """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative."""
     padding = None if padding_idx < 0 else padding_idx
     return rows.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+
+
+def embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Tensor, ...]:
+    """`nn.functional.embedding_bag` with the table first and the mode (sum, mean, max) by number.
+
+    The bag of every lookup, the sizes of the bags and the rows of maxima come with it.
+    """
+    check_lookups(indices, offsets, sizes_of(weight)[0], mode)
+    return bags(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from .ranges import arange
 from .reductions import argument, dtype_of
 from .schema import Array
 
-__all__ = ["bags", "embedding_bag"]
+__all__ = ["embedding_bag"]
 
 SUM, MEAN, MAX = 0, 1, 2
 MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
@@ -116,7 +116,8 @@ def _sample_grad(
 
 
 @general(
-    name="embedding_bag",
+    name="bags",
+    node="EmbeddingBag",
     method=False,
     out=False,
     derivatives=dict(weight=_weight_grad, per_sample_weights=_sample_grad),

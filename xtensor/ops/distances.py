@@ -245,7 +245,9 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1."""
     # The target only chooses: PyTorch gives it no gradient.
-    return cosine_error(input1, input2, target.detach(), float(margin), legacy(size_average, reduce, reduction))
+    return cosine_error(
+        input1, input2, target.detach(), float(margin), legacy(size_average, reduce, reduction)
+    )
 
 
 def triplet_margin_loss(

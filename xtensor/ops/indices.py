@@ -105,7 +105,7 @@ def _unsafe_masked_index_put_accumulate(
     """`values`, where `mask` is true, added to a copy of `input` at indices clamped to the sizes."""
     if not input.numel():
         return input.clone()
-    places = [None if isinstance(i, slice) else i for i in clamped(input, indices)]
+    places: Any = [None if isinstance(i, slice) else i for i in clamped(input, indices)]
     return input.index_put(places, values.masked_fill(mask.logical_not(), 0), accumulate=True)
 
 

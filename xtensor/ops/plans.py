@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 from .. import engine
 from ..compile_cache import compiling
@@ -316,7 +317,7 @@ def abstract(value: Any) -> tuple[Any, Any]:
         return [p[0] for p in parts], tuple([p[1] for p in parts])
     if isinstance(value, jax.Array):
         aval: Any = value.aval
-        sharding = value.sharding if value.committed else None
+        sharding = None if isinstance(value, Tracer) or not value.committed else value.sharding
         return aval, jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
     return None, value
 

@@ -48,15 +48,16 @@ __all__ = [
     "set_default_load_endianness",
 ]
 
+# What is imported when it is first asked for: modules, and names with the module that holds them.
 _MODULES = ("npz", "orbax", "safetensors")
-_CONTENTS = ("Contents", "describe", "get_unsafe_globals_in_checkpoint")
+_HOLDERS = dict.fromkeys(("Contents", "describe", "get_unsafe_globals_in_checkpoint"), "contents")
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _CONTENTS:
-        return getattr(import_module(".contents", __name__), name)
+    if name in _HOLDERS:
+        return getattr(import_module(f".{_HOLDERS[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -224,13 +224,14 @@ class _Amount(BasePruningMethod):
 
     def count(self, size: int) -> int:
         """How many of `size` to prune."""
-        amount: Any = self.amount
-        whole = isinstance(amount, numbers.Integral)
-        if whole and amount > size:
+        if not isinstance(self.amount, numbers.Integral):
+            return round(self.amount * size)
+        count = int(self.amount)
+        if count > size:
             raise ValueError(
-                f"amount={amount} should be smaller than the number of parameters to prune={size}"
+                f"amount={count} should be smaller than the number of parameters to prune={size}"
             )
-        return int(amount) if whole else round(amount * size)
+        return count
 
 
 class _Unstructured(_Amount):
