@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
+
+# A full collection in the middle of all these definitions walks what JAX has loaded: 70 ms, and nothing to free.
+_collecting = gc.isenabled()
+gc.disable()
 
 from . import autograd, fft, gradients, interop, linalg, nn, optim, random, serialization, special, utils
 from .devices import current as get_default_device
@@ -181,6 +186,10 @@ if TYPE_CHECKING:
     from .functions import *  # the signatures of what declarations make
     from .legacy import *
     from .settings import *
+
+if _collecting:
+    gc.enable()
+del gc, _collecting
 
 newaxis = None
 __version__ = "0.1.0"
