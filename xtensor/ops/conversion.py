@@ -538,6 +538,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
             )
+        check_writable(self)
         source = value
         program = spread_program(tuple(sizes_of(self)), self.dtype.numpy)
 

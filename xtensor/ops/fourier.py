@@ -100,7 +100,7 @@ def many_axes(
         axes = tuple(range(ndim - len(s), ndim)) if dim is None else axes
         counts = [input.shape[a] if n == -1 else n for a, n in zip(axes, s, strict=True)]
         if half and tuple(s[-1:]) == (-1,):
-            counts[-1] = 2 * (input.shape[axes[-1]] - 1)
+            counts[-1] = 2 * (input.shape[list(axes)[-1]] - 1)
     for n in counts:
         check_points(n)
     return axes, tuple(counts)

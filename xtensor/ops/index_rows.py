@@ -542,7 +542,8 @@ def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Replace the slices along `dim` that `index` names by those of `source`, in place."""
-    if all(isinstance(t, Tensor) for t in (self, index, source)) and not index.dim() > 1:
+    dim = check_arguments("index_copy_", self, dim, index)
+    if isinstance(source, Tensor) and not index.dim() > 1:
         refuse_overlap(self, index, source)
     dim = check_copy(self, dim, index, source)
     return run_inplace(COPY, (self, dim, index, source))

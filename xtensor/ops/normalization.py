@@ -414,11 +414,10 @@ def native_layer_norm(
 def _rms(input: Any, shape: Any, eps: float | None) -> tuple[Any, Any]:
     x = wide(input)
     axes = last_axes(x.ndim, len(shape))
-    squares = jnp.real(x) ** 2 + jnp.imag(x) ** 2 if jnp.iscomplexobj(x) else x * x
     by = jnp.finfo(input.dtype).eps if eps is None else eps
-    count = np.asarray(math.prod(shape), squares.dtype)
-    mean = jnp.sum(squares, axis=axes, keepdims=True) / count
-    return x, lax.rsqrt(mean + jnp.asarray(by, squares.dtype))
+    # Of complex numbers too the plain square, as in PyTorch.
+    mean = jnp.sum(x * x, axis=axes, keepdims=True) / np.asarray(math.prod(shape), x.dtype)
+    return x, lax.rsqrt(mean + jnp.asarray(by, x.dtype))
 
 
 def _rms_input(grad: Array, input: Array, weight: Any, normalized_shape: Any, eps: float | None) -> Array:
@@ -427,10 +426,10 @@ def _rms_input(grad: Array, input: Array, weight: Any, normalized_shape: Any, ep
     if weight is not None:
         g = g * jnp.conj(weight.astype(x.dtype))
     axes = last_axes(x.ndim, len(normalized_shape))
-    along = jnp.sum(jnp.real(g * jnp.conj(x)), axis=axes, keepdims=True) / np.asarray(
-        math.prod(normalized_shape), scale.dtype
+    along = jnp.sum(g * jnp.conj(x), axis=axes, keepdims=True) / np.asarray(
+        math.prod(normalized_shape), x.dtype
     )
-    return g * scale - x * (along * scale * scale * scale)
+    return g * jnp.conj(scale) - jnp.conj(x * scale * scale * scale) * along
 
 
 def _rms_weight(grad: Array, input: Array, normalized_shape: Any, eps: float | None) -> Array:

@@ -77,6 +77,14 @@ def view_as_complex(input: Tensor) -> Tensor:
 def view_dtype(input: Tensor, dtype: DType) -> Tensor:
     """The bytes of `input` read as another dtype; autograd does not follow."""
     old = input.dtype
+    if input.is_conj():
+        raise RuntimeError(
+            "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
+        )
+    if input.is_neg():
+        raise RuntimeError(
+            "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype."
+        )
     made = geometry.view_dtype(
         geometry_of(input), old.itemsize, dtype.itemsize, old.scalar_name, dtype.scalar_name
     )
