@@ -4,6 +4,8 @@ JAX reads its environment when it is first imported, so this file sets it before
 xdist workers inherit it, so they share one compile cache.
 """
 
+import ctypes
+import gc
 import importlib
 import importlib.metadata
 import os
@@ -18,6 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+MEMORY_LIMIT = 2 << 30  # bytes; past it a test process lets go of its compiled programs
+_resident_limit = [MEMORY_LIMIT]
 COMPILE_CACHE_LIMIT = 1 << 30  # bytes; the directory is halved when it has grown past this
 
 assert "jax" not in sys.modules, "JAX was imported before tests/conftest.py could set it up"
@@ -77,6 +81,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("full"):
                 item.add_marker(skip)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not tell."""
+    try:
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    # A process that has run thousands of tests holds gigabytes of programs that nobody will call again.
+    jax = sys.modules.get("jax")
+    if jax is not None and _resident() > _resident_limit[0]:
+        declare = importlib.import_module("xtensor.ops.declare")
+        declare.forget_programs()
+        jax.clear_caches()
+        gc.collect()
+        if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+            libc.malloc_trim(0)  # glibc keeps what was freed
+        _resident_limit[0] = max(MEMORY_LIMIT, _resident() + MEMORY_LIMIT // 2)
 
 
 def _trim_compile_cache(directory: pathlib.Path, limit: int) -> None:

@@ -216,7 +216,7 @@ def test_dropout_between_recurrent_layers():
 def test_gradients_of_convolutions_as_functions(n):
     convolution = getattr(nn.functional, f"conv{n}d")
     x = xtensor.randn(2, 4, *[6] * n, requires_grad=True)
-    weight = xtensor.randn(3, 2, *[3] * n, requires_grad=True)
+    weight = xtensor.randn(4, 2, *[3] * n, requires_grad=True)
     out = convolution(x, weight, None, 2, 1, 1, 2)
     seed = xtensor.randn(*out.shape)
     out.backward(seed)

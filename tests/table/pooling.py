@@ -37,7 +37,12 @@ def covered(n):
 ROWS = [
     Row("avg_pool1d", averages(LINE), others=HALF),
     Row("avg_pool2d", [*averages(PLANE), Sample(PLANE, 2, divisor_override=3)], others=HALF),
-    Row("avg_pool3d", [*averages(SPACE), Sample(SPACE, 2, divisor_override=3)], others=HALF),
+    Row(
+        "avg_pool3d",
+        [*averages(SPACE), Sample(SPACE, 2, divisor_override=3)],
+        others=HALF,
+        outs=("empty", "right", "wrong", "float64"),  # PyTorch writes to a strided one as if it were contiguous
+    ),
     Row("lp_pool1d", norms(LINE), others=()),
     Row("lp_pool2d", norms(PLANE), others=()),
     Row("lp_pool3d", norms(SPACE), others=()),

@@ -257,7 +257,7 @@ def batch_norm(
     return normalised_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
-@composite(out=True)
+@composite(out="exact")
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,

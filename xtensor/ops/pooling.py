@@ -616,7 +616,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@general(method=False, out=True, node="AvgPool2D", derivatives=avg_rule(2))
+@general(method=False, out="exact", node="AvgPool2D", derivatives=avg_rule(2))
 def avg_pool2d(
     input: Array,
     kernel_size: int | Sequence[int],
@@ -630,7 +630,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(method=False, out=True, node="AvgPool3D", derivatives=avg_rule(3))
+@general(method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

@@ -110,7 +110,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return laid_as(input, scatter_view("select_scatter", input, src, made))
 
 
-@composite(out=True)
+@composite(out="exact")
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
