@@ -41,7 +41,8 @@ ROWS = [
         "avg_pool3d",
         [*averages(SPACE), Sample(SPACE, 2, divisor_override=3)],
         others=HALF,
-        outs=("empty", "right", "wrong", "float64"),  # PyTorch writes to a strided one as if it were contiguous
+        # PyTorch writes to a strided one as if it were contiguous.
+        outs=("empty", "right", "wrong", "float64"),
     ),
     Row("lp_pool1d", norms(LINE), others=()),
     Row("lp_pool2d", norms(PLANE), others=()),
