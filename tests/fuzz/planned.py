@@ -5,6 +5,7 @@ import sys
 import xtensor
 from xtensor.ops.plans import executor
 
+executor.enabled = True
 executor.hot = 1
 executor.background = False
 sys.modules[__name__] = xtensor

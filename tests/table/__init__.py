@@ -68,6 +68,7 @@ class Row:
     grad: whether gradients are tested. tolerance, grad_tolerance: factors on the usual ones for values and for
         gradients, with the reason beside the row.
     differences: gradients are those of finite differences even where PyTorch is there, whose own are wrong.
+    slopes: whether finite differences are its gradient: not where PyTorch's follows a convention of its own.
     meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
     strides: whether the strides of results are PyTorch's too; not where its kernel merely leaves them so.
     outs: the kinds of `out=` that are tried.
@@ -89,6 +90,7 @@ class Row:
     tolerance: float = 1.0
     grad_tolerance: float = 1.0
     differences: bool = False
+    slopes: bool = True
     meta: bool = True
     layouts: bool = True
     strides: bool = True

@@ -23,6 +23,6 @@ ROWS = [
         reference="nn.functional.ctc_loss",
         others=(),
         second=False,  # PyTorch's is not differentiable twice
-        differences=False,
+        slopes=False,  # as PyTorch's, it is that of what log_softmax was given
     ),
 ]

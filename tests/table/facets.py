@@ -306,7 +306,7 @@ def differentiated(row: Row, full: bool, second: bool) -> None:
             with showing(row, sample, dtype, "second gradient" if second else "gradient"):
                 if torch is not None and not row.differences:
                     compare_gradients(row, function, sample, dtype, second)
-                elif sample.smooth and dtype == "float64":
+                elif row.slopes and sample.smooth and dtype == "float64":
                     with suppress_undefined():
                         finite_differences(row, function, sample, dtype, second)
 

@@ -44,6 +44,7 @@ ROWS = [
             Sample(C(5, 6), 8, 9, window=WINDOW),
         ],
         covers=("istft_signal",),
+        slopes=False,  # a real result of complex input, half of whose ends does not count
         dtype="float64",
         others=(),
         meta=False,

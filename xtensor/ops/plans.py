@@ -4,11 +4,15 @@ Derivative rules are pure functions of arrays, so a graph of them is one too. Th
 arguments, edges, shapes and dtypes. What has been seen a few times is compiled in the background, while the interpreter
 answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom Functions, several devices, ...) it
 declines with a reason, which `engine.stats()` counts; errors too are left to the interpreter, which knows their words.
+
+Off unless `XTENSOR_PLANS=1` is in the environment or `executor.enabled` is set: a plan rounds otherwise than the
+interpreter, and when it is ready depends on the machine, so that two runs from one seed would not be the same to the bit.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import queue
 import threading
 from collections import OrderedDict
@@ -89,7 +93,7 @@ class PlanExecutor:
         self.hot = hot
         self.limit = limit
         self.largest = largest
-        self.enabled = True
+        self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("", "0", "off")
         self.background = True
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         self.compiled = 0
