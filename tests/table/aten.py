@@ -125,7 +125,11 @@ ROWS = [
     ),
     Row(
         "embedding",
-        [Sample(T(5, 3), PLACE), Sample(T(5, 3), PLACE, 1), Sample(T(5, 3), PLACE, -1, True)],
+        [
+            Sample(T(5, 3), PLACE),
+            Sample(T(5, 3, smooth=False), PLACE, 1),
+            Sample(T(5, 3, smooth=False), PLACE, -1, True),
+        ],
         others=HALF,
     ),
     Row(
