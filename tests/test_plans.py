@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import xtensor as xt
+from tests.fuzz.autograd import execute, generate
+from tests.fuzz.programs import judge
 from xtensor import engine
 from xtensor.ops.plans import PlanExecutor, executor
 
@@ -52,9 +54,53 @@ def test_a_plan_gives_the_interpreters_gradients(plans: PlanExecutor) -> None:
     found = [gradients(mixed, x, y) for _ in range(4)]
     for later in found[1:]:
         for expected, got in zip(found[0], later, strict=True):
-            np.testing.assert_allclose(got, expected, rtol=1e-12)
+            np.testing.assert_array_equal(got, expected)  # to the bit
     assert engine.stats()["runs"] == {"interpreter": 1, "plan": 3}
     assert plans.stats() == {"structures": 1, "compiled": plans.compiled}
+
+
+def layers(x: Any, weights: list[Any]) -> Any:
+    """What rounds differently when it is fused: a convolution, norms, attention, products that are summed."""
+    conv, scale, qkv, out = weights
+    h = xt.nn.functional.conv2d(x, conv, padding=1).sigmoid()
+    h = xt.nn.functional.max_pool2d(h, 2).flatten(2).transpose(1, 2)
+    h = xt.nn.functional.layer_norm(h, (6,), scale) * h.tanh()
+    q, k, v = (h @ qkv).chunk(3, dim=-1)
+    h = h + xt.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return xt.nn.functional.cross_entropy((h @ out).flatten(0, 1), xt.arange(32) % 5)
+
+
+def test_a_plan_rounds_as_the_interpreter_does(plans: PlanExecutor) -> None:
+    random = np.random.default_rng(0)
+    x, *weights = (
+        xt.tensor(random.normal(size=s).astype("float32"), requires_grad=True)
+        for s in ((2, 3, 8, 8), (6, 3, 3, 3), (6,), (6, 18), (6, 5))
+    )
+    found = [gradients(lambda *w: layers(x, list(w)), *weights) for _ in range(2)]
+    assert engine.stats()["runs"] == {"interpreter": 1, "plan": 1}
+    for expected, got in zip(*found, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def identical(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+    return repr(left) == repr(right)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(s, marks=pytest.mark.full) for s in range(8, 300))]
+)
+def test_random_programs_agree_to_the_bit(
+    plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """`pytest --full tests/test_plans.py` runs hundreds."""
+    monkeypatch.setattr(plans, "hot", 1)
+    program = generate(seed)
+    planned = list(execute(program, xt))
+    monkeypatch.setattr(plans, "enabled", False)
+    difference = judge(program, iter(list(execute(program, xt))), iter(planned), identical).difference
+    assert difference is None, f"{difference}\n{program}"
 
 
 def test_new_values_and_offsets_compile_nothing(plans: PlanExecutor) -> None:

@@ -100,8 +100,8 @@ class Node:
     def plan(self, key: list[Any], args: list[Any]) -> bool:
         """Add to `key` what decides the node's rule, to `args` the values it takes; False where it must run by itself.
 
-        A node that returns True also has `rule()`, a pure function `(gradients, args) -> gradients` over arrays with
-        one result per edge, and `keep()`, the objects that the key names by identity.
+        A node that returns True also has `bare()`, a copy that holds neither graph nor values, whose `replay(gradients,
+        args)` is `apply` with those values, and `keep()`, the objects that the key names by identity.
         """
         return False
 

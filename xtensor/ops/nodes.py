@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 
 from ..engine import RELEASED, modes
 from ..engine.graph import Node
-from ..storage import MetaArray, Storage
+from ..storage import MetaArray, Storage, abstract
 from ..tensor import Tensor, new, recipe_of, wrap
 from ..x64 import call, restore, swap
-from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern, rules_function
+from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern
 from .saved import check_version, result_index, unpack_array, unpack_tensor
 
 if TYPE_CHECKING:
@@ -185,16 +185,21 @@ class OpNode(Node):
         key += map(id, self.targets)
         return True
 
-    def rule(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
-        """The derivative rules as a function of arrays, for a plan."""
-        mask = tuple([t is not None for t in self.targets])
-        function = rules_function(self, mask)
+    def bare(self) -> OpNode:
+        """A copy without saved values or neighbours, for a plan."""
+        made = object.__new__(type(self))
+        made.edges = tuple([None if e is None else NOWHERE for e in self.edges])
+        made.aval, made.key, made.shapes, made.targets = self.aval, self.key, self.shapes, self.targets
+        made.sequence_nr, made.meta, made.saved = self.sequence_nr, None, None
+        return made
 
-        def rule(grads: tuple[Any, ...], saved: Any) -> tuple[Any, ...]:
-            found = iter(function(grads, tuple(saved)))
-            return tuple([next(found) if m else None for m in mask])
-
-        return rule
+    def replay(self, grads: tuple[Tensor | None, ...], values: Sequence[Any]) -> tuple[Tensor | None, ...]:
+        """`apply` with the values that `plan` named."""
+        self.saved = [replayed(v) for v in values]
+        try:
+            return self.apply(grads)
+        finally:
+            self.saved = None
 
     def keep(self) -> Any:
         """What a plan's key names by identity."""
@@ -221,6 +226,16 @@ class OpNode(Node):
                 cache.clear()
             found = cache[key] = call(RecordedPullback, self, len(grads), structure, forms)
         return found.deliver(flat)
+
+
+NOWHERE: Any = (None, 0)
+
+
+def replayed(value: Any) -> Any:
+    """A saved entry around a value that a plan was given."""
+    if type(value) is tuple:
+        return [(None, 0, v) for v in value]
+    return (None, 0, value) if isinstance(value, jax.Array) else value
 
 
 def plan_entry(entry: Any, key: list[Any], args: list[Any]) -> bool:
@@ -250,7 +265,7 @@ def concrete(value: Any) -> Any:
     """A saved array as a trace can take it."""
     if type(value) is MetaArray:
         return ShapedArray(value.shape, value.dtype)
-    return value
+    return abstract(value) if isinstance(value, Tracer) else value
 
 
 def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:

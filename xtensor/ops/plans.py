@@ -1,12 +1,14 @@
 """The plan executor: a backward graph whose structure has been seen before runs as one program over its saved arrays.
 
-Derivative rules are pure functions of arrays, so a graph of them is one too. The key is the structure: operators, static
-arguments, edges, shapes and dtypes. What has been seen a few times is compiled in the background, while the interpreter
-answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom Functions, several devices, ...) it
-declines with a reason, which `engine.stats()` counts; errors too are left to the interpreter, which knows their words.
+A plan is the interpreter's own walk, traced: the same programs in the same order, called from one. The key is the
+structure: operators, static arguments, edges, shapes and dtypes. What has been seen a few times is compiled in the
+background, while the interpreter answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom
+Functions, several devices, ...) it declines with a reason, which `engine.stats()` counts; errors too are left to the
+interpreter, which knows their words.
 
-Off unless `XTENSOR_PLANS=1` is in the environment or `executor.enabled` is set: a plan rounds otherwise than the
-interpreter, and when it is ready depends on the machine, so that two runs from one seed would not be the same to the bit.
+On the CPU each program within a plan is compiled apart, so that a plan rounds as the interpreter does and nobody can
+tell from a result which of the two made it, or when the plan was ready. `XTENSOR_PLANS=0` in the environment, or
+`executor.enabled = False`, leaves all to the interpreter.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from typing import Any
 
 import jax
 from jax.core import Tracer
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from .. import engine
 from ..compile_cache import compiling
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
 from ..storage import MetaArray
-from ..tensor import wrap
+from ..tensor import array_of, wrap
 from ..x64 import call, jit
 
 __all__ = ["PlanExecutor", "executor"]
@@ -93,7 +96,7 @@ class PlanExecutor:
         self.hot = hot
         self.limit = limit
         self.largest = largest
-        self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("", "0", "off")
+        self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("0", "off")
         self.background = True
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         self.compiled = 0
@@ -250,7 +253,7 @@ class PlanExecutor:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
-            program, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted)
+            program, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args)
             examples = [abstract(a)[1] for a in args]
             self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
         if plan.failed:
@@ -327,11 +330,12 @@ def abstract(value: Any) -> tuple[Any, Any]:
 
 
 def build(
-    nodes: list[Any], slot: int, leaves: dict[Node, int], wanted: Any
+    nodes: list[Any], slot: int, leaves: dict[Node, int], wanted: Any, args: list[Any]
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
     """The program of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
     number = {node: i for i, node in enumerate(nodes)}
-    rules = [node.rule() for node in nodes]
+    platform = next(iter(args[0].devices())).platform
+    bare = [node.bare() for node in nodes]
     room = [node.num_inputs for node in nodes]
     counts = []
     for node in nodes:
@@ -366,30 +370,71 @@ def build(
         ran = tuple(sorted(needed))
     n_leaves = len(leaves)
 
-    def backward(grad: Any, *args: Any) -> list[Any]:
+    def walk(grad: Any, *args: Any) -> list[Any]:
+        mode = state.mode
+        state.mode = NO_GRAD
+        try:
+            return [None if f is None else array_of(f) for f in gradients(wrap(grad), args)]
+        finally:
+            state.mode = mode
+
+    def gradients(grad: Any, args: tuple[Any, ...]) -> list[Any]:
         buffers: list[list[Any]] = [[None] * n for n in room]
         found: list[Any] = [None] * n_leaves
         buffers[0][slot] = grad
         start = 0
-        for at, rule in enumerate(rules):
+        for at, node in enumerate(bare):
             stop = start + counts[at]
-            results = rule(tuple(buffers[at]), args[start:stop])
+            results = node.replay(tuple(buffers[at]), args[start:stop])
             buffers[at] = []
             start = stop
             for target, result in zip(edges[at], results, strict=True):
                 if target is None or result is None:
                     continue
                 to, place = target
-                if to < 0:
-                    before = found[-1 - to]
-                    found[-1 - to] = result if before is None else before + result
-                else:
-                    before = buffers[to][place]
-                    buffers[to][place] = result if before is None else before + result
+                into, index = (found, -1 - to) if to < 0 else (buffers[to], place)
+                before = into[index]
+                into[index] = result if before is None else before + result
         return [f if wanted is None or i in wanted else None for i, f in enumerate(found)]
+
+    def backward(*args: Any) -> Any:
+        return apart(walk, args) if platform == "cpu" else walk(*args)
 
     backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
     return jit(backward), order, ran
+
+
+def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """The function's value, where each program that it calls stays one of its own within the program around it.
+
+    So each is compiled as it is by itself, and rounds as it does by itself: XLA fuses nothing across their borders.
+    """
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
+    jaxpr = closed.jaxpr
+    values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    values.update(zip(jaxpr.invars, jax.tree.leaves(args), strict=True))
+
+    def value_of(var: Any) -> Any:
+        return var.val if hasattr(var, "val") else values[var]
+
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        results: Any = primitive.bind(*map(value_of, equation.invars), **equation.params)
+        results = list(results) if primitive.multiple_results else [results]
+        if primitive.name in CALLS and not convolves(equation):
+            results = set_xla_metadata(results, inlineable="false")
+        values.update(zip(equation.outvars, results, strict=True))
+    return jax.tree.unflatten(jax.tree.structure(shape), map(value_of, jaxpr.outvars))
+
+
+CALLS = ("jit", "pjit")
+
+
+def convolves(equation: Any) -> bool:
+    """Whether a program convolves: XLA's fast convolutions are found in the outermost program only."""
+    if equation.primitive.name in CALLS:
+        return any(map(convolves, equation.params["jaxpr"].jaxpr.eqns))
+    return equation.primitive.name == "conv_general_dilated"
 
 
 executor = PlanExecutor()

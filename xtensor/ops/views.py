@@ -14,10 +14,11 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from .. import checks, dtypes, lowering
 from ..engine import anomaly, modes, profiler
@@ -32,13 +33,17 @@ from ..tensor import (
     Tensor,
     View,
     alias,
+    array_of,
     edge_of,
     meta_of,
+    wrap,
 )
 from .declare import general
 from .deferred import deferred
 from .dispatch import memory_order
 from .schema import Array, Arrays, Number
+
+NOWHERE: Any = (None, 0)
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
 
@@ -98,6 +103,10 @@ class ViewNode(Node):
         if self.edges[0] is None:
             return (None,)
         recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        return self.adjoint(grads, recipes)
+
+    def adjoint(self, grads: tuple[Tensor | None, ...], recipes: Sequence[Any]) -> tuple[Tensor | None]:
+        """The gradient of the input from those of the views: each lies there by recipe, offset and order."""
         present = [(g, r) for g, r in zip(grads, recipes, strict=True) if g is not None]
         if not present:
             return (None,)
@@ -105,7 +114,10 @@ class ViewNode(Node):
             ((grad, (recipe, offset, order)),) = present
             if order is not None:
                 return (rearranged(grad, order, self.sizes),)
-            return (view_adjoint(grad, offset, recipe=recipe),)
+            if not isinstance(offset, Tracer):
+                return (view_adjoint(grad, offset, recipe=recipe),)
+            op = view_adjoint.operator
+            return (wrap(op.program((recipe,))(array_of(grad), offset)),)
         return (
             views_adjoint(
                 [g for g, _ in present],
@@ -119,33 +131,33 @@ class ViewNode(Node):
             return False
         key.append(type(self))
         key.append(self.sizes)
-        for recipe, offset, order in relative(self.op.make, self.sizes, self.dtype, self.args, *self.result):
-            if order is None:
-                key.append(recipe)
-                args.append(offset)
-            else:
-                key.append(order)
-                args.append(None)
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        if len(recipes) > 1:
+            key.append(tuple([(recipe, offset) for recipe, offset, _ in recipes]))
+            return True
+        ((recipe, offset, order),) = recipes
+        if order is None:
+            key.append(recipe)
+            args.append(offset)
+        else:
+            key.append(order)
         return True
 
-    def rule(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
-        """The adjoint as a function of arrays, for a plan; it takes the views' offsets."""
-        sizes = self.sizes
-        ways = [(r, o) for r, _, o in relative(self.op.make, sizes, self.dtype, self.args, *self.result)]
+    def bare(self) -> ViewNode:
+        """A copy without neighbours, for a plan."""
+        made = object.__new__(type(self))
+        made.edges = (NOWHERE,)
+        made.sequence_nr, made.meta = self.sequence_nr, None
+        made.sizes, made.dtype, made.args = self.sizes, self.dtype, self.args
+        made.aval, made.result = self.aval, self.result
+        return made
 
-        def rule(grads: tuple[Any, ...], offsets: Any) -> tuple[Any, ...]:
-            total = None
-            for grad, offset, (recipe, order) in zip(grads, offsets, ways, strict=True):
-                if grad is None:
-                    continue
-                if order is not None and len(ways) == 1:
-                    return (jnp.transpose(grad, order).reshape(sizes),)
-                if total is None:
-                    total = jnp.zeros(recipe.base_shape, recipe.base_dtype)
-                total = lowering.scatter_add(recipe, total, 0 if offset is None else offset, grad)
-            return (total,)
-
-        return rule
+    def replay(self, grads: tuple[Tensor | None, ...], offsets: Sequence[Any]) -> tuple[Tensor | None, ...]:
+        """`apply` with the offsets that `plan` named."""
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        if offsets:
+            recipes = [(recipes[0][0], offsets[0], None)]
+        return self.adjoint(grads, recipes)
 
     def keep(self) -> Any:
         """What a plan's key names by identity: nothing."""
