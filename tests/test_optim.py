@@ -95,7 +95,7 @@ def test_a_step_is_one_program_and_rates_compile_nothing(monkeypatch):
     optimizer = optim.AdamW(params, lr=0.1)
     used = []
     plain = update.program_of
-    monkeypatch.setattr(update, "program_of", lambda key: used.append(plain(key)) or used[-1])
+    monkeypatch.setattr(update, "program_of", lambda *key: used.append(plain(*key)) or used[-1])
     for i in range(4):
         for param in params:
             param.grad = xtensor.ones_like(param)

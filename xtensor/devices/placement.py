@@ -236,6 +236,17 @@ def of_jax_device(found: Any) -> device:
 def of_array(array: Any) -> device:
     """Where an array lies; an array over several devices answers with its first, a traced one with the current device."""
     try:
+        return _by_sharding[id(array.sharding)][1]
+    except Exception:  # one not seen before, or no array of JAX's
+        return _look_up(array)
+
+
+_by_sharding: dict[int, tuple[Any, device]] = {}
+"""By identity, since hashing a sharding costs more than looking its device up; programs share theirs between calls."""
+
+
+def _look_up(array: Any) -> device:
+    try:
         where = array.devices()
     except AttributeError:
         return _make("meta", None)
@@ -245,7 +256,11 @@ def of_array(array: Any) -> device:
         (found,) = where
     else:
         found = min(where, key=lambda d: d.id)
-    return of_jax_device(found)
+    if len(_by_sharding) >= 4096:
+        _by_sharding.clear()
+    sharding, place = array.sharding, of_jax_device(found)
+    _by_sharding[id(sharding)] = sharding, place
+    return place
 
 
 _default: device | None = None

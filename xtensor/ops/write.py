@@ -20,6 +20,7 @@ from ..x64 import call, jit
 
 __all__ = [
     "bump",
+    "writer_at",
     "check_castable",
     "check_no_overlap",
     "check_writable",
@@ -38,10 +39,15 @@ DISJOINT = frozenset({"cat", "gather", "index_select", "take"})
 def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
     counter_of(tensor).version += 1
+    tensor._storage.writer = writer_at(name, depth + 1)
+
+
+def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
+    """The line of the program that writes: the first frame outside of the package, from `depth` calls up."""
     frame: Any = sys._getframe(depth)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
         frame = frame.f_back
-    tensor._storage.writer = (frame.f_code, frame.f_lineno, name)
+    return (frame.f_code, frame.f_lineno, name)
 
 
 def store(tensor: Tensor, values: Any) -> None:

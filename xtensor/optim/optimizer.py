@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, devices, dtypes
-from ..engine import enable_grad, no_grad, record_function
+from ..engine import PROFILING, enable_grad, modes, no_grad, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..ops.creation import zeros_like
 from ..ops.ingest import tensor as make_tensor
@@ -213,20 +213,25 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self: Any = args[0]
-            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
-                for hook in (*pre_hooks_of_all.values(), *self._optimizer_step_pre_hooks.values()):
-                    found = hook(self, args, kwargs)
-                    if found is None:
-                        continue
-                    if not (isinstance(found, tuple) and len(found) == 2):
-                        raise RuntimeError(
-                            f"{func} must return None or a tuple of (new_args, new_kwargs), but got {found}."
-                        )
-                    args, kwargs = found
-                result = func(*args, **kwargs)
-                for hook in (*self._optimizer_step_post_hooks.values(), *post_hooks_of_all.values()):
-                    hook(self, args, kwargs)
-                return result
+            if modes.state.mode & PROFILING:
+                with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                    return hooked(self, args, kwargs)
+            return hooked(self, args, kwargs)
+
+        def hooked(self: Any, args: Any, kwargs: Any) -> Any:
+            for hook in (*pre_hooks_of_all.values(), *self._optimizer_step_pre_hooks.values()):
+                found = hook(self, args, kwargs)
+                if found is None:
+                    continue
+                if not (isinstance(found, tuple) and len(found) == 2):
+                    raise RuntimeError(
+                        f"{func} must return None or a tuple of (new_args, new_kwargs), but got {found}."
+                    )
+                args, kwargs = found
+            result = func(*args, **kwargs)
+            for hook in (*self._optimizer_step_post_hooks.values(), *post_hooks_of_all.values()):
+                hook(self, args, kwargs)
+            return result
 
         return wrapper
 
@@ -409,32 +414,44 @@ class RuleOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        differentiable = self.defaults.get("differentiable")
-        with enable_grad() if differentiable else no_grad():
-            self._update()
+        if self.defaults.get("differentiable"):
+            with enable_grad():
+                self._update()
+        else:
+            with no_grad():
+                self._update()
         return loss
 
     def _update(self) -> None:
+        differentiable = self.defaults.get("differentiable")
         work: list[Work] = []
         counters: list[Tensor] = []
+        state, counted, rule = self.state, self.counted, type(self).rule
+        alike = type(self).states_for is RuleOptimizer.states_for
         for group in self.param_groups:
             params: list[Tensor] = []
             grads: list[Tensor] = []
             states: list[list[Tensor]] = []
             counts: list[float] = []
+            names = self.states_of(group) if alike else ()
             for param in group["params"]:
                 grad = param.grad
                 if grad is None:
                     continue
-                names = self.states_for(group, param)
-                own = self.state[param] if names or self.counted else {}
-                fresh = len(own) == 0
-                if fresh:
-                    self.init_state(own, group, param)
+                if not alike:
+                    names = self.states_for(group, param)
                 params.append(param)
                 grads.append(grad)
+                if not (names or counted):
+                    states.append([])
+                    counts.append(0.0)
+                    continue
+                own = state[param]
+                fresh = not own
+                if fresh:
+                    self.init_state(own, group, param)
                 states.append([own[name] for name in names])
-                if self.counted:
+                if counted:
                     counter = own["step"]
                     counters.append(counter)
                     counts.append(self._count(counter))
@@ -442,16 +459,15 @@ class RuleOptimizer(Optimizer):
                     counts.append(0.0 if fresh else 1.0)
             if params:
                 operands = self.numbers_of(group)
-                numbers = tuple([as_float(n) for n in operands])
-                rule = type(self).rule
+                numbers = tuple([n if type(n) is float else as_float(n) for n in operands])
                 own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts)
                 work.append(own_work)
-                if self.defaults.get("differentiable"):
+                if differentiable:
                     run_differentiable(own_work, operands)
         if not work:
             return
-        made = {} if self.defaults.get("differentiable") else run(work, f"{type(self).__name__}.step")
-        if self.counted:
+        made = {} if differentiable else run(work, f"{type(self).__name__}.step", counted)
+        if counted:
             self._advance(counters, [c for group in work for c in group.counts], made)
 
     def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
@@ -474,21 +490,24 @@ class RuleOptimizer(Optimizer):
     def _advance(self, counters: list[Tensor], counts: list[float], made: dict[float, Any]) -> None:
         """Give the counters their new values: one array for all that are equal."""
         known: dict[int, tuple[Any, float]] = {}
-        placed: dict[Any, Any] = {}
+        # By the identity of the old array, which is kept so that no other takes its place.
+        after: dict[int, tuple[Any, Any]] = {}
         for counter, count in zip(counters, counts, strict=True):
             counter_of(counter).version += 1
-            if counter.is_meta:
+            storage = counter._storage
+            old = storage.array
+            if type(old) is MetaArray:
                 continue
-            dtype, place = counter.dtype, counter.device
-            array = made.get(count)
-            if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
-                array = placed.get((count, dtype, place))
-                if array is None:
+            found = after.get(id(old))
+            if found is None:
+                dtype, place = counter.dtype, counter.device
+                array = made.get(count)
+                if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
                     array = devices.put(np.array(count + 1, dtype.numpy), place)
-                    placed[count, dtype, place] = array
-            known[id(array)] = (array, count + 1)
-            counter._storage.replace(array)
-            counter._storage.shared = True
+                found = after[id(old)] = old, array
+                known[id(array)] = array, count + 1
+            storage.replace(found[1])
+            storage.shared = True
         self._known = known
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import devices
-from ..ops.write import bump, store
+from ..ops.write import store, writer_at
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of, recipe_of
 from ..x64 import call, jit
@@ -42,35 +43,19 @@ class Work(NamedTuple):
     counts: list[float]
 
 
-def run(work: list[Work], name: str) -> dict[float, Any]:
-    """Write the new values of all parameters and states; returns the arrays of the counts after this step.
+def run(work: list[Work], name: str, counted: bool = True) -> dict[float, Any]:
+    """Write the new values of all parameters and states; returns the arrays of the counts after this step, if `counted`.
 
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
     made: dict[float, Any] = {}
+    writer = writer_at(name, 3)
     rest = work
     while rest:
         now, rest = disjoint(rest)
         for place, part in by_device(now).items():
-            if place.type != "meta":
-                made.update(call_program(part, place))
-    for group in work:
-        touch(group, name)
+            made.update(call_program(part, place, writer, counted))
     return made
-
-
-def touch(group: Work, name: str) -> None:
-    """Count the writes, and remember the line of the program that called `step`."""
-    writer = None
-    for i, param in enumerate(group.params):
-        if writer is None:
-            bump(param, name, 4)
-            writer = param._storage.writer
-        else:
-            counter_of(param).version += 1
-            param._storage.writer = writer
-        for state in group.states[i]:
-            counter_of(state).version += 1
 
 
 def select(group: Work, places: list[int]) -> Work:
@@ -85,6 +70,8 @@ def select(group: Work, places: list[int]) -> Work:
 
 def disjoint(work: list[Work]) -> tuple[list[Work], list[Work]]:
     """The work on parameters each of whose storage comes first, and the rest."""
+    if len({id(p._storage) for g in work for p in g.params}) == sum([len(g.params) for g in work]):
+        return work, []
     seen: set[int] = set()
     now: list[Work] = []
     later: list[Work] = []
@@ -136,40 +123,77 @@ def copy(array: Any) -> Any:
     return jax.device_put(array, array.sharding, may_alias=False)
 
 
-def call_program(work: list[Work], place: devices.device) -> dict[float, Any]:
+def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> dict[float, Any]:
     distinct: dict[float, int] = {}
     key = []
-    targets: list[Tensor] = []
-    mutable: list[tuple[Any, ...]] = []
+    targets: list[Any] = []
+    mutable: list[list[Any]] = []
     grads: list[Any] = []
     numbers: list[float] = []
+    real = place.type != "meta"
     for group in work:
         which = tuple([distinct.setdefault(count, len(distinct)) for count in group.counts])
         key.append((group.rule, group.flags, len(group.numbers), which))
         numbers += group.numbers
-        for i, param in enumerate(group.params):
-            tensors = [param, *group.states[i]]
-            targets += tensors
-            mutable.append(tuple([owned(t._storage) if covers(t) else copied(t) for t in tensors]))
-            grads.append(array_of(group.grads[i]))
-    program = program_of(tuple(key))
-    arrays, counts = call(program, mutable, grads, vector(tuple(numbers), place), list(distinct))
+        for param, states, grad in zip(group.params, group.states, group.grads, strict=True):
+            row = []
+            for tensor in (param, *states):
+                storage = tensor._storage
+                if tensor._view is None:
+                    storage.version += 1
+                    targets.append(storage)
+                    row.append(storage.array if storage.sole_owner() else owned(storage) if real else None)
+                else:
+                    counter_of(tensor).version += 1
+                    targets.append(tensor)
+                    row.append((owned(storage) if covers(tensor) else copied(tensor)) if real else None)
+            mutable.append(row)
+            grads.append(array_of(grad))
+            param._storage.writer = writer
+    if not real:
+        return {}
+    program = program_of(tuple(key), counted)
+    counts = [count_array(count, place) for count in distinct]
+    arrays, exact, counts = call(program, mutable, grads, vector(tuple(numbers), place), counts)
     del mutable
-    at = 0
-    for values in arrays:
-        for value in values:
-            tensor = targets[at]
-            at += 1
-            if covers(tensor):
-                tensor._storage.replace(value)
+    values = chain.from_iterable(arrays)
+    for target, value in zip(targets, values, strict=True):
+        if isinstance(target, Tensor):
+            if covers(target):
+                target._storage.replace(value)
             else:
-                store(tensor, value)
-    return dict(zip(distinct, counts, strict=True))
+                store(target, value)
+        else:
+            target.array = value
+            target.writes += 1
+            target.shared = False
+    for count, array in zip(distinct, exact, strict=False):
+        remember(count + 1, place, array)
+    return dict(zip(distinct, counts, strict=False))
 
 
 def copied(tensor: Tensor) -> Any:
     """The values of a strided view as an array of their own."""
     return call(copy, array_of(tensor))
+
+
+known_counts: dict[tuple[float, devices.device], Any] = {}
+"""Counts that are on a device already: those that programs returned, for the next step to take."""
+
+
+def count_array(count: float, place: devices.device) -> Any:
+    """A count on the device, in float64."""
+    found = known_counts.get((count, place))
+    if found is None:
+        found = devices.put(np.array(count, np.float64), place)
+        remember(count, place, found)
+    return found
+
+
+def remember(count: float, place: devices.device, array: Any) -> None:
+    if len(known_counts) >= 256:
+        known_counts.clear()
+    known_counts[count, place] = array
 
 
 @lru_cache(maxsize=1024)
@@ -179,11 +203,13 @@ def vector(numbers: tuple[float, ...], place: devices.device) -> Any:
 
 
 @lru_cache(maxsize=512)
-def program_of(key: tuple[Any, ...]) -> Any:
-    """The jitted rules of all groups: `(params and states, grads, numbers, counts) -> (params and states, counts)`."""
+def program_of(key: tuple[Any, ...], counted: bool) -> Any:
+    """The jitted rules of all groups: `(params and states, grads, numbers, counts) -> (params and states, counts, counts)`.
+
+    The counts after the step are in float64, for the next one, and in float32, for the optimizer's state.
+    """
 
     def step(mutable: Any, grads: Any, numbers: Any, counts: Any) -> Any:
-        counts = [jnp.asarray(count, jnp.float64) for count in counts]
         made = []
         at = first = 0
         for rule, flags, length, which in key:
@@ -192,7 +218,8 @@ def program_of(key: tuple[Any, ...]) -> Any:
             for index in which:
                 made.append(apply_rule(rule, flags, own, counts[index], mutable[at], grads[at]))
                 at += 1
-        return made, [(count + 1).astype(jnp.float32) for count in counts]
+        after = [count + 1 for count in counts] if counted else []
+        return made, after, [count.astype(jnp.float32) for count in after]
 
     return jit(step, donate_argnums=0)
 
