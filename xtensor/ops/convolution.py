@@ -197,6 +197,18 @@ def depthwise(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> 
     return total.reshape((batch, channels * multiplier, *out))
 
 
+def depthwise_transpose(grad: Any, weight: Any, sizes: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """The transpose of `depthwise` in its input: one more depthwise convolution, which is one loop where pads are not."""
+    reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
+    borders = [(0, 0, 0), (0, 0, 0)]
+    for size, out, far, step, (low, _) in zip(sizes, grad.shape[2:], reach, stride, padding, strict=True):
+        borders.append((far - low, size + low - ((out - 1) * step + 1), step - 1))
+    grad = lax.pad(grad, jnp.zeros((), grad.dtype), borders)
+    flipped = lax.rev(weight, tuple(range(2, weight.ndim)))
+    ones, none = (1,) * len(reach), ((0, 0),) * len(reach)
+    return depthwise(grad, flipped, ones, none, dilation)
+
+
 def transposed_weight(weight: Any, groups: int) -> Any:
     """The weight `(C, O / groups, *)` of a transposed convolution as that of a convolution: `(O, C / groups, *)`."""
     c, o, *kernel = weight.shape
@@ -256,8 +268,23 @@ class Plan:
         """The gradient of the input: the transpose of `run` in its first argument."""
         like = jax.ShapeDtypeStruct(tuple(shape), weight.dtype)
         w = jnp.conj(weight)
+        if self.alone(shape, weight):
+            short = w.dtype.itemsize == 2
+            g, w = (a.astype(jnp.float32) if short else a for a in (grad.astype(w.dtype), w))
+            pulled = depthwise_transpose(g, w, shape[2:], self.stride, self.padding, self.dilation)
+            return pulled.astype(weight.dtype)
         (pulled,) = jax.linear_transpose(lambda x: self.run(x, w), like)(grad.astype(weight.dtype))
         return pulled
+
+    def alone(self, shape: Any, weight: Any) -> bool:
+        """Whether every channel of `(N, C, *)` has one kernel, applied as a sum of shifted products."""
+        depthwise = self.groups == shape[1] == weight.shape[0] > 1 and weight.shape[1] == 1
+        return (
+            not self.transposed
+            and len(shape) == self.n + 2
+            and depthwise
+            and math.prod(weight.shape[2:]) <= SHIFTED_TAPS
+        )
 
     def pull_weight(self, grad: Any, x: Any, shape: Any) -> Any:
         """The gradient of the weight: the transpose of `run` in its second argument."""

@@ -18,6 +18,7 @@ from .declare import general, reduction
 from .embedding import readable
 from .extrema import selected_grad
 from .index_bounds import in_bounds
+from .platforms import on_cpu
 from .promotion import promote
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Operand
@@ -53,6 +54,15 @@ def sort_key(x: Any, descending: bool) -> Any:
 
 def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     """The values of `x` in order along `axis`, and their indices; ties keep their order."""
+    if x.dtype.itemsize > 4:
+        return order_pairs(x, axis, descending)
+    return on_cpu(
+        "sort", lambda x: order_packed(x, axis, descending), lambda x: order_pairs(x, axis, descending), x
+    )
+
+
+def order_pairs(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """By a sort of keys that carries values and indices along."""
     index = lax.broadcasted_iota(jnp.int32, x.shape, axis)
     key = sort_key(x, descending)
     keys = (key,)
@@ -61,6 +71,45 @@ def order(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
         keys = (~jnp.isnan(x), key)
     *_, values, found = lax.sort((*keys, x, index), dimension=axis, is_stable=True, num_keys=len(keys))
     return values, found.astype(jnp.int64)
+
+
+def order_packed(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
+    """By a sort of one integer per element: a key of 32 bits above the index, for dtypes of at most 32 bits."""
+    rows = jnp.moveaxis(x, axis, -1)
+    key = integer_key(rows).astype(jnp.int64)
+    packed = ((~key if descending else key) << 32) | lax.broadcasted_iota(
+        jnp.int64, rows.shape, rows.ndim - 1
+    )
+    return picked(rows, lax.sort(packed) & 0xFFFFFFFF, axis)
+
+
+def integer_key(x: Any) -> Any:
+    """Integers in the order of `x`: NaNs are equal and last, as are zeros of either sign among themselves."""
+    if x.dtype == jnp.uint32:
+        return lax.bitcast_convert_type(x ^ jnp.uint32(1 << 31), jnp.int32)
+    if not is_float(x):
+        return x
+    bits = lax.bitcast_convert_type(plain(x.astype(jnp.float32)), jnp.int32)
+    return jnp.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+
+
+def plain(x: Any, nan: float = float("nan")) -> Any:
+    """Floats with one NaN and one zero."""
+    return jnp.where(jnp.isnan(x), jnp.asarray(nan, x.dtype), jnp.where(x == 0, jnp.zeros_like(x), x))
+
+
+def picked(rows: Any, places: Any, axis: int) -> tuple[Any, Any]:
+    """The elements of rows at places along the last dimension, and the places, with that dimension at `axis`."""
+    values = jnp.take_along_axis(rows, places, -1, mode="promise_in_bounds")
+    return jnp.moveaxis(values, -1, axis), jnp.moveaxis(places, -1, axis)
+
+
+def top_partial(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
+    """The first `k` by XLA's partial sort, which the CPU has for float32: in its order -NaN comes last and NaN first."""
+    rows = jnp.moveaxis(x, axis, -1)
+    wide = rows.astype(jnp.float32)
+    key = plain(wide) if largest else plain(-wide, -float("nan"))
+    return picked(rows, lax.top_k(key, k)[1].astype(jnp.int64), axis)
 
 
 def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
@@ -148,8 +197,15 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if input.ndim == 0:
         return input, jnp.zeros((), jnp.int64)
-    values, indices = order(input, axis, largest)
-    return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
+
+    def first(x: Any) -> tuple[Any, Any]:
+        values, indices = order(x, axis, largest)
+        return lax.slice_in_dim(values, 0, k, axis=axis), lax.slice_in_dim(indices, 0, k, axis=axis)
+
+    exact = (is_float(input) and input.dtype.itemsize <= 4) or input.dtype.itemsize <= 2
+    if not exact or not 0 < k <= input.shape[axis] // 8:
+        return first(input)
+    return on_cpu("topk", lambda x: top_partial(x, k, axis, largest), first, input)
 
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))

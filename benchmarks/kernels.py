@@ -1,0 +1,179 @@
+"""Kernels, forward and backward, eager: xtensor against PyTorch (2 threads).
+
+    python benchmarks/kernels.py                       every case
+    python benchmarks/kernels.py conv sort             some
+    python benchmarks/kernels.py --json kernels.json   and write the figures
+
+A case runs an operator and the backward of its result with a given output gradient, until the gradients are there. The contenders take turns within one
+run; a figure is the median over turns of a call's mean time, a ratio the median of the turns' ratios. Values and gradients
+are compared before anything is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from turns import measure, ratio
+
+import xtensor
+from xtensor.ops.plans import executor
+
+try:
+    import torch
+except ImportError:
+    torch: Any = None
+
+Make = Callable[[Any, Any], tuple[Callable[..., Any], list[Any]]]
+"""`(library, random numbers) -> a function, and the arrays it takes`; floating point arrays get gradients."""
+
+
+def attention(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+    f = lib.nn.functional.scaled_dot_product_attention
+    return lambda q, k, v: f(q, k, v, is_causal=True), [normal(random, 4, 4, 128, 32) for _ in range(3)]
+
+
+def normal(random: Any, *shape: int) -> Any:
+    return random.normal(size=shape).astype(np.float32)
+
+
+def embedding(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+    f = lib.nn.functional.embedding
+    return lambda ids, w: f(ids, w), [random.integers(0, 1000, (16, 64)), normal(random, 1000, 128)]
+
+
+def index_add(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+    return (
+        lambda x, i, y: lib.index_add(x, 0, i, y),
+        [normal(random, 1000, 64), random.integers(0, 1000, 4096), normal(random, 4096, 64)],
+    )
+
+
+def layer_norm(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+    f = lib.nn.functional.layer_norm
+    return lambda x, w, b: f(x, (256,), w, b), [
+        normal(random, 1024, 256),
+        normal(random, 256),
+        normal(random, 256),
+    ]
+
+
+def batch_norm(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+    f = lib.nn.functional.batch_norm
+    return (
+        lambda x, w, b: f(x, None, None, w, b, training=True),
+        [normal(random, 32, 32, 16, 16), normal(random, 32), normal(random, 32)],
+    )
+
+
+def convolution(shape: tuple[int, ...], weight: tuple[int, ...], **options: int) -> Make:
+    def make(lib: Any, random: Any) -> tuple[Callable[..., Any], list[Any]]:
+        f = lib.nn.functional.conv2d
+        return lambda x, w: f(x, w, **options), [normal(random, *shape), normal(random, *weight)]
+
+    return make
+
+
+def of_one(call: Callable[[Any, Any], Any], *shape: int) -> Make:
+    return lambda lib, random: (lambda x: call(lib, x), [normal(random, *shape)])
+
+
+CASES: dict[str, Make] = {
+    "gelu": of_one(lambda lib, x: lib.nn.functional.gelu(x), 1024, 256),
+    "softmax": of_one(lambda lib, x: lib.softmax(x, 1), 1024, 256),
+    "layer_norm": layer_norm,
+    "batch_norm": batch_norm,
+    "attention": attention,
+    "cross_entropy": lambda lib, random: (
+        lambda x, y: lib.nn.functional.cross_entropy(x, y),
+        [normal(random, 1024, 256), random.integers(0, 256, 1024)],
+    ),
+    "conv 3x3": convolution((16, 32, 28, 28), (32, 32, 3, 3), padding=1),
+    "conv 7x7 stride 2": convolution((8, 3, 64, 64), (32, 3, 7, 7), stride=2, padding=3),
+    "conv depthwise": convolution((16, 64, 16, 16), (64, 1, 3, 3), padding=1, groups=64),
+    "max_pool": of_one(lambda lib, x: lib.nn.functional.max_pool2d(x, 2), 16, 32, 28, 28),
+    "cumsum": of_one(lambda lib, x: lib.cumsum(x, 1), 1024, 256),
+    "sort": of_one(lambda lib, x: lib.sort(x, 1)[0], 256, 256),
+    "topk": of_one(lambda lib, x: lib.topk(x, 8, 1)[0], 256, 1024),
+    "matmul": lambda lib, random: (lib.matmul, [normal(random, 256, 256), normal(random, 256, 256)]),
+    "embedding": embedding,
+    "index_add": index_add,
+}
+
+
+def contender(lib: Any, make: Make) -> tuple[Callable[[], Any], Callable[[], list[Any]]]:
+    """What is timed, and what it computes: the value and the gradients, as arrays."""
+    function, arrays = make(lib, np.random.default_rng(0))
+    inputs = [lib.tensor(a) for a in arrays]
+    leaves = [t.requires_grad_() for t in inputs if t.is_floating_point()]
+    result = function(*inputs)
+    gradient = lib.tensor(np.random.default_rng(1).normal(size=tuple(result.shape)).astype(np.float32))
+
+    def run() -> Any:
+        out = function(*inputs)
+        for leaf in leaves:
+            leaf.grad = None
+        out.backward(gradient)
+        for leaf in leaves:
+            leaf.grad.numpy()  # shares memory: it waits, and copies nothing
+        return out.detach().numpy
+
+    def values() -> list[Any]:
+        return [run()(), *[leaf.grad.numpy() for leaf in leaves]]
+
+    return run, values
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", help="parts of case names; every case without any")
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=0.1, help="how long a turn of one contender is")
+    parser.add_argument("--json", help="write the figures to this file")
+    options = parser.parse_args(argv)
+    if torch is not None:
+        torch.set_num_threads(2)
+    figures: dict[str, Any] = {}
+    print(f"{'kernel':<20}{'us':>10}{'torch':>10}{'ratio':>8}   at most 1.5, geometric mean 1.0")
+    for name, make in CASES.items():
+        if options.cases and not any(part in name for part in options.cases):
+            continue
+        runs, values = {}, {}
+        for title, lib in (("xtensor", xtensor), ("torch", torch)):
+            if lib is not None:
+                runs[title], values[title] = contender(lib, make)
+        for _ in range(4):
+            runs["xtensor"]()
+        executor.wait()
+        made = {title: value() for title, value in values.items()}
+        if torch is not None:
+            for ours, theirs in zip(made["xtensor"], made["torch"], strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3, err_msg=name)
+        found = measure(runs, options.turns, options.seconds)
+        figures[name] = {title: statistics.median(v) for title, v in found.items()}
+        row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
+        if torch is not None:
+            figures[name]["ratio"] = ratio(found, "xtensor", "torch")
+            row += f"{figures[name]['torch']:>10.0f}{figures[name]['ratio']:>8.2f}"
+        print(row, flush=True)
+    ratios = [f["ratio"] for f in figures.values() if "ratio" in f]
+    if ratios:
+        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        figures["geometric mean"] = {"ratio": mean}
+        print(f"{'geometric mean':<40}{mean:>8.2f}")
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(figures, file, indent=2)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

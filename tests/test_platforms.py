@@ -1,0 +1,99 @@
+"""Kernels that know their platform give what the general ones give, and each has its row in the table."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xtensor.ops import convolution, sorting
+from xtensor.ops.platforms import CHOICES, on_cpu
+from xtensor.x64 import call
+
+NAN = float("nan")
+FLOATS = [
+    1,
+    NAN,
+    float("inf"),
+    -0.0,
+    0.0,
+    -float("inf"),
+    -NAN,
+    3,
+    3,
+    *np.random.default_rng(0).integers(-3, 4, 40),
+]
+DTYPES = ("float32", "float16", "bfloat16", "int32", "uint32", "int16", "uint8", "bool")
+
+
+def values(dtype: str) -> Any:
+    if "float" in dtype:
+        return jnp.asarray(FLOATS, dtype)
+    limits = np.iinfo(dtype) if "int" in dtype else None
+    drawn = np.random.default_rng(1).integers(0, 6, 49)
+    if limits is not None:
+        drawn[:4] = limits.min, limits.max, limits.min, limits.max
+    return jnp.asarray(drawn.astype(dtype))
+
+
+def same(left: Any, right: Any) -> None:
+    for a, b in zip(left, right, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(np.asarray(a.astype(jnp.float64)), np.asarray(b.astype(jnp.float64)))
+        np.testing.assert_array_equal(
+            np.signbit(np.asarray(a.astype(jnp.float64))), np.signbit(np.asarray(b.astype(jnp.float64)))
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_one_integer_per_element_sorts_as_pairs_do(dtype: str, descending: bool) -> None:
+    def check() -> None:
+        x = values(dtype).reshape(7, 7)
+        for axis in (0, 1):
+            same(sorting.order_packed(x, axis, descending), sorting.order_pairs(x, axis, descending))
+
+    call(check)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int16", "uint8"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_partial_sort_gives_the_first_of_the_order(dtype: str, largest: bool) -> None:
+    def check() -> None:
+        x = jnp.stack([values(dtype), values(dtype)[::-1]])
+        for k in (1, 6, 49):
+            whole = [a[:, :k] for a in sorting.order_pairs(x, 1, largest)]
+            same(sorting.top_partial(x, k, 1, largest), whole)
+
+    call(check)
+
+
+def test_the_transpose_of_a_depthwise_convolution() -> None:
+    random = np.random.default_rng(0)
+
+    def check() -> None:
+        for stride, padding, dilation in itertools.product((1, 2, 3), (0, 1, 3), (1, 2)):
+            x = jnp.asarray(random.normal(size=(2, 3, 9, 8)))
+            w = jnp.asarray(random.normal(size=(3, 1, 3, 2)))
+            plan = convolution.Plan(2, w.shape, stride, padding, dilation, 3)
+            out, pull = jax.vjp(lambda x, w=w, plan=plan: plan.run(x, w), x)
+            grad = jnp.asarray(random.normal(size=out.shape))
+            found = plan.pull_input(grad, w, x.shape)
+            np.testing.assert_allclose(found, pull(grad)[0], rtol=1e-12, atol=1e-12)
+
+    call(check)
+
+
+def test_a_choice_has_its_row() -> None:
+    assert all(len(why) > 20 for why in CHOICES.values())
+    with pytest.raises(KeyError, match="not in CHOICES"):
+        on_cpu("nothing", jnp.sin, jnp.sin, 1.0)
+
+
+def test_only_the_platforms_own_way_enters_a_program() -> None:
+    program = call(jax.jit(lambda x: sorting.order(x, 0, False)).lower, jnp.ones(8, jnp.float32))
+    assert program.as_text().count("stablehlo.sort") == 1
