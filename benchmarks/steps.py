@@ -1,4 +1,4 @@
-"""Whole training steps, eager: xtensor against PyTorch (2 threads).
+"""Whole training steps, eager: xtensor against PyTorch (2 threads) and against the same step by hand under `jax.jit`.
 
     python benchmarks/steps.py                     every case
     python benchmarks/steps.py mlp gpt-small       some
@@ -15,12 +15,13 @@ import argparse
 import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import handwritten
 import numpy as np
+from turns import measure, ratio
 
 import xtensor
 from xtensor.ops.plans import executor
@@ -131,6 +132,7 @@ class Case:
     classes: int
     optimizer: str
     bound: float
+    by_hand: Callable[[Any, Any], Any]
     tokens: bool = False
     clip: bool = False
     batch_dim: int = 0
@@ -138,16 +140,31 @@ class Case:
 
 CASES = {
     **{
-        f"mlp-{b}x{w}-{name.lower()}": Case(lambda lib, w=w: mlp(lib, w), (b, w), 10, name, 0.75)
+        f"mlp-{b}x{w}-{name.lower()}": Case(
+            lambda lib, w=w: mlp(lib, w), (b, w), 10, name, 0.75, handwritten.mlp
+        )
         for b, w in ((32, 64), (128, 256), (512, 1024))
         for name in ("SGD", "Adam")
     },
-    "cnn": Case(cnn, (32, 1, 28, 28), 10, "Adam", 1.0),
-    "depthwise-cnn": Case(depthwise, (32, 3, 32, 32), 10, "Adam", 1.0),
-    "lstm-loop": Case(lstm_loop, (64, 16, 32), 10, "Adam", 1.0, batch_dim=1),
-    "gpt-small": Case(lambda lib: gpt(lib, 2, 32, 2, 65, 32), (8, 32), 65, "AdamW", 0.8, True, True),
-    "gpt-mid": Case(lambda lib: gpt(lib, 4, 128, 4, 65, 64), (8, 64), 65, "AdamW", 1.1, True, True),
-    "gpt-large": Case(lambda lib: gpt(lib, 6, 384, 6, 65, 128), (8, 128), 65, "AdamW", 1.1, True, True),
+    "cnn": Case(cnn, (32, 1, 28, 28), 10, "Adam", 1.0, handwritten.cnn),
+    "depthwise-cnn": Case(depthwise, (32, 3, 32, 32), 10, "Adam", 1.0, handwritten.depthwise),
+    "lstm-loop": Case(lstm_loop, (64, 16, 32), 10, "Adam", 1.0, handwritten.lstm_loop, batch_dim=1),
+    "gpt-small": Case(
+        lambda lib: gpt(lib, 2, 32, 2, 65, 32), (8, 32), 65, "AdamW", 0.8, handwritten.gpt(2, 2), True, True
+    ),
+    "gpt-mid": Case(
+        lambda lib: gpt(lib, 4, 128, 4, 65, 64), (8, 64), 65, "AdamW", 1.1, handwritten.gpt(4, 4), True, True
+    ),
+    "gpt-large": Case(
+        lambda lib: gpt(lib, 6, 384, 6, 65, 128),
+        (8, 128),
+        65,
+        "AdamW",
+        1.1,
+        handwritten.gpt(6, 6),
+        True,
+        True,
+    ),
 }
 
 
@@ -177,29 +194,9 @@ def eager(lib: Any, case: Case, weights: dict[str, Any] | None) -> tuple[Step, A
         if case.clip:
             clip(model.parameters(), 1.0)
         optimizer.step()
-        return loss
+        return loss.detach()
 
     return step, model
-
-
-def measure(steps: dict[str, Step], turns: int, seconds: float) -> dict[str, list[float]]:
-    """Microseconds of a step of each in every turn."""
-    counts = {}
-    for name, step in steps.items():
-        began = time.perf_counter()
-        float(step())
-        counts[name] = max(1, min(500, int(seconds / max(time.perf_counter() - began, 1e-6))))
-    found: dict[str, list[float]] = {name: [] for name in steps}
-    for _ in range(turns):
-        for name, step in steps.items():
-            loss = None
-            began = time.perf_counter()
-            for _ in range(counts[name]):
-                loss = step()
-            assert loss is not None
-            loss.item()
-            found[name].append((time.perf_counter() - began) / counts[name] * 1e6)
-    return found
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -216,34 +213,41 @@ def main(argv: list[str] | None = None) -> int:
     if torch is not None:
         torch.set_num_threads(2)
     figures: dict[str, Any] = {}
-    print(f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}")
+    print(f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}")
     for name, case in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
             continue
         xtensor.manual_seed(0)
         step, model = eager(xtensor, case, None)
+        weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
         steps = {"xtensor": step}
         if torch is not None:
-            weights = {k: v.numpy().copy() for k, v in model.state_dict().items()}
             steps["torch"], _ = eager(torch, case, weights)
+        steps["jit"] = handwritten.step_of(case.by_hand, weights, data_of(case), case.optimizer, case.clip)
         losses: dict[str, float] = {}
         for _ in range(6):
             losses = {n: float(s().item()) for n, s in steps.items()}
         executor.wait()
-        if torch is not None and abs(losses["xtensor"] - losses["torch"]) > 1e-3 * abs(losses["torch"]):
+        if any(abs(loss - losses["xtensor"]) > 1e-3 * abs(losses["xtensor"]) for loss in losses.values()):
             raise SystemExit(f"{name}: the losses differ: {losses}")
-        found = measure(steps, options.turns, options.seconds)
+        found = measure({n: waiting(s) for n, s in steps.items()}, options.turns, options.seconds)
         figures[name] = {n: statistics.median(v) for n, v in found.items()}
         row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
         if torch is not None:
-            ratio = statistics.median(a / b for a, b in zip(found["xtensor"], found["torch"], strict=True))
-            figures[name]["ratio"] = ratio
-            row += f"{figures[name]['torch']:>10.0f}{ratio:>8.2f}{case.bound:>7}"
+            figures[name]["ratio to torch"] = ratio(found, "xtensor", "torch")
+            row += f"{figures[name]['torch']:>10.0f}{figures[name]['ratio to torch']:>8.2f}{case.bound:>7}"
+        figures[name]["ratio to jit"] = ratio(found, "xtensor", "jit")
+        row += f"{figures[name]['jit']:>10.0f}{figures[name]['ratio to jit']:>8.2f}"
         print(row, flush=True)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=2)
     return 0
+
+
+def waiting(step: Step) -> Callable[[], Callable[[], Any]]:
+    """A step that returns what waits for its loss."""
+    return lambda: step().item
 
 
 if __name__ == "__main__":
