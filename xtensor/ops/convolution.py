@@ -7,7 +7,6 @@ slower.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +17,18 @@ from jax import lax
 
 from .. import checks, dtypes
 from ..tensor import Tensor
+from .convolution_cpu import (
+    by_columns,
+    depthwise_weight,
+    has_few_inputs,
+    is_pointwise,
+    pointwise,
+    pointwise_weight,
+    shifted,
+)
 from .declare import general
 from .options import repeated
+from .platforms import on_cpu
 from .precision import CONVOLUTION
 from .reductions import dtype_of
 from .schema import Array
@@ -176,24 +185,16 @@ def correlate(
 
 def depthwise(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """A convolution of every channel with kernels of its own, as a sum of shifted products."""
-    batch, channels, *sizes = x.shape
+    batch, channels = x.shape[:2]
     multiplier = weight.shape[0] // channels
     kernel = weight.shape[2:]
-    zero = jnp.zeros((), x.dtype)
-    x = lax.pad(x, zero, ((0, 0, 0), (0, 0, 0), *((low, high, 0) for low, high in padding)))
-    out = [
-        (size + low + high - d * (k - 1) - 1) // s + 1
-        for size, (low, high), k, s, d in zip(sizes, padding, kernel, stride, dilation, strict=True)
-    ]
-    taps = weight.reshape((1, channels, multiplier, *kernel))
+    taps = weight.reshape((channels, multiplier, math.prod(kernel)))
     total: Any = None
-    for index in itertools.product(*map(range, kernel)):
-        start = [i * d for i, d in zip(index, dilation, strict=True)]
-        limit = [a + (o - 1) * s + 1 for a, o, s in zip(start, out, stride, strict=True)]
-        part = lax.slice(x, (0, 0, *start), (batch, channels, *limit), (1, 1, *stride))
-        tap = taps[(slice(None), slice(None), slice(None), *index)]
+    for index, part in enumerate(shifted(x, kernel, stride, padding, dilation)):
+        tap = taps[None, :, :, index]
         term = part[:, :, None] * tap.reshape(tap.shape + (1,) * len(kernel))
         total = term if total is None else total + term
+    out = total.shape[3:]
     return total.reshape((batch, channels * multiplier, *out))
 
 
@@ -286,8 +287,49 @@ class Plan:
             and math.prod(weight.shape[2:]) <= SHIFTED_TAPS
         )
 
+    def forward(self, x: Any, weight: Any) -> Any:
+        """`run` in the way that the platform is best at."""
+        way: Any = None
+        kernel = weight.shape[2:]
+        if not self.transposed and x.ndim == self.n + 2 and x.dtype.itemsize > 2 and x.size:
+            if is_pointwise(kernel, self.stride, self.padding, self.groups):
+                way = "pointwise convolution", pointwise
+            elif has_few_inputs(x.shape[1], kernel, self.groups):
+                way = (
+                    "convolution of few channels",
+                    lambda x, w: by_columns(x, w, self.stride, self.padding, self.dilation),
+                )
+        return self.run(x, weight) if way is None else on_cpu(*way, self.run, x, weight)
+
     def pull_weight(self, grad: Any, x: Any, shape: Any) -> Any:
         """The gradient of the weight: the transpose of `run` in its second argument."""
+        grad = grad.astype(x.dtype)
+        if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or self.transposed or not x.size:
+            return self.transpose_weight(grad, x, shape)
+
+        def general(grad: Any, x: Any) -> Any:
+            return self.transpose_weight(grad, x, shape)
+
+        if is_pointwise(shape[2:], self.stride, self.padding, self.groups):
+            return on_cpu(
+                "pointwise convolution",
+                lambda g, x: pointwise_weight(g, jnp.conj(x), shape),
+                general,
+                grad,
+                x,
+            )
+        if self.alone(x.shape, jax.ShapeDtypeStruct(tuple(shape), x.dtype)):
+            where = self.stride, self.padding, self.dilation
+            return on_cpu(
+                "depthwise convolution",
+                lambda g, x: depthwise_weight(g, jnp.conj(x), shape, *where),
+                general,
+                grad,
+                x,
+            )
+        return self.transpose_weight(grad, x, shape)
+
+    def transpose_weight(self, grad: Any, x: Any, shape: Any) -> Any:
         like = jax.ShapeDtypeStruct(tuple(shape), x.dtype)
         fixed = jnp.conj(x)
         (pulled,) = jax.linear_transpose(lambda w: self.run(fixed, w), like)(grad.astype(x.dtype))
@@ -305,7 +347,7 @@ def convolve(
     x = input if input.ndim == n + 2 else input[None]
     check_operands(name, n, input.shape, x, weight, bias, groups, False)
     check_output(x, weight.shape[2:], plan.padding, plan.dilation)
-    return with_bias(plan.run(input, weight), bias, n)
+    return with_bias(plan.forward(input, weight), bias, n)
 
 
 def convolve_transposed(

@@ -15,6 +15,16 @@ from jax import lax
 __all__ = ["CHOICES", "on_cpu"]
 
 CHOICES: dict[str, str] = {
+    "pointwise convolution": (
+        "products of matrices; [16, 64, 14, 14] to 128 channels: 0.56 ms to 0.44 ms, its weight's gradient 1.20 ms to 0.18 ms"
+    ),
+    "convolution of few channels": (
+        "one product with the unfolded input; 7x7 with stride 2 of [8, 3, 64, 64] to 32 channels: 4.4 ms to 0.75 ms, "
+        "3x3 of [32, 1, 28, 28] to 16: 0.97 ms to 0.45 ms"
+    ),
+    "depthwise convolution": (
+        "the weight's gradient as products added up by eights before they are reduced; 3x3 of [16, 64, 16, 16]: 0.79 ms to 0.33 ms"
+    ),
     "sort": (
         "one 64-bit key of value and index instead of a comparison of pairs; float32 [256, 256]: 7.6 ms to 1.3 ms, "
         "[256, 1024]: 36 ms to 7.2 ms"
