@@ -47,6 +47,8 @@ def outcome(case: Case, lib: Any) -> Any:
         warnings.simplefilter("ignore")
         try:
             return plain(case(lib))
+        except NameError:  # a mistake in the case, with both libraries alike
+            raise
         except Exception as error:
             return raised(error)
 
@@ -65,6 +67,8 @@ def attempt(function: Callable[[], Any]) -> Any:
     """What a function returns, or its error as a value: for cases with several errors."""
     try:
         return function()
+    except NameError:
+        raise
     except Exception as error:
         return raised(error)
 
@@ -110,3 +114,38 @@ def differences(cases: Cases, torch: Any) -> list[str]:
         if not alike(expected, got):
             lines.append(f"{name}\n   torch:   {expected}\n   xtensor: {got}")
     return lines
+
+
+def leaf(T: Any, *shape: int) -> Any:
+    """A leaf of distinct values."""
+    count = 1
+    for s in shape:
+        count *= s
+    return (T.arange(count, dtype=T.float64).reshape(shape) * 0.25 + 0.5).requires_grad_()
+
+
+def facts(t: Any) -> Any:
+    """What autograd says of a tensor."""
+    return (t.requires_grad, t.is_leaf, t.grad_fn, t._base is not None, t._version, t.output_nr)
+
+
+def graph(T: Any) -> tuple[Any, Any, Any, Any]:
+    """Two leaves, an intermediate result and a scalar."""
+    x, w = leaf(T, 3), leaf(T, 3)
+    y = x * w
+    return x, w, y, (y * y).sum()
+
+
+def same_error(
+    make: Callable[[Any], Any], torch: Any, *, kinds: tuple[type[BaseException], ...] = (Exception,)
+) -> str:
+    """What `make(library)` raises, for us and for PyTorch, with our name for PyTorch's."""
+    raised = []
+    for library in (xtensor, torch):
+        with pytest.raises(kinds) as info:
+            make(library)
+        raised.append((info.type, str(info.value)))
+    ours, theirs = raised
+    theirs = (theirs[0], re.sub(r"\btorch\b", "xtensor", theirs[1]))
+    assert ours == theirs
+    return theirs[1]

@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import xtensor
-from tests.oracle import Cases, attempt
+from tests.oracle import Cases, attempt, leaf
 
 case = Cases()
-
-
-def leaf(T: Any, *shape: int) -> Any:
-    """A leaf of distinct values."""
-    count = 1
-    for s in shape:
-        count *= s
-    return (T.arange(count, dtype=T.float64).reshape(shape) * 0.25 + 0.5).requires_grad_()
 
 
 # -- tensor hooks

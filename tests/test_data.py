@@ -1,6 +1,7 @@
 """Datasets, samplers, collation and loaders, in this process and from worker processes."""
 
 import collections
+import itertools
 
 import numpy as np
 import pytest
@@ -130,3 +131,37 @@ def test_worker_processes():
 def test_errors_of_workers_reach_the_program():
     with pytest.raises(KeyError, match="Caught KeyError in DataLoader worker process 0"):
         list(DataLoader(Squares(), batch_size=2, num_workers=1, sampler=[25, 1]))
+
+
+def test_batches_are_placed_ahead():
+    """`prefetch_device`: the next batch is made while the one before is in use; errors come in their turn."""
+    made = []
+
+    class Numbers(xtensor.utils.data.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            if index == 3:
+                raise ValueError("number 3")
+            made.append(index)
+            return {"x": xtensor.tensor(index), "name": str(index), "pair": (xtensor.ones(2), index)}
+
+    loader = xtensor.utils.data.DataLoader(Numbers(), prefetch_device="meta")
+    batches = iter(loader)
+    first = next(batches)
+    assert first["x"].is_meta and first["pair"][0].is_meta and first["name"] == ["0"]
+    assert made == [0, 1, 2]
+    assert len(batches) == 4 and [next(batches)["name"] for _ in range(2)] == [["1"], ["2"]]
+    with pytest.raises(ValueError, match="number 3"):
+        next(batches)
+    small = xtensor.utils.data.DataLoader([1, 2, 3], batch_size=2, prefetch_device="cpu")
+    assert [b.tolist() for b in small] == [[1, 2], [3]] == [b.tolist() for b in small]
+
+
+def test_a_sampler_may_be_endless():
+    sampler = xtensor.utils.data.RandomSampler(range(7), replacement=True, num_samples=int(1e10))
+    drawn = list(itertools.islice(sampler, 600))
+    assert len(sampler) == 10**10 and set(drawn) == set(range(7))
+    exact = list(xtensor.utils.data.RandomSampler(range(7), replacement=True, num_samples=300))
+    assert len(exact) == 300 and set(exact) <= set(range(7))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import pathlib
 import re
 
@@ -11,7 +12,7 @@ import pytest
 import xtensor
 from xtensor import ops
 from xtensor.ops.calls import calls_in
-from xtensor.ops.catalog import entries_of, families
+from xtensor.ops.catalog import entries_in, entries_of, families, namespaces, places_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -39,6 +40,7 @@ def test_the_declaration():
     assert found.rules[0].source.startswith("lambda grad, result:")
     assert dict(found.variants) == {
         "function": "xtensor.tanh",
+        "also": "xtensor.nn.functional.tanh",
         "method": "Tensor.tanh",
         "in-place": "Tensor.tanh_",
         "out=": "xtensor.tanh(..., out=tensor)",
@@ -183,16 +185,17 @@ def test_what_cannot_be_explained(what, error):
 
 
 def test_everything_can_be_explained():
-    for name, family in families().items():
-        for entry in entries_of(name, family):
-            found = ops.explain(entry.function)
-            assert found.signatures, entry.name
-            source = inspect.getsource(inspect.unwrap(entry.body)).lstrip()
-            assert source.startswith(("def ", "lambda", "@")), entry.name
-            assert (ROOT / found.file).exists()
-            if entry.kind in ("pointwise", "reduction", "general"):
-                assert {r.argument for r in found.rules} == set(entry.op.rules.differentiable)
-                assert all(r.source for r in found.rules), entry.name
+    entries = [entry for name, family in families().items() for entry in entries_of(name, family)]
+    entries += [entry for name, namespace in namespaces().items() for entry in entries_in(name, namespace)]
+    for entry in entries:
+        found = ops.explain(entry.function)
+        assert found.signatures, entry.name
+        source = inspect.getsource(inspect.unwrap(entry.body)).lstrip()
+        assert source.startswith(("def ", "lambda", "@")), entry.name
+        assert (ROOT / found.file).exists()
+        if entry.kind in ("pointwise", "reduction", "general"):
+            assert {r.argument for r in found.rules} == set(entry.op.rules.differentiable)
+            assert all(r.source for r in found.rules), entry.name
 
 
 def test_paths_of_composites_lead_to_operators():
@@ -253,6 +256,36 @@ def test_a_function_of_the_users():
     assert found.name == "energy" and pathlib.Path(found.file).samefile(__file__)
     assert [program.declaration.name for program in found.programs] == ["sin", "mul"]
     assert [rule.argument for rule in ops.explain(energy).rules] == ["sin.input"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "file"),
+    [
+        ("fft.fft", "general", "ops/fourier"),
+        ("linalg.det", "general", "ops/linear_algebra"),
+        ("linalg.inv", "composite", "ops/linear_algebra"),
+        ("linalg.norm", "composite", "ops/matrix_norms"),
+        ("masked.sum", "composite", "masked"),
+        ("signal.windows.hann", "composite", "signal/windows"),
+        ("special.airy_ai", "pointwise", "ops/bessel"),
+        ("special.expit", "pointwise", "ops/elementwise"),
+    ],
+)
+def test_functions_of_namespaces(name, kind, file):
+    found = ops.explain(name)
+    assert (found.name, found.kind, found.file) == (name, kind, f"xtensor/{file}.py")
+    assert all(signature.startswith(f"{name}(") for signature in found.signatures)
+    function = operator.attrgetter(name)(xtensor)
+    assert name in places_of(function)
+    by_function = ops.explain(function)
+    assert (by_function.file, by_function.line) == (found.file, found.line)
+
+
+def test_a_function_is_named_by_where_users_find_it():
+    variants = ops.explain(xtensor.fft.fft).variants
+    assert variants == (("function", "xtensor.fft.fft"), ("out=", "xtensor.fft.fft(..., out=tensor)"))
+    assert ("also", "xtensor.special.expit") in ops.explain("sigmoid").variants
+    assert ops.explain("nuttall").name == "signal.windows.nuttall"
 
 
 def test_a_misspelled_name_gets_a_hint():

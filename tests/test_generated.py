@@ -6,6 +6,8 @@ import ast
 import importlib.util
 import inspect
 import pathlib
+import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pytest
 
 import xtensor
 from xtensor.ops.attach import DUNDERS
-from xtensor.ops.catalog import entries_of, families
+from xtensor.ops.catalog import entries_in, entries_of, exported, families, namespaces
 from xtensor.ops.deferred import materialized
 from xtensor.tensor import Tensor
 
@@ -93,31 +95,97 @@ def test_stubs_accept_what_functions_accept(files):
             assert keywords == actual, node.name
 
 
-def test_every_function_of_nn_functional_has_a_stub(files):
-    stubbed = {n.name: n for n in parsed(files, "nn/functional.pyi").body if isinstance(n, ast.FunctionDef)}
-    public = {
-        name: value
-        for name, value in vars(xtensor.nn.functional).items()
-        if inspect.isfunction(value) and not name.startswith("_")
-    }
-    assert {"gelu", "interpolate", "max_pool2d", "relu_"} <= set(stubbed)
-    assert set(stubbed) == set(public)
-    for name in ("interpolate", "ctc_loss", "gelu", "dropout"):
-        spelled = [a.arg for a in stubbed[name].args.args]
-        code = (
-            materialized(public[name]).__code__
-            if hasattr(public[name], "operator")
-            else public[name].__code__
-        )
-        assert spelled == list(code.co_varnames[: code.co_argcount]), name
-
-
 def test_every_family_has_a_page_with_its_operators(files):
     for name, family in families().items():
         entries = entries_of(name, family)
         if entries:
             page = files[ROOT / "docs" / "reference" / f"{name}.md"]
             assert all(f"\n## {entry.name}\n" in page for entry in entries)
+
+
+@pytest.mark.parametrize("name", ["linalg", "fft", "special", "nn.functional"])
+def test_every_function_of_a_namespace_has_a_stub(files, name):
+    stub = {
+        n.name: n
+        for n in parsed(files, f"{name.replace('.', '/')}.pyi").body
+        if isinstance(n, ast.FunctionDef)
+    }
+    functions = exported(namespaces()[name])
+    assert functions
+    assert set(stub) == set(functions)
+    for function_name, function in functions.items():
+        code = (
+            materialized(function).__code__
+            if hasattr(function, "operator")
+            else inspect.unwrap(function).__code__
+        )
+        spelled = [a.arg for a in stub[function_name].args.posonlyargs + stub[function_name].args.args]
+        assert spelled == list(code.co_varnames[: code.co_argcount]), function_name
+
+
+@pytest.mark.parametrize("name", ["signal.windows", "masked"])
+def test_a_namespace_without_a_stub_is_annotated_in_full(files, name):
+    assert ROOT / "xtensor" / f"{name.replace('.', '/')}.pyi" not in files
+    functions = exported(namespaces()[name])
+    assert functions
+    for function in functions.values():
+        signature = inspect.signature(function)
+        annotations = [signature.return_annotation, *(p.annotation for p in signature.parameters.values())]
+        assert inspect.Parameter.empty not in annotations, function
+
+
+def test_every_namespace_has_a_page_with_its_functions(files):
+    index = files[ROOT / "docs" / "reference" / "index.md"]
+    for name, namespace in namespaces().items():
+        page = files[ROOT / "docs" / "reference" / f"xtensor.{name}.md"]
+        assert f"(xtensor.{name}.md)" in index
+        entries = entries_in(name, namespace)
+        assert entries
+        assert all(f"\n## {entry.name}\n" in page for entry in entries)
+
+
+def test_links_between_the_pages_lead_somewhere(files):
+    """Every relative link of the generated pages and of the pages beside them: the file, and the heading in it."""
+    pages = {path.resolve(): path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")}
+    pages |= {
+        (ROOT / name).resolve(): (ROOT / name).read_text("utf-8")
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    }
+    pages |= {path.resolve(): text for path, text in files.items() if path.suffix == ".md"}
+    dead = []
+    for page, text in pages.items():
+        for target in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+            path, _, heading = target.partition("#")
+            file = (page.parent / path).resolve() if path else page
+            if (file not in pages and not file.exists()) or (heading and heading not in anchors(pages[file])):
+                dead.append(f"{page.name}: {target}")
+    assert dead == []
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a page as links name them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_named_tuples_are_found_where_they_say(files):
+    result = xtensor.ones(2, 2).max(0)
+    assert type(result) is xtensor.return_types.max
+    again = pickle.loads(pickle.dumps(result))
+    assert type(again) is type(result)
+    assert again.values.tolist() == [1.0, 1.0]
+    stubbed = {n.name for n in parsed(files, "return_types.pyi").body if isinstance(n, ast.ClassDef)}
+    assert {"sort", "linalg_svd", "linalg_lstsq"} <= stubbed <= set(dir(xtensor.return_types))
+
+
+def test_functions_are_pickled_by_the_names_they_are_found_by():
+    functions = {name: getattr(xtensor, name) for name in dir(xtensor) if not name.endswith("_")}
+    for name, module in namespaces().items():
+        functions |= {f"{name}.{n}": function for n, function in exported(module).items()}
+    assert {"add", "fft.fft", "linalg.det", "special.airy_ai"} <= set(functions)
+    for name, function in functions.items():
+        if inspect.isfunction(function):
+            assert pickle.loads(pickle.dumps(function)) is function, name
 
 
 PROGRAM = """
@@ -128,9 +196,17 @@ x: Tensor = xtensor.tanh(xtensor.zeros(2, 3))
 y: Tensor = (x.tanh() + 1).sum(dim=0, keepdim=True).permute(1, 0).add_(x, alpha=2)
 z: Tensor = xtensor.add(x, 2, alpha=3) @ y.permute((1, 0))[0]
 z.backward()
+u, s, v = xtensor.linalg.svd(x, full_matrices=False)
+w: Tensor = xtensor.fft.ifft(xtensor.fft.fft(x, n=4, dim=1)) + xtensor.special.airy_ai(x) + s
+w = xtensor.signal.windows.hann(3, sym=False) + xtensor.masked.mean(x, dim=1, mask=x > 0)
+w = xtensor.linalg.eigh(x).eigenvalues + xtensor.sort(x).values
 x.nothing_of_the_kind
 xtensor.sum(x, dmi=0)
 x.tanh(1)
+xtensor.linalg.inv(x, 3)
+xtensor.linalg.svd(x).D
+xtensor.fft.fft(x, axis=1)
+xtensor.masked.sum(x, msk=x)
 """
 
 
@@ -150,10 +226,14 @@ def test_a_users_program_type_checks(tmp_path):
         check=False,
     )
     errors = [line.partition(" - error: ")[2] for line in run.stdout.splitlines() if " - error: " in line]
-    assert len(errors) == 3, run.stdout
+    assert len(errors) == 7, run.stdout
     assert 'Cannot access attribute "nothing_of_the_kind"' in errors[0]
     assert 'No parameter named "dmi"' in errors[1]
     assert "positional" in errors[2]
+    assert "positional" in errors[3]
+    assert 'Cannot access attribute "D" for class "linalg_svd"' in errors[4]
+    assert 'No parameter named "axis"' in errors[5]
+    assert 'No parameter named "msk"' in errors[6]
 
 
 def test_a_function_never_called_tells_its_signature():

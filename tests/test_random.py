@@ -222,6 +222,10 @@ def empty(dtype=None):
     return xtensor.empty(COUNT, dtype=dtype or xtensor.float32)
 
 
+def parts():
+    return xtensor.empty(COUNT // 2, dtype=xtensor.complex64)
+
+
 CONTINUOUS = {
     "rand": (lambda: xtensor.rand(COUNT), lambda x: x),
     "rand float64": (lambda: xtensor.rand(COUNT, dtype=xtensor.float64), lambda x: x),
@@ -232,6 +236,11 @@ CONTINUOUS = {
         phi,
     ),
     "normal_": (lambda: (empty().normal_(3, 2) - 3) / 2, phi),
+    "normal_ complex": (
+        lambda: (parts().normal_(3, 2).view(xtensor.float32) - 3) / 2**0.5,
+        phi,
+    ),
+    "uniform_ complex": (lambda: parts().uniform_(-2, 3).view(xtensor.float32), lambda x: (x + 2) / 5),
     "normal": (lambda: (xtensor.normal(xtensor.full((COUNT,), 3.0), 2.0) - 3) / 2, phi),
     "uniform_": (lambda: empty().uniform_(-2, 3), lambda x: (x + 2) / 5),
     "exponential_": (lambda: empty().exponential_(2), lambda x: 1 - np.exp(-2 * x)),

@@ -1,4 +1,4 @@
-"""The README: its taste runs, its commands are one line each and name what is there, its links lead somewhere."""
+"""The README: its taste runs, its commands are one line each and name what is there."""
 
 import ast
 import io
@@ -64,12 +64,3 @@ def test_the_extra_brings_what_an_example_imports(path):
 def test_the_extras_of_the_table_exist():
     for extra in re.findall(r"pip install (?:-e )?'\.\[(.+?)\]'", README):
         assert extra in PROJECT["optional-dependencies"]
-
-
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
-)
-def test_links_lead_somewhere(page):
-    text = (ROOT / page).read_text("utf-8")
-    for target in re.findall(r"\]\((?!https?://)([^)#]+)", text):
-        assert ((ROOT / page).parent / target).exists(), target

@@ -186,8 +186,8 @@ def test_a_missing_attribute_is_an_attribute_error(torch_alias):
         AttributeError, match=r"torch\.nn\.no_such_name is not in xtensor \(.*test_runner\.py, line"
     ):
         torch_alias.nn.no_such_name  # noqa: B018
-    with pytest.raises(ImportError, match=r"torch\.fx is not in xtensor: a compiler interface"):
-        import torch.fx  # noqa: F401
+    with pytest.raises(ImportError, match=r"torch\.package is not in xtensor: a compiler interface"):
+        import torch.package  # noqa: F401
 
 
 def test_pytorch_comes_back(torch):
@@ -202,3 +202,50 @@ def test_pytorch_comes_back(torch):
     assert repr(xtensor.float32) == "xtensor.float32"
     with pytest.raises(AttributeError, match=r"module 'xtensor.nn' has no attribute 'no_such_name'"):
         xtensor.nn.no_such_name  # noqa: B018
+
+
+def test_names_that_packages_take_from_private_modules(torch_alias):
+    from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+    from torch.autograd.profiler import record_function
+    from torch.cuda.amp.autocast_mode import autocast
+    from torch.distributions.normal import Normal
+    from torch.nn.modules.activation import MultiheadAttention
+    from torch.nn.modules.transformer import _get_activation_fn, _get_clones
+    from torch.nn.parallel.distributed import DistributedDataParallel
+    from torch.optim.lr_scheduler import _LRScheduler
+    from torch.utils.data._utils.collate import default_collate
+
+    assert MultiheadAttention is xtensor.nn.MultiheadAttention and Normal is xtensor.distributions.Normal
+    assert issubclass(xtensor.optim.lr_scheduler.StepLR, _LRScheduler)
+    assert len(_get_clones(torch_alias.nn.Linear(2, 2), 3)) == 3
+    assert _get_activation_fn("relu")(torch_alias.tensor(-1.0)).item() == 0
+    parts = [torch_alias.ones(2), torch_alias.zeros(1, 2)]
+    flat = _flatten_dense_tensors(parts)
+    assert [p.tolist() for p in _unflatten_dense_tensors(flat, parts)] == [p.tolist() for p in parts]
+    assert default_collate([1, 2]).tolist() == [1, 2] and record_function("x") and autocast(enabled=False)
+    assert DistributedDataParallel is xtensor.nn.parallel.DistributedDataParallel
+    torch_alias._dynamo.config.suppress_errors = True
+    torch_alias._inductor.config.coordinate_descent_tuning = True
+    assert torch_alias._dynamo.config.suppress_errors and not torch_alias._dynamo.is_compiling()
+    assert torch_alias.ops.aten.add.Tensor(parts[0], 1).tolist() == [2, 2]
+    with pytest.raises(AttributeError, match=r"torch\.nn\.modules\.activation\.NoSuch is not in xtensor"):
+        torch_alias.nn.modules.activation.NoSuch  # noqa: B018
+
+
+def test_conversions_follow_the_switches():
+    """`torch.__future__`: which Parameters stay the same objects."""
+    switches = xtensor.__future__
+    layer = xtensor.nn.Linear(2, 2, device="meta")
+    weight = layer.weight
+    switches.set_swap_module_params_on_conversion(True)
+    try:
+        layer.to_empty(device="cpu")
+        assert layer.weight is weight and not weight.is_meta
+    finally:
+        switches.set_swap_module_params_on_conversion(False)
+    switches.set_overwrite_module_params_on_conversion(True)
+    try:
+        assert layer.double().weight is not weight and weight.dtype is xtensor.float32
+    finally:
+        switches.set_overwrite_module_params_on_conversion(False)
+    assert layer.float().weight is layer.weight and not switches.get_swap_module_params_on_conversion()

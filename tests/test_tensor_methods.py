@@ -18,6 +18,8 @@ T.ones(3).map2_(T.arange(3.), T.arange(3.) + 1, lambda a, b, c: a + b * c)
 T.ones(3,requires_grad=True).apply_(lambda v: v)
 T.ones(3).map_(T.ones(3,requires_grad=True), lambda a, b: a)
 T.ones(2,3,4).dim_order()
+[p.tolist() for p in T.arange(6).split(split_size=[2, 4], dim=-1)]
+[p.tolist() for p in T.split(tensor=T.arange(6), split_size_or_sections=4)]
 T.ones(2,3,4).permute(2,0,1).dim_order()
 T.ones(2,3,4,5).to(memory_format=T.channels_last).dim_order()
 T.ones(3).module_load(T.arange(3.))
@@ -54,3 +56,16 @@ def test_a_subclass_shares_memory_and_history() -> None:
     assert made.requires_grad
     with pytest.raises(TypeError, match="cls must be a type"):
         x.as_subclass(int)
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "radd", "mul", "rmul", "and", "ror", "rdiv", "rtruediv", "lt", "floordiv"]
+)
+def test_an_operator_called_by_hand_on_a_number(name: str, torch: Any) -> None:
+    def by_hand(library: Any) -> Any:
+        try:
+            return getattr(library.Tensor, f"__{name}__")(2, library.ones(3, dtype=library.int64)).tolist()
+        except (AttributeError, TypeError) as error:
+            return type(error).__name__, str(error).replace("torch._C.TensorBase", "xtensor.Tensor")
+
+    assert by_hand(xtensor) == by_hand(torch)

@@ -90,3 +90,42 @@ def test_a_graph_is_not_written(tmp_path):
 
     with SummaryWriter(tmp_path) as writer, pytest.warns(UserWarning, match="add_graph writes nothing"):
         writer.add_graph(xtensor.nn.Linear(1, 1), xtensor.ones(1, 1))
+
+
+def test_plugins_are_those_of_pytorch(torch, tmp_path):
+    def written(library, writer_class, folder):
+        with writer_class(str(folder)) as writer:
+            rows = library.arange(6.0).reshape(3, 2)
+            writer.add_embedding(rows, [["a", 1], ["b", 2], ["c", 3]], tag="e", metadata_header=["n", "i"])
+            writer.add_embedding(rows, ["x", "y", "z"], library.ones(3, 3, 2, 2), global_step=4)
+            writer.add_mesh("mesh", rows.reshape(1, 2, 3), faces=library.tensor([[[0, 1, 1]]]))
+            writer.add_custom_scalars(
+                {"c": {"one": ["Multiline", ["a", "b"]], "two": ["Margin", list("abc")]}}
+            )
+            writer.add_custom_scalars_multilinechart(["a", "b"])
+        found = {
+            str(p.relative_to(folder)): p.read_bytes()
+            for p in sorted(folder.rglob("*"))
+            if p.is_file() and "tfevents" not in p.name
+        }
+        return found, read(folder)
+
+    ours = written(xtensor, xtensor.utils.tensorboard.SummaryWriter, tmp_path / "ours")
+    theirs = written(torch, pytest.importorskip("torch.utils.tensorboard").SummaryWriter, tmp_path / "theirs")
+    assert ours[1] == theirs[1] and ours[0].keys() == theirs[0].keys()
+    for name, content in theirs[0].items():
+        if not name.endswith(".png"):
+            assert ours[0][name] == content, name
+
+
+def test_moving_pictures_and_boxes(tmp_path):
+    with xtensor.utils.tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        writer.add_video("video", xtensor.linspace(0, 1, 2 * 3 * 3 * 4 * 5).reshape(2, 3, 3, 4, 5))
+        writer.add_image_with_boxes("boxes", xtensor.zeros(3, 20, 30), xtensor.tensor([[2, 3, 10, 12]]), 1)
+        with pytest.raises(ValueError, match="5 dimensions"):
+            writer.add_video("flat", xtensor.zeros(3, 4, 5))
+    found = {key: held for key, held in read(tmp_path).items() if key[0] == "image"}
+    assert [e[:3] for e in found["image", "video"]] == [(0, 10, 4)]
+    ((step, width, height, drawn),) = found["image", "boxes"]
+    assert (step, width, height) == (1, 30, 20)
+    assert np.asarray(drawn)[3, 5].tolist()[:3] == [255, 0, 0]

@@ -25,8 +25,9 @@ def wanted() -> dict[pathlib.Path, str]:
     files = {
         ROOT / "xtensor" / "functions.pyi": stubs.functions(),
         ROOT / "xtensor" / "methods.pyi": stubs.methods(),
-        ROOT / "xtensor" / "nn" / "functional.pyi": stubs.functional(),
+        ROOT / "xtensor" / "return_types.pyi": stubs.return_types(),
     }
+    files |= {ROOT / "xtensor" / name: text for name, text in stubs.stubbed().items()}
     files |= {ROOT / "docs" / "reference" / name: text for name, text in reference.pages().items()}
     files[ROOT / "docs" / "coverage.md"] = coverage.page()
     readme = ROOT / "README.md"

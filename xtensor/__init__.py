@@ -76,6 +76,7 @@ from .engine import (
 from .ops.activation_functions import *
 from .ops.activations import *
 from .ops.adaptive_pooling import adaptive_avg_pool1d
+from .ops.added_products import *
 from .ops.arithmetic import *
 from .ops.aten import *
 from .ops.attention import *
@@ -158,6 +159,7 @@ if TYPE_CHECKING:
     from . import (
         accelerator,
         amp,
+        ao,
         backends,
         compiler,
         cpu,
@@ -166,11 +168,17 @@ if TYPE_CHECKING:
         distributions,
         func,
         functional,
+        fx,
+        hub,
         jit,
+        library,
         masked,
         mps,
         multiprocessing,
+        onnx,
+        overrides,
         profiler,
+        return_types,
         settings,
         signal,
         sparse,
@@ -197,8 +205,8 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = frozenset(
-    "accelerator amp backends compiler cpu cuda distributed distributions func functional jit legacy masked mps "
-    "multiprocessing profiler settings signal sparse testing torch_version types version".split()
+    "__future__ accelerator amp ao backends compiler cpu cuda distributed distributions func functional foreach fx hub jit legacy "
+    "library masked mps multiprocessing onnx overrides profiler return_types settings signal sparse testing torch_version types version xpu".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -206,8 +214,15 @@ _HOLDERS = {
     "is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
     "set_autocast_enabled set_autocast_gpu_dtype",
     "amp.grad_scaler": "GradScaler",
+    "assertions": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
+    "_check_value _check_with",
     "compiler": "compile",
     "func": "vmap",
+    "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
+    "symbolic": "SymBool SymFloat SymInt cond sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
+    "sym_sum while_loop",
+    "ops.typed_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+    "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage",
     "legacy": "AcceleratorError Event OutOfMemoryError Stream UntypedStorage alpha_dropout alpha_dropout_ "
     " convolution dropout dropout_ embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ "
     "feature_dropout feature_dropout_ frobenius_norm from_file get_device get_device_module has_lapack has_mkl "
@@ -225,6 +240,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _HOLDER_OF:
         found = getattr(import_module(f".{_HOLDER_OF[name]}", __name__), name)
+    elif name.startswith("_foreach_"):
+        found = __getattr__("foreach").named(name)
     elif name.endswith("_") and not name.startswith("_") and name in __getattr__("legacy").INPLACE:
         found = getattr(__getattr__("legacy"), name)
     else:

@@ -1,4 +1,4 @@
-"""The persistent compile cache: what one process compiled, the next one loads, in a quarter of the time or less.
+"""The persistent compile cache: what one process compiled, the next one loads in about a quarter of the time.
 
 It is on by default, in a folder of the user's own, keyed by jaxlib, platform and processor; JAX's key of each program
 does the rest. `XTENSOR_COMPILE_CACHE=<folder>` moves it, `XTENSOR_COMPILE_CACHE=off` switches it off; so do

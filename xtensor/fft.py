@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .ops.deferred import settle
 from .ops.fourier import (
     fft,
     fft2,
@@ -51,3 +52,5 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+settle(__name__, globals())

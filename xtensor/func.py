@@ -154,14 +154,21 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def jvp(
-    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False
+    func: Callable[..., Any],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
 ) -> Any:
-    """The value of `func` and its derivative in a direction."""
+    """The value of `func` and its derivative in a direction; `strict` refuses what does not depend on the inputs."""
     if has_aux:
         aux = func(*primals)[1]
-        value, derivative = functional.jvp(lambda *a: func(*a)[0], tuple(primals), tuple(tangents))
+        value, derivative = functional.jvp(
+            lambda *a: func(*a)[0], tuple(primals), tuple(tangents), strict=strict
+        )
         return value, derivative, aux
-    return functional.jvp(func, tuple(primals), tuple(tangents))
+    return functional.jvp(func, tuple(primals), tuple(tangents), strict=strict)
 
 
 def _jacobian(func: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool) -> Callable[..., Any]:

@@ -4,41 +4,12 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
-from . import devices, dtypes, engine
+from . import devices, dtypes, engine, return_types
 from .storage import UntypedStorage
 from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
 __all__ = ['_adaptive_avg_pool2d', '_adaptive_avg_pool3d', '_batch_norm_with_update', '_chunk_cat', '_log_softmax', '_log_softmax_backward_data', '_native_batch_norm_legit', '_native_batch_norm_legit_no_training', '_safe_softmax', '_scaled_mm', '_scaled_mm_v2', '_segment_reduce', '_softmax', '_softmax_backward_data', '_unsafe_masked_index', '_unsafe_masked_index_put_accumulate', '_upsample_bilinear2d_aa', 'abs', 'absolute', 'acos', 'acosh', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'add', 'addbmm', 'addcdiv', 'addcmul', 'addmm', 'addmv', 'addr', 'adjoint', 'affine_grid_generator', 'alias_copy', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccosh', 'arcsin', 'arcsinh', 'arctan', 'arctan2', 'arctanh', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'baddbmm', 'bartlett_window', 'batch_norm', 'bernoulli', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'blackman_window', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'cartesian_prod', 'cat', 'cdist', 'ceil', 'celu', 'celu_', 'chain_matmul', 'channel_shuffle', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_max', 'clamp_min', 'clip', 'clone', 'column_stack', 'combinations', 'complex', 'concat', 'concatenate', 'conj', 'conj_physical', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_tbc', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'copysign', 'corrcoef', 'cos', 'cosh', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cov', 'cross', 'cross_entropy', 'ctc_loss', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'deg2rad', 'dequantize', 'det', 'detach', 'detach_copy', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'dist', 'div', 'divide', 'dot', 'dsplit', 'dstack', 'eig', 'einsum', 'embedding', 'embedding_bag', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'equal', 'erf', 'erfc', 'erfinv', 'exp', 'exp2', 'expand_as', 'expand_copy', 'expm1', 'eye', 'fill', 'fix', 'flatten', 'flip', 'fliplr', 'flipud', 'float_power', 'floor', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gaussian_nll_loss', 'gcd', 'ge', 'geqrf', 'ger', 'gradient', 'greater', 'greater_equal', 'grid_sampler', 'grid_sampler_2d', 'grid_sampler_3d', 'group_norm', 'gru', 'gru_cell', 'gt', 'hamming_window', 'hann_window', 'hardshrink', 'hash_tensor', 'heaviside', 'hinge_embedding_loss', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'huber_loss', 'hypot', 'i0', 'igamma', 'igammac', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inner', 'instance_norm', 'inverse', 'is_complex', 'is_conj', 'is_distributed', 'is_floating_point', 'is_inference', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'istft', 'kaiser_window', 'kl_div', 'kron', 'kthvalue', 'l1_loss', 'layer_norm', 'lcm', 'ldexp', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linear', 'linspace', 'lobpcg', 'log', 'log10', 'log1p', 'log2', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logspace', 'logsumexp', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'lstm', 'lstm_cell', 'lstsq', 'lt', 'lu', 'lu_solve', 'lu_unpack', 'margin_ranking_loss', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'matrix_rank', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool2d_with_indices_backward', 'max_pool3d', 'max_pool3d_with_indices', 'maximum', 'mean', 'median', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mse_loss', 'msort', 'mul', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'multinomial', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_batch_norm', 'native_channel_shuffle', 'native_dropout', 'native_dropout_backward', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'negative', 'nextafter', 'nll_loss', 'nonzero', 'nonzero_static', 'norm', 'normal', 'not_equal', 'numel', 'ones', 'ones_like', 'orgqr', 'ormqr', 'outer', 'pad', 'pairwise_distance', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pinverse', 'pixel_shuffle', 'pixel_unshuffle', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'put', 'put_', 'qr', 'quantile', 'rad2deg', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'relu', 'remainder', 'renorm', 'repeat_interleave', 'reshape', 'resolve_conj', 'resolve_neg', 'result_type', 'rms_norm', 'rnn_relu', 'rnn_relu_cell', 'rnn_tanh', 'rnn_tanh_cell', 'roll', 'rot90', 'round', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsub', 'scalar_tensor', 'scaled_dot_product_attention', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'segment_reduce', 'select', 'select_copy', 'select_scatter', 'selu', 'sgn', 'sigmoid', 'sign', 'signbit', 'sin', 'sinc', 'sinh', 'slice_copy', 'slice_scatter', 'slogdet', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'solve', 'sort', 'sparse_bsc_tensor', 'sparse_bsr_tensor', 'sparse_compressed_tensor', 'sparse_coo_tensor', 'sparse_csc_tensor', 'sparse_csr_tensor', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'square', 'squeeze', 'squeeze_copy', 'stack', 'std', 'std_mean', 'stft', 'sub', 'subtract', 'sum', 'svd', 'svd_lowrank', 'swapaxes', 'swapdims', 't', 't_copy', 'take', 'take_along_dim', 'tan', 'tanh', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'tile', 'to_dlpack', 'topk', 'trace', 'transpose', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_indices', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'triu', 'triu_indices', 'true_divide', 'trunc', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_copy', 'vander', 'var', 'var_mean', 'vdot', 'vector_norm', 'view_as_complex', 'view_as_complex_copy', 'view_as_real', 'view_as_real_copy', 'view_copy', 'vsplit', 'vstack', 'where', 'xlogy', 'zero_', 'zeros', 'zeros_like']
-
-class return_types:
-    class aminmax(NamedTuple):
-        min: Tensor
-        max: Tensor
-    class cummax(NamedTuple):
-        values: Tensor
-        indices: Tensor
-    class cummin(NamedTuple):
-        values: Tensor
-        indices: Tensor
-    class frexp(NamedTuple):
-        mantissa: Tensor
-        exponent: Tensor
-    class geqrf(NamedTuple):
-        a: Tensor
-        tau: Tensor
-    class kthvalue(NamedTuple):
-        values: Tensor
-        indices: Tensor
-    class linalg_slogdet(NamedTuple):
-        sign: Tensor
-        logabsdet: Tensor
-    class mode(NamedTuple):
-        values: Tensor
-        indices: Tensor
-    class topk(NamedTuple):
-        values: Tensor
-        indices: Tensor
 
 def _adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int]) -> Tensor:
     """`nn.functional.adaptive_avg_pool2d`."""
@@ -482,9 +453,9 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1."""
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
     """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
-def histogram(input: Tensor, bins: int | Tensor = 100, *, range: tuple[float, float] | None = None, weight: Tensor | None = None, density: bool = False, out: Any = None) -> Any:
+def histogram(input: Tensor, bins: int | Tensor = 100, *, range: tuple[float, float] | None = None, weight: Tensor | None = None, density: bool = False, out: Any = None) -> return_types.histogram:
     """How many elements (or what weight) lie in each bin, and the edges of the bins."""
-def histogramdd(input: Tensor, bins: int | Sequence[int] | Sequence[Tensor], range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> Any:
+def histogramdd(input: Tensor, bins: int | Sequence[int] | Sequence[Tensor], range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> return_types.histogramdd:
     """How many points (or what weight) lie in each cell of a grid, and the edges along each dimension."""
 @overload
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
@@ -656,7 +627,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> return_types.lu_unpack:
     """The matrices P, L and U of packed LU factors; what is not asked for is empty."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """How far `input1` fails to rank above (target 1) or below (-1) `input2` by the margin."""
@@ -834,7 +805,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """A copy of `input` with the elements of `source` at the element numbers `index`."""
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
-def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:
     """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
 def quantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
@@ -960,7 +931,7 @@ def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: 
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
 def solve(*args: Any, **kwargs: Any) -> Any:
     """Removed: use `linalg.solve`."""
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: Any = None) -> return_types.sort:
     """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
 def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Any:
     """Not supported: every tensor is strided."""
@@ -974,7 +945,7 @@ def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Any:
     """Not supported: every tensor is strided."""
 def sparse_csr_tensor(*args: Any, **kwargs: Any) -> Any:
     """Not supported: every tensor is strided."""
-def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split`."""
@@ -1008,7 +979,7 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
     """`input - alpha * other`, element by element; RuntimeError for bool operands."""
 def sum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> return_types.svd:
     """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The q largest singular values of `A - M` and their vectors, as `(U, S, V)`, about; q random vectors are drawn."""
@@ -1052,7 +1023,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
-def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> return_types.triangular_solve:
     """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal of every matrix, zeros above."""

@@ -1,6 +1,7 @@
 """What is taken from inside JAX, in this file alone: each part is None where a later JAX has it no more.
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
+`PLATFORM_LOG`: the logger that tells of platforms which do not start.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -9,7 +10,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["CacheInterface", "caching", "jitting"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting"]
+
+PLATFORM_LOG = "jax._src.xla_bridge"
 
 jitting: Any = None
 caching: Any = None

@@ -15,6 +15,7 @@ from .ops.decompositions import (
     svd,
     svdvals,
 )
+from .ops.deferred import settle
 from .ops.ldl_factors import ldl_factor, ldl_factor_ex, ldl_solve
 from .ops.least_squares import lstsq, matrix_rank, pinv
 from .ops.linear_algebra import (
@@ -84,3 +85,5 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+settle(__name__, globals())

@@ -4,12 +4,11 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
-from . import devices, dtypes, engine
+from . import devices, dtypes, engine, return_types
 from .storage import UntypedStorage
 from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
-from .functions import return_types
 
 class Methods:
     @property
@@ -615,7 +614,7 @@ class Methods:
         """In-place version of `heaviside`."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: Tensor | None = None) -> Tensor:
         """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values."""
-    def histogram(self, bins: builtins.int | Tensor = 100, *, range: tuple[builtins.float, builtins.float] | None = None, weight: Tensor | None = None, density: builtins.bool = False, out: Any = None) -> Any:
+    def histogram(self, bins: builtins.int | Tensor = 100, *, range: tuple[builtins.float, builtins.float] | None = None, weight: Tensor | None = None, density: builtins.bool = False, out: Any = None) -> return_types.histogram:
         """How many elements (or what weight) lie in each bin, and the edges of the bins."""
     @overload
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
@@ -970,7 +969,7 @@ class Methods:
         """Not supported: every tensor is strided."""
     def q_zero_point(self, **kwargs: Any) -> Any:
         """Not supported: every tensor is strided."""
-    def qr(self, some: builtins.bool = True, *, out: Any = None) -> Any:
+    def qr(self, some: builtins.bool = True, *, out: Any = None) -> return_types.qr:
         """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
     def qscheme(self, **kwargs: Any) -> Any:
         """Not supported: every tensor is strided."""
@@ -1109,7 +1108,7 @@ class Methods:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def solve(self, **kwargs: Any) -> Any:
         """Removed: use `linalg.solve`."""
-    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> Any:
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool | None = None, out: Any = None) -> return_types.sort:
         """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
     def sparse_dim(self) -> builtins.int:
         """0: no dimension is sparse."""
@@ -1127,8 +1126,8 @@ class Methods:
         """The regularized upper incomplete gamma function of shape `input` at `other`."""
     def special_gammaincc_(self, other: Tensor) -> Tensor:
         """In-place version of `igammac`."""
-    def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
+    def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of these lengths along a dimension."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
@@ -1151,6 +1150,8 @@ class Methods:
         """The standard deviation over `dim`: the root of `var`."""
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Tensor | None = None, center: builtins.bool = True, pad_mode: str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None, align_to_window: builtins.bool | None = None) -> Tensor:
         """The Fourier transforms of windows of a signal: (batch?, frequencies, frames)."""
+    def storage(self) -> Any:
+        """`Tensor.storage()`: the elements of the whole memory under a tensor, in its dtype."""
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """`input - alpha * other`, element by element; RuntimeError for bool operands."""
     def sub_(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
@@ -1163,7 +1164,7 @@ class Methods:
         """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """The sum over broadcast dimensions that has these sizes."""
-    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: Any = None) -> Any:
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: Any = None) -> return_types.svd:
         """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """The view with two dimensions swapped."""
@@ -1227,7 +1228,7 @@ class Methods:
         """The view with two dimensions swapped."""
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `transpose`: changes the sizes and strides of the tensor itself."""
-    def triangular_solve(self, A: Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: Any = None) -> Any:
+    def triangular_solve(self, A: Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: Any = None) -> return_types.triangular_solve:
         """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
     def tril(self, diagonal: builtins.int = 0, *, out: Tensor | None = None) -> Tensor:
         """The elements on and below a diagonal of every matrix, zeros above."""

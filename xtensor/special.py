@@ -20,6 +20,7 @@ from .ops.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
+from .ops.deferred import settle
 from .ops.elementwise import exp2, expm1, log1p, round
 from .ops.elementwise import sigmoid as expit
 from .ops.gamma_functions import igamma as gammainc
@@ -104,3 +105,5 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+settle(__name__, globals())

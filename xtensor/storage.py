@@ -45,10 +45,12 @@ class MetaArray:
 
     @property
     def size(self) -> int:
+        """How many elements there would be."""
         return math.prod(self.aval.shape)
 
     @property
     def nbytes(self) -> int:
+        """How many bytes they would take."""
         return self.size * self.dtype.itemsize
 
     def __array__(self, *_: Any, **__: Any) -> Any:
@@ -135,6 +137,7 @@ class Storage:
 
     @property
     def device(self) -> devices.device:
+        """Where the array is."""
         return devices.of_array(self.array)
 
     @property
@@ -227,15 +230,19 @@ class UntypedStorage:
         self._storage = storage
 
     def data_ptr(self) -> int:
+        """A number that tells this memory from any other."""
         return self._storage.data_ptr()
 
     def nbytes(self) -> int:
+        """How many bytes there are."""
         return self._storage.nbytes()
 
     def size(self) -> int:
+        """How many bytes there are."""
         return self._storage.nbytes()
 
     def element_size(self) -> int:
+        """1: the elements of an untyped storage are bytes."""
         return 1
 
     def __len__(self) -> int:
@@ -266,15 +273,19 @@ class UntypedStorage:
         return UntypedStorage(Storage(devices.put(self._storage.array, place)))
 
     def cpu(self) -> UntypedStorage:
+        """The same bytes on the CPU."""
         return self.to("cpu")
 
     def cuda(self, device: devices.DeviceLike = None) -> UntypedStorage:
+        """The same bytes on a GPU."""
         return self.to(devices.device("cuda", device) if type(device) is int else device or "cuda")
 
     def tobytes(self) -> bytes:
+        """A copy of the bytes."""
         return np.asarray(self._storage.array).tobytes()
 
     def tolist(self) -> list[int]:
+        """The bytes as numbers from 0 to 255."""
         return list(self.tobytes())
 
     def __getitem__(self, index: int | slice) -> int | list[int]:

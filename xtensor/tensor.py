@@ -316,6 +316,7 @@ class Tensor(Methods):
     _seen_as: Callable[..., Tensor]
     __array_priority__ = 1000
     is_sparse = False
+    is_sparse_csr = False
     is_quantized = False
     is_mkldnn = False
     is_nested = False

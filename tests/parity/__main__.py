@@ -41,8 +41,18 @@ def jobs_for(names: list[str], dtypes: list[str], facets: list[str], every: bool
     return jobs
 
 
-def settings() -> None:
-    """JAX's settings for the workers, as the tests have them: compiled programs are kept between runs."""
+def settings(quick: bool = False) -> None:
+    """JAX's settings for the workers, as the tests have them: compiled programs are kept between runs.
+
+    quick: the programs are the same, but XLA's CPU backend makes code of them without optimizing it.
+    """
+    if quick:
+        flags = (
+            os.environ.get("XLA_FLAGS", ""),
+            "--xla_backend_optimization_level=0",
+            "--xla_cpu_use_fusion_emitters=false",
+        )
+        os.environ["XLA_FLAGS"] = " ".join(flags).strip()
     place = ROOT / ".cache" / f"jax-{importlib.metadata.version('jaxlib')}-{platform.node() or 'local'}"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(place))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -72,6 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=pathlib.Path, help="write every verdict here, also while running")
     parser.add_argument("--resume", action="store_true", help="keep what --json's file holds, run the rest")
     parser.add_argument("--record", action="store_true", help="write agreeing.json from a run of every entry")
+    parser.add_argument(
+        "--quick", action="store_true", help="code that is not optimized: a third of the time"
+    )
     parser.add_argument("--quiet", action="store_true", help="no line per difference")
     options = parser.parse_args(arguments)
 
@@ -85,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = select(options.names)
     if not names:
         parser.error("no entry has such a name")
-    settings()
+    settings(options.quick)
     jobs = jobs_for(names, dtypes, facets, options.all)
     verdicts: list[Verdict] = []
     if options.resume and options.json and options.json.exists():

@@ -92,7 +92,11 @@ def entries() -> dict[str, Any]:
     """Every entry by its full name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        from torch.testing._internal import common_utils
         from torch.testing._internal.common_methods_invocations import op_db
+        from torch.testing._internal.opinfo import core
+    # Each sample maker looks for the test that asks by reading the source of the whole stack: half of a run's time.
+    common_utils.extract_test_fn = core.extract_test_fn = lambda: None
     return {name_of(entry): entry for entry in op_db}
 
 

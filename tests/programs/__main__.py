@@ -1,7 +1,8 @@
-"""python -m tests.programs [name ...]: the programs on both libraries, with the largest relative difference."""
+"""The programs on both libraries, with the largest relative difference."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 import traceback
@@ -9,7 +10,12 @@ import traceback
 from . import NAMES, difference, run_on_torch, run_on_xtensor
 
 
-def main(names: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)} (all of them)")
+    names = parser.parse_args(arguments).names
+    if unknown := sorted({*names} - {*NAMES}):
+        parser.error(f"no program is called {', '.join(unknown)}")
     failed = 0
     print(f"{'program':22} {'difference':>10} {'torch s':>8} {'xtensor s':>9}  last number")
     for name in names or NAMES:
@@ -34,4 +40,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

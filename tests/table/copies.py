@@ -18,7 +18,7 @@ ROWS = [
     row("diagonal_copy", (), (1,), (-1, 1, 0), (0, 0, 0)),
     Row("expand_copy", [Sample(T(3, 1), (3, 4)), Sample(T(), (2,)), Sample(X, (2, 4))], others=ALL),
     # PyTorch writes to a strided `out` as if it were contiguous.
-    row("narrow_copy", (1, 1, 2), (0, 1, 5), outs=("empty", "right", "wrong")),
+    row("narrow_copy", (1, 1, 2), (0, 1, 5), (2, 0, 0), (-3, 0, 0), outs=("empty", "right", "wrong")),
     row("permute_copy", ((1, 0),), ((0, 0),)),
     row("select_copy", (1, -1), (0, 3)),
     row("slice_copy", (1, 1, 4, 2), (0,)),

@@ -34,7 +34,7 @@ ROWS = [
         "cosine_embedding_loss",
         [*each(T(2, 3), T(2, 3), SIGNS), Sample(T(2, 3), T(2, 3), SIGNS, 0.2)],
         reference="nn.functional.cosine_embedding_loss",
-        others=(),
+        others=("int64", "uint8"),
     ),
     Row(
         "cosine_similarity",
@@ -45,7 +45,7 @@ ROWS = [
     Row(
         "pairwise_distance",
         [Sample(T(2, 3), T(2, 3)), Sample(T(2, 3), T(3), 1.0), Sample(T(2, 3), T(2, 3), 3.0, keepdim=True)],
-        others=(),
+        others=("complex64", "uint8", "bool"),
     ),
     Row(
         "pdist", [Sample(T(4, 3)), Sample(T(4, 3), 1.0), Sample(T(4, 3), np.inf), Sample(T(1, 3))], others=()
@@ -54,7 +54,7 @@ ROWS = [
         "triplet_margin_loss",
         [*each(*THREE), Sample(*THREE, swap=True), Sample(*THREE, 2.0, 1.0)],
         reference="nn.functional.triplet_margin_loss",
-        others=(),
+        others=("complex64", "uint8"),
     ),
     Row(
         "triplet_margin_with_distance_loss", [*each(*THREE), Sample(*THREE, margin=2.0, swap=True)], others=()

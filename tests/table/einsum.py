@@ -14,9 +14,12 @@ ROWS = [
             Sample("i,j", T(2), T(3)),
             Sample("ij->", T(2, 3)),
             Sample("ij,jk->ik", T(2, 3), T(2, 2)),
+            Sample("ij,k->ik", T(2, 3), T(2)),
+            Sample("ij,j,k->k", T(2, 3), T(3), T(2)),
+            Sample("i,i,j->i", T(2), T(2), T(3)),
         ],
         numpy=np.einsum,
-        others=("int64", "complex64"),
+        others=("int64", "uint8", "bool", "complex64"),
     ),
     Row(
         "tensordot",

@@ -4,6 +4,7 @@ from . import OTHERS, Row, Sample, T
 
 X = T(values=[[0.0, 1.5, -2.0], [3.0, 0.0, 0.0]])
 PLACES = T(values=[[0, 5], [3, 7]], dtype="int64")
+FEW = T(values=[0, 7], dtype="uint8")
 ROWS_OF, COLUMNS = T(values=[0, 1, 4], dtype="int64"), T(values=[-9, 2, 1], dtype="int64")
 MASK = T(values=[True, True, False], dtype="bool")
 
@@ -14,7 +15,13 @@ ROWS = [
     ),
     Row(
         "unravel_index",
-        [Sample(PLACES, (2, 4)), Sample(PLACES, 8), Sample(PLACES, (2, -4)), Sample(T(2), (2,))],
+        [
+            Sample(PLACES, (2, 4)),
+            Sample(PLACES, 8),
+            Sample(PLACES, (2, -4)),
+            Sample(T(2), (2,)),
+            Sample(FEW, (2, 4)),
+        ],
     ),
     Row("broadcast_shapes", [Sample((2,), (3,)), Sample((-1,), (3,))]),
     Row(

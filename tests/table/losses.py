@@ -86,7 +86,7 @@ ROWS = [
         "l1_loss",
         [*each(*PAIR), Sample(*AGAINST), Sample(T(3), T(3))],
         numpy=reduced(absolute),
-        others=HALF,
+        others=(*HALF, "complex64"),
         reference="nn.functional.l1_loss",
     ),
     Row(

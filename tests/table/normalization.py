@@ -104,19 +104,19 @@ ROWS = [
             Sample(X, T(4), T(4), MEAN, VAR, True, 0.1, 1e-5),
             Sample(X, None, None, None, None, True, 0.1, 1e-5),
         ],
-        others=(),
+        others=("bfloat16",),
     ),
     Row(
         "native_group_norm",
         [Sample(X, T(4), T(4), 3, 4, 2, 2, 1e-5)],
         grad=False,  # of statistics PyTorch asks, and has none; group_norm's row has the gradient
-        others=(),
+        others=("bfloat16",),
         covers=("group_statistics",),
     ),
     Row(
         "native_layer_norm",
         [Sample(T(2, 3), (3,), T(3), T(3), 1e-5)],
-        others=(),
+        others=("bfloat16",),
         covers=("layer_statistics",),
     ),
     Row(

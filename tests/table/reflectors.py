@@ -15,7 +15,13 @@ ROWS = [
     ),
     Row(
         "linalg_householder_product",
-        [Sample(T(3, 2), T(2)), Sample(T(2, 3, 3), T(2, 2)), Sample(T(2, 3), T(2)), Sample(T(3, 2), T(3))],
+        [
+            Sample(T(3, 2), T(2)),
+            Sample(T(2, 3, 3), T(2, 2)),
+            Sample(T(2, 3), T(2)),
+            Sample(T(3, 2), T(3)),
+            Sample(T(3, 0), T(0)),
+        ],
         reference="linalg.householder_product",
         **PLAIN,
     ),
@@ -29,6 +35,7 @@ ROWS = [
             Sample(T(2, 3, 2), T(2, 2), T(2, 2, 3), False, True),
             Sample(T(3, 2), T(2), T(2, 2)),
             Sample(T(3), T(2), T(3, 2)),
+            Sample(T(3, 0), T(0), T(3, 2)),
         ],
         **PLAIN,
     ),

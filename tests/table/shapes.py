@@ -21,7 +21,13 @@ ROWS = [
     Row("reshape_as", [Sample(T(2, 3), T(3, 2)), Sample(T(), T(1)), Sample(T(2, 3), T(4))], **VIEW),
     Row(
         "sum_to_size",
-        [Sample(T(2, 3), 1, 3), Sample(T(2, 3), (2, 1)), Sample(T(2, 3), (3,)), Sample(T(2, 3), (2,))],
+        [
+            Sample(T(2, 3), 1, 3),
+            Sample(T(2, 3), (2, 1)),
+            Sample(T(2, 3), (3,)),
+            Sample(T(2, 3), (2,)),
+            Sample(T(), ()),
+        ],
         **VIEW,
     ),
     Row("view_as", [Sample(T(2, 3), T(3, 2)), Sample(T(), T(1)), Sample(T(2, 3), T(4))], **VIEW),

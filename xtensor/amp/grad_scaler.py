@@ -182,21 +182,27 @@ class GradScaler:
         return float(self._init_scale) if self._scale is None else self._scale
 
     def get_growth_factor(self) -> float:
+        """What the scale is multiplied by after `growth_interval` steps without an overflow."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
+        """Choose what the scale is multiplied by when it grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
+        """Choose what the scale is multiplied by after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
+        """How many steps without an overflow make the scale grow."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
+        """Choose how many steps without an overflow make the scale grow."""
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:

@@ -12,22 +12,31 @@ from ..engine import (
     set_grad_enabled,
 )
 from ..engine import profiler as profiler
+from ..engine.profiler import ProfilerActivity
 from ..gradients import backward, grad
-from . import anomaly_mode, functional, grad_mode, graph
+from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler_legacy
 from .drawing import draw
 from .function import Function, FunctionCtx
-from .grad_mode import is_multithreading_enabled, set_multithreading_enabled
+from .grad_mode import (
+    enforce_grad_layout_policy,
+    is_multithreading_enabled,
+    is_view_replay_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = [
     "Function",
     "FunctionCtx",
+    "ProfilerActivity",
     "Variable",
     "backward",
     "detect_anomaly",
     "draw",
     "enable_grad",
+    "enforce_grad_layout_policy",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",
@@ -36,9 +45,17 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "is_multithreading_enabled",
+    "is_view_replay_enabled",
+    "kineto_available",
     "no_grad",
     "profiler",
+    "profiler_legacy",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def kineto_available() -> bool:
+    """False: traces are recorded by this library and by JAX's profiler."""
+    return False

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .. import devices
+from .. import devices, dtypes
 from ..ops.generator import default_generator_of
+from ..ops.queries import typed
 from ..tensor import Tensor
 from . import amp as amp
+
+if TYPE_CHECKING:
+    from . import nvtx
 
 __all__ = [
     "Event",
     "OutOfMemoryError",
     "Stream",
     "amp",
+    "can_device_access_peer",
     "current_device",
     "current_stream",
     "default_stream",
@@ -51,6 +57,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "reset_max_memory_allocated",
     "reset_max_memory_cached",
     "reset_peak_memory_stats",
@@ -360,6 +367,7 @@ class Stream:
         """Nothing: there is one order."""
 
     def record_event(self, event: Any = None) -> Any:
+        """An event recorded now."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -380,6 +388,7 @@ class Event:
         self._at: float | None = None
 
     def record(self, stream: Any = None) -> None:
+        """Note the time, once everything asked of the device so far is computed."""
         if is_available():
             synchronize()
         self._at = time.perf_counter()
@@ -394,6 +403,7 @@ class Event:
         """Nothing: recording waited."""
 
     def query(self) -> bool:
+        """Whether what came before the event is computed: recording has waited for it."""
         return True
 
     def wait(self, stream: Any = None) -> None:
@@ -420,3 +430,28 @@ def stream(stream: Stream | None) -> Any:
 def is_current_stream_capturing() -> bool:
     """False: there are no CUDA graphs."""
     return False
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """False: XLA moves what one device needs of another."""
+    return False
+
+
+_lazy_init = init
+_TYPES = {
+    f"{dtype.scalar_name}Tensor": dtype
+    for dtype in (
+        *(dtypes.bfloat16, dtypes.bool, dtypes.uint8, dtypes.int8, dtypes.float64, dtypes.float32),
+        *(dtypes.float16, dtypes.int32, dtypes.int64, dtypes.int16),
+    )
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Typed constructors, `torch.cuda.FloatTensor` and the like, and `nvtx`."""
+    if name in _TYPES:
+        found = globals()[name] = typed(_TYPES[name], "cuda", __name__)
+        return found
+    if name == "nvtx":
+        return import_module(f"{__name__}.nvtx")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

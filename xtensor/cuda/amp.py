@@ -10,6 +10,9 @@ from .. import amp, dtypes
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
+# PyTorch's is a package, whose modules programs import from.
+__path__: list[str] = []
+
 
 class autocast(amp.autocast):
     """`torch.amp.autocast("cuda", ...)`."""

@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .. import checks
+from ..jax_internals import PLATFORM_LOG
 from ..x64 import call
 
 __all__ = [
@@ -164,7 +165,7 @@ _quiet = _Quiet()
 
 def local_devices(platform: str) -> list[Any]:
     """JAX's devices of a platform; RuntimeError where JAX has none. The first call starts every backend there is."""
-    log = logging.getLogger(jax.local_devices.__module__)
+    log = logging.getLogger(PLATFORM_LOG)
     log.addFilter(_quiet)
     try:
         return jax.local_devices(backend=platform)
@@ -293,10 +294,10 @@ def current() -> device:
     return stack[-1] if stack else default()
 
 
-def set_default_device(place: DeviceLike) -> None:
-    """Make new tensors on `place` from now on; None goes back to the CPU."""
+def set_default_device(device: DeviceLike) -> None:
+    """Make new tensors on `device` from now on; None goes back to the CPU."""
     global _default
-    _default = device("cpu") if place is None else resolve(place)
+    _default = resolve("cpu" if device is None else device)
 
 
 def resolve(place: DeviceLike) -> device:

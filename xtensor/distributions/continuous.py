@@ -111,6 +111,10 @@ class Laplace(LocationScale):
         z = self._standardized(value)
         return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
 
+    def icdf(self, value: Tensor) -> Tensor:
+        centred = value - 0.5
+        return self.loc - self.scale * centred.sign() * (-2 * centred.abs()).log1p()
+
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()
 
@@ -135,6 +139,9 @@ class Cauchy(LocationScale):
     def cdf(self, value: Tensor) -> Tensor:
         return self._standardized(value).atan() / math.pi + 0.5
 
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
 
@@ -152,6 +159,12 @@ class Gumbel(LocationScale):
     @property
     def variance(self) -> Tensor:
         return (math.pi / math.sqrt(6) * self.scale).pow(2)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (-(-self._standardized(value)).exp()).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
 
     def log_prob(self, value: Tensor) -> Tensor:
         y = -self._standardized(value)
@@ -223,6 +236,12 @@ class LogNormal(Distribution):
     def entropy(self) -> Tensor:
         return self.base.entropy() + self.loc
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return self.base.cdf(value.log())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base.icdf(value).exp()
+
 
 class HalfNormal(Distribution):
     """The absolute value of a normal variable with mean 0."""
@@ -261,6 +280,16 @@ class HalfNormal(Distribution):
     def entropy(self) -> Tensor:
         return self.base.entropy() - math.log(2)
 
+    @property
+    def mode(self) -> Tensor:
+        return self.scale * 0
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return 2 * self.base.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.base.icdf((value + 1) / 2)
+
 
 class Uniform(Distribution):
     """Numbers from `low` up to `high`, all as likely."""
@@ -273,6 +302,14 @@ class Uniform(Distribution):
         super().__init__(self.low.shape, (), validate_args)
         if self._validate_args and not (self.low < self.high).all():
             raise ValueError("Uniform is not defined when low>= high")
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mode(self) -> Tensor:
+        return math.nan * self.high
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))

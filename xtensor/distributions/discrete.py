@@ -8,13 +8,20 @@ from .. import dtypes
 from ..nn.functional import binary_cross_entropy_with_logits, one_hot
 from ..ops.creation import empty
 from ..ops.distributions import bernoulli, multinomial, poisson
-from ..ops.ranges import arange
+from ..ops.ranges import arange, eye
 from ..ops.special import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, numel
 
-__all__ = ["Bernoulli", "Categorical", "Geometric", "OneHotCategorical", "Poisson"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Geometric",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Poisson",
+]
 
 TINY = 1.1920928955078125e-07
 
@@ -92,6 +99,10 @@ class Geometric(ByOdds):
     @property
     def mean(self) -> Tensor:
         return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return self.probs * 0
 
     @property
     def variance(self) -> Tensor:
@@ -192,6 +203,7 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """`Categorical` whose values are one-hot vectors."""
 
+    has_enumerate_support = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
 
@@ -233,10 +245,33 @@ class OneHotCategorical(Distribution):
         return self._categorical.entropy()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return OneHotCategorical(self._categorical.expand(batch_shape).probs, validate_args=False)
+        return type(self)(self._categorical.expand(batch_shape).probs, validate_args=False)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._categorical.param_shape
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        count = self._event_shape[0]
+        values = eye(count, dtype=self.probs.dtype, device=self.probs.device)
+        values = values.view(count, *(1,) * len(self._batch_shape), count)
+        return values.expand(count, *self._batch_shape, count) if expand else values
 
     def __repr__(self) -> str:
-        return "OneHotCategorical()"
+        return f"{type(self).__name__}()"
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """`OneHotCategorical` whose samples pass a gradient on to the probabilities as they come."""
+
+    has_rsample = True
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return OneHotCategorical.sample(self, sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn, probs = self.sample(sample_shape), self.probs
+        return drawn + (probs - probs.detach())
 
 
 class Poisson(Distribution):

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from .. import dtypes
 from ..engine import no_grad
+from ..gradients import grad
 from ..ops.ingest import as_tensor
 from ..ops.joining import broadcast_tensors
 from ..tensor import Size, Tensor
-from .constraints import Constraint
+from .constraints import Constraint, independent, is_dependent
 
-__all__ = ["Distribution", "Independent", "broadcast_all"]
+__all__ = ["Distribution", "ExponentialFamily", "Independent", "broadcast_all"]
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
@@ -31,7 +32,7 @@ class Distribution:
     has_rsample: ClassVar[bool] = False
     has_enumerate_support: ClassVar[bool] = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
-    support: Constraint | None = None
+    support: Any = None
     _validate_args: bool = True
 
     @staticmethod
@@ -50,7 +51,9 @@ class Distribution:
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
                 value = self.__dict__.get(name)
-                if isinstance(value, Tensor) and not constraint.check(value.detach()).all():
+                if is_dependent(constraint) or not isinstance(value, Tensor):
+                    continue
+                if not constraint.check(value.detach()).all():
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                         f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
@@ -154,6 +157,30 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(texts)})"
 
 
+class ExponentialFamily(Distribution):
+    """A base for programs' own exponential families: the entropy follows from the log normalizer's gradient."""
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> float:
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        parameters = [p.detach().requires_grad_() for p in self._natural_params]
+        normalizer = self._log_normalizer(*parameters)
+        slopes = grad(normalizer.sum(), parameters, create_graph=True)
+        found = normalizer - self._mean_carrier_measure
+        for parameter, slope in zip(parameters, slopes, strict=True):
+            found = found - (parameter * slope).reshape(tuple(self._batch_shape) + (-1,)).sum(-1)
+        return found
+
+
 def sum_rightmost(value: Tensor, count: int) -> Tensor:
     return value if count == 0 else value.reshape(value.shape[: value.dim() - count] + (-1,)).sum(-1)
 
@@ -178,6 +205,18 @@ class Independent(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> Any:  # type: ignore[override]
+        found = self.base_dist.support
+        if found is None or not self.reinterpreted_batch_ndims:
+            return found
+        return independent(found, self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
 
     @property
     def mean(self) -> Tensor:

@@ -9,9 +9,23 @@ from typing import Any
 from ..linalg import solve_triangular
 from ..nn.functional import softplus
 from ..tensor import Tensor
-from .continuous import Exponential, Laplace, MultivariateNormal, Normal, Uniform
-from .discrete import Bernoulli, Categorical, OneHotCategorical, Poisson
+from .composed import ContinuousBernoulli, LowRankMultivariateNormal
+from .continuous import (
+    Cauchy,
+    Exponential,
+    Gumbel,
+    HalfNormal,
+    Laplace,
+    LogNormal,
+    MultivariateNormal,
+    Normal,
+    Uniform,
+)
+from .counts import Binomial
+from .discrete import Bernoulli, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution, Independent, sum_rightmost
+from .gammas import Beta, Dirichlet, Gamma
+from .transformed import Pareto, TransformedDistribution
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -107,3 +121,225 @@ def _independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+# ---- the gamma family ----------------------------------------------------------------------------------------------
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Any, q: Any) -> Tensor:
+    total_p, total_q = p.concentration1 + p.concentration0, q.concentration1 + q.concentration0
+    norms = q.concentration1.lgamma() + q.concentration0.lgamma() + total_p.lgamma()
+    norms = norms - (p.concentration1.lgamma() + p.concentration0.lgamma() + total_q.lgamma())
+    one = (p.concentration1 - q.concentration1) * p.concentration1.digamma()
+    zero = (p.concentration0 - q.concentration0) * p.concentration0.digamma()
+    return norms + one + zero + (total_q - total_p) * total_p.digamma()
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Any, q: Any) -> Tensor:
+    total = p.concentration.sum(-1)
+    norms = total.lgamma() - q.concentration.sum(-1).lgamma()
+    norms = norms - (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    slopes = p.concentration.digamma() - total.digamma().unsqueeze(-1)
+    return norms + ((p.concentration - q.concentration) * slopes).sum(-1)
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Any, q: Any) -> Tensor:
+    found = q.concentration * (p.rate / q.rate).log() + q.concentration.lgamma() - p.concentration.lgamma()
+    found = found + (p.concentration - q.concentration) * p.concentration.digamma()
+    return found + (q.rate - p.rate) * (p.concentration / p.rate)
+
+
+@register_kl(Exponential, Gamma)
+def _exponential_gamma(p: Any, q: Any) -> Tensor:
+    ratio = q.rate / p.rate
+    return (
+        -q.concentration * ratio.log()
+        + ratio
+        + q.concentration.lgamma()
+        + q.concentration * EULER
+        - (1 + EULER)
+    )
+
+
+@register_kl(Gamma, Exponential)
+def _gamma_exponential(p: Any, q: Any) -> Tensor:
+    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
+
+
+@register_kl(Gamma, Normal)
+def _gamma_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.concentration / p.rate, p.concentration / p.rate.pow(2))
+
+
+@register_kl(Beta, Normal)
+def _beta_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.mean, p.variance)
+
+
+@register_kl(Beta, Uniform)
+def _beta_uniform(p: Any, q: Any) -> Tensor:
+    found = -p.entropy() + (q.high - q.low).log()
+    return found.masked_fill((q.low > 0) | (q.high < 1), math.inf)
+
+
+# ---- counts --------------------------------------------------------------------------------------------------------
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Any, q: Any) -> Tensor:
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented"
+        )
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return found.masked_fill((p.total_count > q.total_count).expand_as(found), math.inf)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Any, q: Any) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Any, q: Any) -> Tensor:
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(Poisson, Bernoulli)
+@register_kl(Poisson, Binomial)
+def _without_bound(p: Any, q: Any) -> Tensor:
+    return p.rate * 0 + math.inf
+
+
+# ---- the line ------------------------------------------------------------------------------------------------------
+
+EULER = 0.57721566490153286060
+
+
+def _entropies_normal(p: Any, q: Any, mean: Tensor, variance: Tensor) -> Tensor:
+    """From a distribution of this mean and variance to a normal one."""
+    spread = variance + (mean - q.loc).pow(2)
+    return -p.entropy() + 0.5 * math.log(2 * math.pi) + q.scale.log() + 0.5 * spread / q.scale.pow(2)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Any, q: Any) -> Tensor:
+    distance = (p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)
+    return distance.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    norms = p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+    return p.mean * (p.logits - q.logits) + norms
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Any, q: Any) -> Tensor:
+    ratio, low, high = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
+    grown = (low + (1 + ratio).lgamma() - high).exp()
+    return ratio * EULER - ratio.log() - low + high + grown - (1 + EULER)
+
+
+@register_kl(Gumbel, Normal)
+def _gumbel_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.loc + p.scale * EULER, (math.pi * p.scale).pow(2) / 6)
+
+
+@register_kl(Laplace, Normal)
+def _laplace_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.loc, 2 * p.scale.pow(2))
+
+
+@register_kl(Uniform, Normal)
+def _uniform_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, (p.high + p.low) / 2, (p.high - p.low).pow(2) / 12)
+
+
+@register_kl(Exponential, Normal)
+def _exponential_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.rate.reciprocal(), p.rate.pow(-2))
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p: Any, q: Any) -> Tensor:
+    shift = p.loc - q.loc
+    ratio, z = p.scale / q.scale, shift / p.scale
+    near = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z.pow(2)).exp() + shift * (math.sqrt(0.5) * z).erf()
+    return -ratio.log() + near / q.scale - (0.5 + 0.5 * math.log(0.5 * math.pi))
+
+
+@register_kl(Normal, Gumbel)
+def _normal_gumbel(p: Any, q: Any) -> Tensor:
+    mean, spread, loc = p.loc / q.scale, (p.scale / q.scale).pow(2), q.loc / q.scale
+    found = mean - loc + (-mean + 0.5 * spread + loc).exp() - (p.scale / q.scale).log()
+    return found - 0.5 * (1 + math.log(2 * math.pi))
+
+
+@register_kl(Laplace, Uniform)
+@register_kl(Normal, Uniform)
+@register_kl(Cauchy, Uniform)
+@register_kl(Gumbel, Uniform)
+@register_kl(Laplace, Exponential)
+@register_kl(Normal, Exponential)
+@register_kl(Cauchy, Exponential)
+@register_kl(Laplace, Gamma)
+@register_kl(Normal, Gamma)
+@register_kl(Gumbel, Gamma)
+@register_kl(Laplace, Beta)
+@register_kl(Normal, Beta)
+def _outside(p: Any, q: Any) -> Tensor:
+    return p.loc * 0 + math.inf
+
+
+@register_kl(Gamma, Uniform)
+@register_kl(Exponential, Uniform)
+@register_kl(Gamma, Beta)
+@register_kl(Exponential, Beta)
+def _outside_by_rate(p: Any, q: Any) -> Tensor:
+    return p.rate * 0 + math.inf
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: Any, q: Any) -> Tensor:
+    return kl_divergence(p.base, q.base)
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: Any, q: Any) -> Tensor:
+    return kl_divergence(p.base, q.base)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Any, q: Any) -> Tensor:
+    ratio, alphas = p.scale / q.scale, q.alpha / p.alpha
+    found = q.alpha * ratio.log() - alphas.log() + alphas - 1
+    return found.masked_fill(p.scale < q.scale, math.inf)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: Any, q: Any) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    found = kl_divergence(p.base_dist, q.base_dist)
+    return sum_rightmost(found, len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _low_rank(p: Any, q: Any) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
+        )
+    one, two = (
+        d
+        if isinstance(d, MultivariateNormal)
+        else MultivariateNormal(d.loc, scale_tril=d.scale_tril, validate_args=False)
+        for d in (p, q)
+    )
+    return _multivariate(one, two)

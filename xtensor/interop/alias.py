@@ -23,10 +23,40 @@ __all__ = ["install", "installed", "is_installed", "uninstall"]
 
 LIBRARY = __name__.partition(".")[0]
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
-# What `torch` has of its own.
+# Modules of PyTorch's that are called otherwise here: public packages import some private ones.
+ELSEWHERE = {
+    "_custom_ops": "library",
+    "autograd.profiler": "engine.profiler",
+    "cuda.amp.autocast_mode": "cuda.amp",
+    "cuda.amp.common": "cuda.amp",
+    "cuda.amp.grad_scaler": "cuda.amp",
+    "cuda.memory": "cuda",
+    "cuda.random": "cuda",
+    "distributions.constraint_registry": "distributions.registry",
+    "nn.modules.channelshuffle": "nn",
+    "nn.parallel.distributed": "nn.parallel",
+    "nn.parallel.parallel_apply": "nn.parallel",
+    "nn.parallel.replicate": "nn.parallel",
+    "nn.parallel.scatter_gather": "nn.parallel",
+    "utils.data._utils": "utils.data",
+    "utils.data._utils.collate": "utils.data.collate",
+}
+# Packages of PyTorch's with a module for each class: here the classes share modules, and the package has them all.
+DISTRIBUTIONS = frozenset(
+    "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential fishersnedecor "
+    "gamma generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace "
+    "lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family multinomial "
+    "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli "
+    "relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart".split()
+)
+BY_CLASS = frozenset(("distributions", "nn.modules", "optim"))
+PRIVATE = frozenset(
+    "__config__ _C _dynamo _functorch _inductor _jit_internal _logging _tensor _utils".split()
+)
+# What `torch` has of its own: `ops` is the operators that programs add.
 OWN = frozenset(
     ("__name__", "__doc__", "__loader__", "__spec__", "__path__", "__file__", "__package__", "__version__")
-    + ("__getattr__", "__dir__", "__builtins__", "__cached__", "__all__", "__annotations__")
+    + ("__getattr__", "__dir__", "__builtins__", "__cached__", "__all__", "__annotations__", "ops")
 )
 
 
@@ -82,6 +112,16 @@ class Missing:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
                     adopt(found, f"torch.{found.__name__.partition('.')[2]}")
                 return found
+        package = self.name.removeprefix("torch.").rpartition(".")[0]
+        if package in BY_CLASS:
+            home = importlib.import_module(f"{LIBRARY}.{package.partition('.')[0]}")
+            found = vars(home).get(attribute)
+            if isinstance(found, type):
+                return found
+        names = importlib.import_module(f"{LIBRARY}.interop.private").NAMES
+        path = f"{self.name}.{attribute}".removeprefix("torch.")
+        if path in names:
+            return names[path]
         frame = sys._getframe(1)
         text = f"{sentence(f'{self.name}.{attribute}')} ({frame.f_code.co_filename}, line {frame.f_lineno})"
         if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == IMPORT_FROM:
@@ -93,6 +133,15 @@ def sentence(symbol: str) -> str:
     """That a symbol, `torch.x.y`, is not here, and why where there is a reason."""
     why = reason(symbol.removeprefix("torch."))
     return f"{symbol} is not in xtensor{f': {why}' if why else ''}"
+
+
+def attribute(name: str) -> Any:
+    """An attribute of `torch` that is first asked for now."""
+    if name == "ops":
+        return importlib.import_module(f"{LIBRARY}.library").ops
+    if name in PRIVATE:
+        return importlib.import_module(f"{LIBRARY}.interop.private").MODULES[name]
+    return getattr(library(), name)
 
 
 def adopt(module: types.ModuleType, name: str) -> None:
@@ -148,8 +197,13 @@ class _Finder(importlib.abc.MetaPathFinder):
     def submodule(self, fullname: str, rest: str) -> types.ModuleType | None:
         parent, _, child = fullname.rpartition(".")
         found = vars(sys.modules[parent]).get(child) if parent in sys.modules else None
+        if rest in PRIVATE or rest == "ops":
+            found = attribute(rest)
         if not isinstance(found, types.ModuleType):
-            name = f"{LIBRARY}.{rest}"
+            package = rest.rpartition(".")[0]
+            name = f"{LIBRARY}.{ELSEWHERE.get(rest, rest)}"
+            if package == "distributions" and child in DISTRIBUTIONS:
+                name = f"{LIBRARY}.{package}"
             try:
                 found = importlib.import_module(name)
             except ModuleNotFoundError as error:
@@ -185,7 +239,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     top = _Shared("torch", ours.__doc__)
     top.__dict__.update({name: value for name, value in vars(ours).items() if name not in OWN})
     top.__dict__.update(__version__=version, __path__=[], __file__=ours.__file__, __dir__=lambda: dir(ours))
-    top.__dict__["__getattr__"] = Missing("torch", lambda name: getattr(ours, name))
+    top.__dict__["__getattr__"] = Missing("torch", attribute)
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
             adopt(module, f"torch.{name.partition('.')[2]}")

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
-from .. import devices, dtypes, engine
+from .. import devices, dtypes, engine, return_types
 from ..storage import UntypedStorage
 from ..tensor import Size, Tensor
 

@@ -32,6 +32,7 @@ __all__ = [
     "ones_",
     "orthogonal",
     "orthogonal_",
+    "sparse",
     "sparse_",
     "trunc_normal_",
     "uniform",
@@ -296,6 +297,7 @@ kaiming_normal = deprecated(kaiming_normal_)
 kaiming_uniform = deprecated(kaiming_uniform_)
 normal = deprecated(normal_)
 orthogonal = deprecated(orthogonal_)
+sparse = deprecated(sparse_)
 uniform = deprecated(uniform_)
 xavier_normal = deprecated(xavier_normal_)
 xavier_uniform = deprecated(xavier_uniform_)

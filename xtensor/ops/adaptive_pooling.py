@@ -200,6 +200,7 @@ def _maxima(n: int, input: Any, output_size: Any) -> tuple[Any, Any]:
 
 
 def maximum_rule(n: int) -> dict[str, Any]:
+    """The derivative of windows' maxima, given with where they lie: each goes back to its place."""
     return {
         "input": lambda grads, result1, input_shape: scatter_flat(grads[0], result1, tuple(input_shape), n)
     }

@@ -82,10 +82,10 @@ def attach(others: dict[str, Any]) -> None:
                 setattr(Tensor, name, view.function)
     for dunder, name in DUNDERS.items():
         if name in REGISTRY:
-            setattr(Tensor, dunder, operator_method(REGISTRY[name]))
+            setattr(Tensor, dunder, operator_method(REGISTRY[name], dunder))
     for dunder, name in REFLECTED_DUNDERS.items():
         if name in REGISTRY:
-            setattr(Tensor, dunder, operator_method(REGISTRY[name], reflected=True))
+            setattr(Tensor, dunder, operator_method(REGISTRY[name], dunder, reflected=True))
     for dunder, name in UNARY_DUNDERS.items():
         if name in REGISTRY:
             setattr(Tensor, dunder, REGISTRY[name].function)

@@ -83,25 +83,37 @@ def second_kind(order: int, x: Array) -> Array:
 
 @pointwise(name="special_bessel_j0", method=False, inplace=False, derivatives=None)
 def bessel_j0(input: Array) -> Array:
-    """The Bessel function of the first kind of order 0."""
+    """The Bessel function of the first kind of order 0.
+
+    Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+    """
     return full_unary("bessel_j0", lambda x: first_kind(0, x), input)
 
 
 @pointwise(name="special_bessel_j1", method=False, inplace=False, derivatives=None)
 def bessel_j1(input: Array) -> Array:
-    """The Bessel function of the first kind of order 1."""
+    """The Bessel function of the first kind of order 1.
+
+    Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+    """
     return full_unary("bessel_j1", lambda x: first_kind(1, x), input)
 
 
 @pointwise(name="special_bessel_y0", method=False, inplace=False, derivatives=None)
 def bessel_y0(input: Array) -> Array:
-    """The Bessel function of the second kind of order 0: -inf at 0, NaN below."""
+    """The Bessel function of the second kind of order 0: -inf at 0, NaN below.
+
+    Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+    """
     return full_unary("bessel_y0", lambda x: second_kind(0, x), input)
 
 
 @pointwise(name="special_bessel_y1", method=False, inplace=False, derivatives=None)
 def bessel_y1(input: Array) -> Array:
-    """The Bessel function of the second kind of order 1: -inf at 0, NaN below."""
+    """The Bessel function of the second kind of order 1: -inf at 0, NaN below.
+
+    Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+    """
     return full_unary("bessel_y1", lambda x: second_kind(1, x), input)
 
 

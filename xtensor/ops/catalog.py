@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import operator
 import pathlib
 import re
 import sys
@@ -24,14 +25,20 @@ __all__ = [
     "Spelling",
     "composite_named",
     "declared",
+    "entries_in",
     "entries_of",
     "entry_for",
+    "exported",
     "families",
     "location_of",
+    "namespaces",
+    "places_of",
     "unquoted",
 ]
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+# The modules, beside `xtensor` itself, in which users find functions of tensors.
+NAMESPACES = ("nn.functional", "linalg", "fft", "special", "signal.windows", "masked")
 AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 TENSOR_NAMES = {
     "Array": "Tensor",
@@ -193,11 +200,16 @@ def entries_of(family_name: str, family: Any) -> list[Entry]:
         if op is not None and op.function is value:
             key = id(op)
             if key not in found:
-                found[key] = Entry(op.name, family_name, op.kind, value, op)
+                first = op.name if op.name in family.__all__ else name
+                found[key] = Entry(first, family_name, op.kind, value, op)
         elif op is None and id(value) not in aliases and about_tensors(value):
             aliases.add(id(value))
             found[id(value)] = Entry(name, family_name, "composite", value, None)
     return list(found.values())
+
+
+def root() -> Any:
+    return sys.modules[__name__.partition(".")[0]]
 
 
 def families() -> dict[str, Any]:
@@ -214,15 +226,58 @@ def families() -> dict[str, Any]:
     }
 
 
+def namespaces() -> dict[str, Any]:
+    """The public modules of functions of tensors, by their name under `xtensor`: `linalg`, `signal.windows`."""
+    return {name: operator.attrgetter(name)(root()) for name in NAMESPACES}
+
+
+def exported(namespace: Any) -> dict[str, Callable[..., Any]]:
+    """The public functions of a namespace, by name, whatever file they are written in."""
+    names = getattr(namespace, "__all__", None) or vars(namespace)
+    return {n: v for n in sorted(names) if n[0] != "_" and inspect.isfunction(v := getattr(namespace, n))}
+
+
+def entries_in(name: str, namespace: Any) -> list[Entry]:
+    """Every function of a namespace under its full name, `linalg.inv`; in-place forms go with their operators."""
+    found = []
+    for function_name, value in exported(namespace).items():
+        op = getattr(value, "operator", None)
+        if op is None or op.function is value:
+            kind = "composite" if op is None else op.kind
+            found.append(Entry(f"{name}.{function_name}", name, kind, value, op))
+    return found
+
+
+@functools.cache
+def places() -> dict[int, list[str]]:
+    """The names under which users find each function, by its identity: what `xtensor` loads when asked included."""
+    found: dict[int, list[str]] = {}
+    for name in dir(root()):
+        if inspect.isfunction(value := getattr(root(), name)):
+            found.setdefault(id(value), []).append(name)
+    for name, namespace in namespaces().items():
+        for function_name, value in exported(namespace).items():
+            found.setdefault(id(value), []).append(f"{name}.{function_name}")
+    return found
+
+
+def places_of(function: Callable[..., Any]) -> list[str]:
+    """The names under which users find a function: `det` and `linalg.det`; its own name comes first."""
+    op = getattr(function, "operator", None)
+    own = function.__name__ if op is None else op.name
+    return sorted(places().get(id(function), ()), key=lambda name: name != own)
+
+
 def composite_named(name: str) -> Any:
     """The composite of this name that some family exports, or None."""
     return next((getattr(f, name) for f in families().values() if name in f.__all__), None)
 
 
 def entry_for(op: Any) -> Entry:
-    """The entry of a declared operator or view, exported or not."""
+    """The entry of a declared operator or view, exported or not, under the first name that users find it by."""
     module = inspect.unwrap(op.kernel if isinstance(op, Operator) else op.make).__module__
-    return Entry(op.name, module.rpartition(".")[2], op.kind, op.function, op)
+    name = next(iter(places_of(op.function)), op.name)
+    return Entry(name, module.rpartition(".")[2], op.kind, op.function, op)
 
 
 def declared(name: str) -> Any:
@@ -360,5 +415,5 @@ def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
 def returned(entry: Entry) -> str:
     returns = entry.op.schema.returns
     if entry.returns is not None:
-        return f"return_types.{entry.name}"
+        return f"return_types.{entry.op.returns.__name__}"
     return returns.replace("Array", "Tensor")

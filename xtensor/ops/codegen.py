@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -70,6 +71,17 @@ class ScalarArrays(dict[tuple[type, Any], Any]):
         return array
 
 
+RECIPROCAL = ("__rdiv__", "__rtruediv__")
+
+
+def no_tensor(dunder: str, value: Any) -> Exception:
+    """The error of a dunder called by hand on what is no Tensor."""
+    kind = type(value).__name__
+    if dunder in RECIPROCAL:
+        return AttributeError(f"'{kind}' object has no attribute 'reciprocal'")
+    return TypeError(f"descriptor '{dunder}' for 'xtensor.Tensor' objects doesn't apply to a '{kind}' object")
+
+
 _as_weak = jit(lambda value: value)
 SCALAR_ARRAYS = ScalarArrays()
 
@@ -86,6 +98,7 @@ NAMESPACE: dict[str, Any] = {
     "sole_owner": Storage.sole_owner,
     "new": object.__new__,
     "next_nr": next_sequence_nr,
+    "no_tensor": no_tensor,
     "read": read_view,
     "save": save,
     "run_inplace": run_inplace,
@@ -147,8 +160,11 @@ def older_lines(op: Operator, *, out: bool = False, inplace: bool = False) -> li
     return ["if rest:", f"    return {call}"]
 
 
-def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]:
-    """The function for an arithmetic dunder: NotImplemented for operands that are none."""
+def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Callable[..., Any]:
+    """The function for an arithmetic dunder: NotImplemented for operands that are none, an error where `self` is no Tensor."""
+    own = "other" if reflected else "input"
+    # Called by hand on a number, PyTorch's floor division and most of its reflected operators work; the others refuse.
+    strict = dunder in RECIPROCAL if reflected else dunder != "__floordiv__"
 
     def parts() -> tuple[str, list[str]]:
         lines = [
@@ -160,7 +176,11 @@ def operator_method(op: Operator, reflected: bool = False) -> Callable[..., Any]
             lines.append("input, other = other, input")
         others = [p for p in op.schema.parameters if p.name not in ("input", "other")]
         lines += [f"{p.name} = default_{p.name}" for p in others]
-        return "input, other", lines + body(op, False, None)
+        if not strict:
+            return "input, other", lines + body(op, False, None)
+        *fast, slow = body(op, False, None, own)
+        check = [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
+        return "input, other", [*lines, *fast, *check, slow]
 
     return define(op, f"__{op.name}__", parts)
 
@@ -195,8 +215,8 @@ def is_inlined(op: Operator) -> bool:
     return op.single and plain and LOCALS.isdisjoint(op.schema.names())
 
 
-def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
-    """The lines of the function: the common case inline, everything else to `dispatch.run`."""
+def body(op: Operator, out: bool, varargs: str | None, own: str | None = None) -> list[str]:
+    """The lines of the function: the common case inline (of a Tensor as the operand `own`), everything else to `dispatch.run`."""
     lines: list[str] = []
     if op.kind == "reduction":
         for p in op.schema.parameters:
@@ -211,14 +231,15 @@ def body(op: Operator, out: bool, varargs: str | None) -> list[str]:
     everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
     slow = f"return op_run({everything}{', out' if out else ''})"
     if is_inlined(op):
-        lines += fast_path(op, out)
+        lines += fast_path(op, out, own)
     lines.append(slow)
     return lines
 
 
-def fast_path(op: Operator, out: bool) -> list[str]:
+def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     """Plain Tensors and numbers in the default modes: read, run, wrap, record."""
-    tensors = [p for p in op.runtime if p.kind in ("Array", "Operand")]
+    runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
+    tensors = [p for p in runtime if p.kind in ("Array", "Operand")]
     lines = ["mode = state.mode"]
     conditions = ["mode <= 1"] + (["out is None"] if out else [])
     for p in tensors:
@@ -233,7 +254,7 @@ def fast_path(op: Operator, out: bool) -> list[str]:
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []
-    for p in op.runtime:
+    for p in runtime:
         if p.kind == "Number":
             deep += number_lines(p)
         arguments.append(f"x_{p.name}")
@@ -255,7 +276,7 @@ def fast_path(op: Operator, out: bool) -> list[str]:
         "t._view = t._edge = t._meta = None",
     ]
     if op.rules.differentiable and not op.boolean:
-        tail += record_lines(op)
+        tail += record_lines(op, {p.name: p for p in runtime})
     tail.append("return t")
     inner += [f"    {line}" for line in tail]
     return lines + [f"    {line}" for line in inner]
@@ -293,10 +314,9 @@ def number_lines(p: Parameter) -> list[str]:
     ]
 
 
-def record_lines(op: Operator) -> list[str]:
+def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
     """Recording inline: the edges of differentiable arguments, and what the rules need saved for those that have one."""
     rules = op.rules
-    kinds = {p.name: p for p in op.runtime}
     lines = ["if mode == 0:"]
     inner: list[str] = []
     for n in rules.differentiable:

@@ -102,6 +102,10 @@ def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -
 @composite(out="exact")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
+    if dim >= input.dim() > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false."
+        )
     return fresh(input.narrow(dim, start, length))
 
 

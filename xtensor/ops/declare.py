@@ -172,9 +172,15 @@ class Operator:
         return f"<operator {self.name}>"
 
 
+# What `xtensor.return_types` shows.
+STRUCTURES: dict[str, Any] = {}
+
+
 def structure(name: str, fields: tuple[str, ...]) -> Any:
-    """The named tuple that a function of several results returns."""
-    made = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    """The named tuple that a function of several results returns: one class of a name."""
+    if name in STRUCTURES:
+        return STRUCTURES[name]
+    made = STRUCTURES[name] = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
     made.__module__ = "xtensor.return_types"
     made.__repr__ = lambda self: (
         f"xtensor.return_types.{name}(\n" + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields) + ")"

@@ -6,7 +6,7 @@ the result is NaN, as values are not read back.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +19,9 @@ from .embedding import readable
 from .reductions import dtype_of
 from .schema import Array
 from .write import write_out
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["LinAlgError"]
 
@@ -139,23 +142,30 @@ def failures(info: Tensor) -> tuple[tuple[int, ...], int] | None:
     return where, int(values[where])
 
 
-def check_cholesky(name: str, info: Tensor) -> None:
+NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} "
+    "is not positive-definite)."
+)
+
+
+def check_info(name: str, info: Tensor, reason: str) -> None:
+    """LinAlgError where a matrix of the batch failed; `{}` in the reason stands for its `info`."""
     found = failures(info)
     if found is not None:
-        raise LinAlgError(
-            f"{name}: {batch_note(found[0], tuple(sizes_of(info)))}The factorization could not be completed because the "
-            f"input is not positive-definite (the leading minor of order {found[1]} is not positive-definite)."
-        )
+        note = batch_note(found[0], tuple(sizes_of(info)))
+        raise LinAlgError(f"{name}: {note}{reason.format(found[1])}")
 
 
-def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def cholesky_ex(
+    input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> return_types.linalg_cholesky_ex:
     """The lower (or upper) Cholesky factors with `info`, 0 where the matrix is positive-definite.
 
     Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
     """
     made = cholesky_factor(input, upper=upper, out=out)
     if check_errors:
-        check_cholesky("linalg.cholesky_ex", made[1])
+        check_info("linalg.cholesky_ex", made[1], NOT_POSITIVE)
     return CholeskyEx(*made)
 
 
@@ -165,7 +175,7 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
     LinAlgError where one is not positive-definite; differs from PyTorch on an accelerator: NaN.
     """
     factor, info = cholesky_factor(input, upper=upper)
-    check_cholesky("linalg.cholesky", info)
+    check_info("linalg.cholesky", info, NOT_POSITIVE)
     return given(factor, out, "general")
 
 
@@ -226,7 +236,7 @@ def qr_of(input: Array, form: str = "reduced") -> tuple[Array, ...]:
     return q, r
 
 
-def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> return_types.linalg_qr:
     """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out)."""
     return qr_of(A, mode, out=out)
 
@@ -408,7 +418,9 @@ def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
     return tuple(jnp.linalg.svd(input, full_matrices=full_matrices))
 
 
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+def svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> return_types.linalg_svd:
     """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None."""
     if driver is not None:
         raise RuntimeError(

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["deferred", "materialized", "source_of"]
+__all__ = ["deferred", "materialized", "settle", "source_of"]
 
 Make = Callable[[], tuple[str, dict[str, Any]]]
 
@@ -30,6 +30,17 @@ class _Unmade:
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(materialized(self._function))
+
+
+def settle(module: str, names: dict[str, Any]) -> None:
+    """Says of the generated functions among a module's names that they are found there: pickle goes by that.
+
+    A function `special_airy_ai` is `airy_ai` of the module `special`; `matmul` stays where `xtensor` itself has it.
+    """
+    prefix = module.rpartition(".")[2]
+    for name, value in names.items():
+        if getattr(value, "__module__", None) == "xtensor" and value.__name__ == f"{prefix}_{name}":
+            value.__module__, value.__qualname__ = module, name
 
 
 def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> Any:

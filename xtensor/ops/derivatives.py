@@ -8,6 +8,7 @@ A rule is a pure function of arrays; the names of its parameters say what it nee
     <argument>        an argument of the kernel
     <argument>_shape  only its shape (a list of shapes for a sequence)
 
+A rule may return None: the gradient is undefined, as PyTorch's is there, and nothing flows on.
 Broadcasting is reduced and the dtype of the argument restored after the rule, inside the same program.
 """
 

@@ -11,6 +11,7 @@ from jax import lax
 
 from .. import checks, dtypes
 from ..tensor import Tensor, sizes_of
+from .arithmetic import check_subtraction
 from .declare import general
 from .derivatives import FROM_KERNEL, sum_to
 from .losses import check_broadcast, check_reduction, clamped, legacy, reduced
@@ -76,7 +77,7 @@ def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: b
     size = p_norm(difference, float(p), axes, True)
     g = grad if keepdim else jnp.expand_dims(grad, -1)
     found = norm_grad(g, difference, size, float(p), axes, True)
-    return found if sign > 0 else -found
+    return found if sign > 0 or found is None else -found
 
 
 @general(
@@ -93,12 +94,17 @@ def pairwise_distance(
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
     check_broadcast(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
-    if not (result.is_floating_point or result.is_complex):
+    check_subtraction(x1, x2)
+    if result.is_floating_point or result.is_complex:
+        wide = dtypes.compute_type(result)
+        difference = x1.astype(wide.numpy) - x2.astype(wide.numpy)
+    else:
+        # Integers are subtracted as such, then become floats.
+        difference = x1.astype(result.numpy) - x2.astype(result.numpy)
         result = dtypes.get_default_dtype()
-        x1, x2 = x1.astype(result.numpy), x2.astype(result.numpy)
-    a, b = floats(x1, x2)
-    difference = a - b + np.asarray(eps, a.dtype)
-    return p_norm(difference, float(p), (difference.ndim - 1,), keepdim).astype(result.numpy)
+        difference = difference.astype(result.numpy)
+    difference = difference + np.asarray(eps, difference.dtype)
+    return p_norm(difference, float(p), (difference.ndim - 1,), keepdim).astype(result.to_real().numpy)
 
 
 # ---- all pairs -----------------------------------------------------------------------------------------------------
@@ -115,6 +121,8 @@ def _cdist_grad(grad: Any, x1: Any, x2: Any, result: Any, p: float, first: bool)
             share, jnp.broadcast_to(far, (*share.shape[:-2], *far.shape[-2:]))
         )
         return sum_to(found, near.shape)
+    if p == 0:
+        return jnp.zeros_like(x1 if first else x2)
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     found = norm_grad(grad[..., None], difference, result[..., None], float(p), (difference.ndim - 1,), True)
     side = jnp.sum(found, axis=-2) if first else -jnp.sum(found, axis=-3)
@@ -181,6 +189,8 @@ def _pairs(n: int) -> tuple[Any, Any]:
 
 
 def _pdist_grad(grad: Array, input: Array, result: Array, p: float) -> Array:
+    if p == 0:
+        return jnp.zeros_like(input)
     i, j = _pairs(input.shape[0])
     difference = input[i] - input[j]
     found = norm_grad(grad[:, None], difference, result[:, None], float(p), (1,), True)
@@ -223,11 +233,17 @@ def cosine_error(
         )
     check_broadcast(input1.shape, input2.shape)
     result = common_dtype(input1, input2)
-    a, b = floats(input1, input2)
-    small = np.asarray(1e-12, a.dtype)
-    inner = jnp.sum(a * b, axis=-1)
-    cosine = inner / jnp.sqrt((jnp.sum(a * a, axis=-1) + small) * (jnp.sum(b * b, axis=-1) + small))
-    zero = jnp.zeros((), a.dtype)
+    if result.is_floating_point or result.is_complex:
+        a, b = floats(input1, input2)
+        inner, first, second = (jnp.sum(x, axis=-1) for x in (a * b, a * a, b * b))
+    else:
+        # As in PyTorch: products wrap in their own type, sums are int64, and only the quotient is a float.
+        result = dtypes.get_default_dtype()
+        products = (input1 * input2, input1 * input1, input2 * input2)
+        inner, first, second = (jnp.sum(x, axis=-1, dtype=np.int64).astype(result.numpy) for x in products)
+    small = np.asarray(1e-12, inner.dtype)
+    cosine = inner / jnp.sqrt((first + small) * (second + small))
+    zero = jnp.zeros((), inner.dtype)
     values = jnp.where(target == 1, 1 - cosine, zero) + jnp.where(
         target == -1, clamped(cosine - margin), zero
     )

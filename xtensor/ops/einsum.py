@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .. import checks, dtypes
@@ -147,18 +149,51 @@ def sum_products(operands: Arrays, equation: str) -> Array:
     for x in operands[1:]:
         if dtype_of(x) is not own:
             raise RuntimeError(f"expected scalar type {own.scalar_name} but found {dtype_of(x).scalar_name}")
-    if own is dtypes.bool and len(operands) > 1:
-        raise checks.not_implemented_for("bmm", own)
     terms, arrays = parsed.squeezed(operands)
-    if len(arrays) == 1 and own.is_integral and set(terms[0]) - set(parsed.output):
+    exact = not (own.is_floating_point or own.is_complex)
+    if exact and len(arrays) > 1:
+        terms, arrays = integer_product(parsed, terms, arrays)
+    elif exact and set(terms[0]) - set(parsed.output):
         arrays = [arrays[0].astype(jnp.int64)]
-    if own is dtypes.bool:
+    boolean = arrays[0].dtype == jnp.bool_
+    if boolean:
         arrays = [arrays[0].astype(jnp.int8)]
     present = set("".join(terms))
     kept = "".join(c for c in parsed.output if c in present)
     out = contract(f"{','.join(terms)}->{kept}", *arrays)
-    out = out.astype(jnp.bool_) if own is dtypes.bool else out
+    out = out.astype(jnp.bool_) if boolean else out
     return out.reshape([parsed.sizes[c] for c in parsed.output])
+
+
+def integer_product(parsed: Equation, terms: list[str], arrays: list[Array]) -> tuple[list[str], list[Array]]:
+    """The operands in one, pair by pair: what PyTorch sums over one of a pair alone is int64, what it contracts is not."""
+    waiting = Counter(c for t in terms for c in set(t) if c not in parsed.output and parsed.sizes[c] != 1)
+
+    def without(term: str, array: Array, other: str) -> tuple[str, Array]:
+        """The operand with what only it has left summed away."""
+        kept = "".join(dict.fromkeys(c for c in term if waiting[c] != 1 or c in other))
+        if set(kept) == set(term):
+            return term, array
+        return kept, contract(f"{term}->{kept}", array.astype(jnp.int64))
+
+    term, array = terms[0], arrays[0]
+    for second, with_it in zip(terms[1:], arrays[1:], strict=True):
+        (term, array), (second, with_it) = without(term, array, second), without(second, with_it, term)
+        both = [c for c in waiting if c in term and c in second]
+        waiting.subtract(both)
+        done = [c for c in both if waiting[c] == 1]
+        first, other = dtype_of(array), dtype_of(with_it)
+        if done and first is not other:
+            raise RuntimeError(f"expected scalar type {first.scalar_name} but found {other.scalar_name}")
+        if done and first is dtypes.bool:
+            raise checks.not_implemented_for("bmm", first)
+        result = dtypes.promote_types(first, other).numpy
+        # Without a sum a product of booleans is their conjunction.
+        own = np.dtype(np.int8) if result == np.bool_ else result
+        made = "".join(dict.fromkeys(c for c in term + second if c not in done))
+        array = contract(f"{term},{second}->{made}", array.astype(own), with_it.astype(own)).astype(result)
+        term = made
+    return [term], [array]
 
 
 def einsum(*args: Any) -> Tensor:

@@ -11,12 +11,25 @@ import html
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..tensor import Tensor
 from .calls import Call, calls_in, calls_of
-from .catalog import Entry, Rule, composite_named, declared, entry_for, families, location_of, unquoted
+from .catalog import (
+    NAMESPACES,
+    Entry,
+    Rule,
+    composite_named,
+    declared,
+    entry_for,
+    exported,
+    families,
+    location_of,
+    namespaces,
+    places_of,
+    unquoted,
+)
 from .declare import Operator
 from .deferred import source_of
 from .examples import example_of
@@ -128,7 +141,8 @@ def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
     op = getattr(what, "operator", None)
     if op is None:
         return explain_function(name, what, None, args, kwargs)
-    return explain_operator(name, entry_for(op), what, args, kwargs)
+    entry = entry_for(op)
+    return explain_operator(replace(entry, name=name) if "." in name else entry, what, args, kwargs)
 
 
 def resolve(what: Any) -> tuple[str | None, Any]:
@@ -139,12 +153,12 @@ def resolve(what: Any) -> tuple[str | None, Any]:
             close = difflib.get_close_matches(what.rpartition(".")[2], known_names(), 3, 0.5)
             hint = f"; there is {', '.join(close)}" if close else ""
             raise LookupError(f"no operator, method, composite or module is called {what!r}{hint}")
-        return what.rpartition(".")[2], found.fget if isinstance(found, property) else found
+        return public_name(found, what), found.fget if isinstance(found, property) else found
     if isinstance(what, property):
         return property_name(what), what.fget
     if inspect.isfunction(what) or inspect.ismethod(what):
         function = getattr(what, "__func__", what)
-        return method_name(function) or getattr(function, "__name__", "function"), function
+        return method_name(function) or public_name(function, function.__name__), function
     if isinstance(what, type) or callable(getattr(type(what), "forward", None)):
         return None, what
     raise TypeError(
@@ -152,7 +166,15 @@ def resolve(what: Any) -> tuple[str | None, Any]:
     )
 
 
-PLACES = ("nn.functional", "nn", "linalg", "special", "fft")
+def public_name(found: Any, asked: str) -> str:
+    """The name to show: of all under which users find a function the one that they asked by, else the first."""
+    places = places_of(found) if inspect.isfunction(found) else []
+    last = asked.rpartition(".")[2]
+    wanted = (asked, asked.partition(".")[2], last)
+    return next((name for name in wanted if name in places), places[0] if places else last)
+
+
+PLACES = ("nn.functional", "nn", *(name for name in NAMESPACES if name != "nn.functional"))
 
 
 def named(name: str) -> Any:
@@ -177,7 +199,8 @@ def named(name: str) -> Any:
 
 def known_names() -> set[str]:
     """The names of operators and methods, for a reader who misspelled one."""
-    return {name for family in families().values() for name in family.__all__} | {
+    spaces = [*families().values(), *namespaces().values()]
+    return {name for space in spaces for name in [*getattr(space, "__all__", ()), *exported(space)]} | {
         name for name in vars(Tensor) if not name.startswith("_")
     }
 
@@ -200,7 +223,7 @@ def forward_of(cls: type) -> Callable[..., Any]:
     return forward
 
 
-def explain_operator(name: str, entry: Entry, function: Any, args: Any, kwargs: Any) -> Explanation:
+def explain_operator(entry: Entry, function: Any, args: Any, kwargs: Any) -> Explanation:
     programs, result = watched(function, args, kwargs)
     file, line = entry.location
     path = (Call(0, f"xtensor.{entry.name}", file, line, entry.kind),)
@@ -266,10 +289,13 @@ def variants_of(entry: Entry) -> Iterator[tuple[str, str]]:
     for spelling in entry.deprecated:
         yield "deprecated", spelling
     yield "function", f"xtensor.{entry.name}"
+    for place in places_of(entry.function):
+        if place != entry.name and place not in entry.aliases:
+            yield "also", f"xtensor.{place}"
     if op.is_method:
-        yield "method", f"Tensor.{entry.name}"
+        yield "method", f"Tensor.{op.name}"
     if getattr(op, "inplace", None) is not None:
-        yield "in-place", f"Tensor.{entry.name}_"
+        yield "in-place", f"Tensor.{op.name}_"
     if entry.takes_out:
         yield "out=", f"xtensor.{entry.name}(..., out=tensor)"
 

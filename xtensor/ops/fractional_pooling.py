@@ -12,8 +12,9 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..tensor import Tensor, sizes_of
+from .adaptive_pooling import maximum_rule
 from .declare import general
-from .pooling import better, lowest, scatter_flat
+from .pooling import better, lowest
 from .random import rand
 from .reductions import dtype_of
 from .schema import Array
@@ -106,14 +107,12 @@ def pooled(n: int, input: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any
     return best.reshape(shape), found.astype(jnp.int64).reshape(shape)
 
 
-def rule(n: int) -> dict[str, Any]:
-    return {
-        "input": lambda grads, result1, input_shape: scatter_flat(grads[0], result1, tuple(input_shape), n)
-    }
-
-
 @general(
-    name="fractional_max_pool2d", node="FractionalMaxPool2D", method=False, out=False, derivatives=rule(2)
+    name="fractional_max_pool2d",
+    node="FractionalMaxPool2D",
+    method=False,
+    out=False,
+    derivatives=maximum_rule(2),
 )
 def pool2d(
     input: Array, kernel_size: Sequence[int], output_size: Sequence[int], samples: Array
@@ -123,7 +122,11 @@ def pool2d(
 
 
 @general(
-    name="fractional_max_pool3d", node="FractionalMaxPool3D", method=False, out=False, derivatives=rule(3)
+    name="fractional_max_pool3d",
+    node="FractionalMaxPool3D",
+    method=False,
+    out=False,
+    derivatives=maximum_rule(3),
 )
 def pool3d(
     input: Array, kernel_size: Sequence[int], output_size: Sequence[int], samples: Array

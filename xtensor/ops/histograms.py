@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +16,9 @@ from .ranges import even_values
 from .reductions import dtype_of
 from .schema import Array, Arrays
 from .write import write_out
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["histogram", "histogramdd"]
 
@@ -153,7 +156,7 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
     out: Any = None,
-) -> Any:
+) -> return_types.histogram:
     """How many elements (or what weight) lie in each bin, and the edges of the bins.
 
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
@@ -174,7 +177,7 @@ def histogramdd(
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-) -> Any:
+) -> return_types.histogramdd:
     """How many points (or what weight) lie in each cell of a grid, and the edges along each dimension.
 
     The last dimension of `input` holds coordinates. `range` is flat: the least and the largest value of each dimension.

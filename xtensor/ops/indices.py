@@ -8,7 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .. import checks, geometry
+from .. import checks, dtypes, geometry
 from ..tensor import Size, Tensor
 from .declare import composite, general
 from .ingest import tensor
@@ -54,7 +54,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         all(size >= 0 for size in shape), f"'shape' cannot have negative values, but got {tuple(shape)}"
     )
     steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
-    steps, sizes = (tensor(x, dtype=indices.dtype, device=indices.device) for x in (steps, list(shape)))
+    steps, sizes = (tensor(x, dtype=dtypes.int64, device=indices.device) for x in (steps, list(shape)))
     return tuple(indices.unsqueeze(-1).floor_divide(steps).remainder(sizes).unbind(-1)) if shape else ()
 
 

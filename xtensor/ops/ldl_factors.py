@@ -7,7 +7,7 @@ form is LAPACK's: D's blocks and L's multipliers in the lower triangle, a block 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,9 @@ from .decompositions import check_square, failures, given
 from .derivatives import no_derivative
 from .reductions import dtype_of
 from .schema import Array
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__: list[str] = []
 
@@ -146,7 +149,7 @@ def check_factors(name: str, info: Tensor) -> None:
 
 def ldl_factor_ex(
     input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
+) -> return_types.linalg_ldl_factor_ex:
     """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0."""
     made = factors(input, hermitian=hermitian, out=out)
     if check_errors:
@@ -154,7 +157,7 @@ def ldl_factor_ex(
     return FactorEx(*made)
 
 
-def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> return_types.linalg_ldl_factor:
     """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular."""
     packed, pivots, info = factors(input, hermitian=hermitian)
     check_factors("torch.linalg.ldl_factor", info)

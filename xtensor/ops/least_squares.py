@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -24,6 +24,9 @@ from .embedding import readable
 from .linear_algebra import solve_triangular
 from .matmul import matmul
 from .schema import Array, Operand
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["pinverse"]
 
@@ -157,7 +160,7 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 def lstsq(
     input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
-) -> Any:
+) -> return_types.linalg_lstsq:
     """Least squares solutions of `input @ X == b`, as `(solution, residuals, rank, singular_values)`.
 
     driver: "gels" takes input to be of full rank and leaves the rank out; only "gelsd" and "gelss" give singular values, and

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +14,12 @@ from .. import checks, dtypes
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import general, structure
 from .decompositions import (
-    LinAlgError,
     adjoint,
-    batch_note,
     check_floating,
+    check_info,
     check_matrix,
     check_square,
     dot,
-    failures,
     given,
 )
 from .derivatives import FROM_KERNEL
@@ -29,6 +27,9 @@ from .matmul import matmul, multiply_chain
 from .promotion import promote
 from .reductions import dtype_of
 from .schema import Array
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = [
     "cholesky_inverse",
@@ -139,23 +140,17 @@ def inverses(input: Array) -> tuple[Array, ...]:
 InvEx: Any = structure("linalg_inv_ex", ("inverse", "info"))
 
 
-def check_inverse(name: str, info: Tensor) -> None:
-    found = failures(info)
-    if found is not None:
-        raise LinAlgError(
-            f"{name}: {batch_note(found[0], tuple(sizes_of(info)))}The diagonal element {found[1]} is zero, the inversion "
-            "could not be completed because the input matrix is singular."
-        )
+SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
 
 
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_types.linalg_inv_ex:
     """The inverses of square matrices with `info`: 0, or the number of the pivot that is 0.
 
     Without `check_errors` nothing is read back.
     """
     made = inverses(A, out=out)
     if check_errors:
-        check_inverse("linalg.inv_ex", made[1])
+        check_info("linalg.inv_ex", made[1], SINGULAR)
     return InvEx(*made)
 
 
@@ -165,7 +160,7 @@ def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
     """
     made, info = inverses(input)
-    check_inverse("linalg.inv", info)
+    check_info("linalg.inv", info, SINGULAR)
     return given(made, out, "general")
 
 
@@ -254,21 +249,19 @@ def check_system(name: str, A: Any, B: Any, left: bool) -> None:
 SolveEx: Any = structure("linalg_solve_ex", ("result", "info"))
 
 
-def check_solution(name: str, info: Tensor) -> None:
-    found = failures(info)
-    if found is not None:
-        note = batch_note(found[0], tuple(sizes_of(info)))
-        raise LinAlgError(f"{name}: {note}The solver failed because the input matrix is singular.")
+UNSOLVED = "The solver failed because the input matrix is singular."
 
 
-def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> return_types.linalg_solve_ex:
     """The X with `A @ X == B` (`X @ A == B` where not `left`) with `info`: 0, or the number of the pivot that is 0.
 
     Without `check_errors` nothing is read back.
     """
     made = solutions(A, B, left=left, out=out)
     if check_errors:
-        check_solution("torch.linalg.solve_ex", made[1])
+        check_info("torch.linalg.solve_ex", made[1], UNSOLVED)
     return SolveEx(*made)
 
 
@@ -278,7 +271,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     LinAlgError where A is singular; differs from PyTorch on an accelerator: infinities and NaN.
     """
     made, info = solutions(A, B, left=left)
-    check_solution("torch.linalg.solve", info)
+    check_info("torch.linalg.solve", info, UNSOLVED)
     return given(made, out, "general")
 
 
@@ -409,7 +402,10 @@ exponential.defvjp(_exponential_forward, _exponential_backward)
 
 @general(name="matrix_exp", node="LinalgMatrixExp", out=False, derivatives=FROM_KERNEL)
 def matrix_exp(input: Array) -> Array:
-    """The exponentials of square matrices."""
+    """The exponentials of square matrices.
+
+    Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
+    """
     check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):

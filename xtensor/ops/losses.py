@@ -113,7 +113,10 @@ def clamped(x: Any) -> Any:
 
 def magnitude(x: Any) -> Any:
     """`abs(x)` whose derivative at 0 is 0, as PyTorch's is and JAX's is not."""
-    return x * jnp.sign(x)
+    if not jnp.iscomplexobj(x):
+        return x * jnp.sign(x)
+    zero = x == 0
+    return jnp.where(zero, jnp.zeros((), jnp.real(x).dtype), jnp.abs(jnp.where(zero, jnp.ones_like(x), x)))
 
 
 def refuse_gradient(function: str, name: str, tensor: Tensor | None) -> None:
@@ -133,7 +136,7 @@ def xlogy(x: Any, y: Any) -> Any:
 
 def refuse_integers(kernel: str, x: Any) -> None:
     own = dtype_of(x)
-    if not (own.is_floating_point or own.is_complex):
+    if not own.is_floating_point:
         raise checks.not_implemented_for(kernel, own)
 
 

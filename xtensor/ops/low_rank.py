@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import dtypes
 from ..tensor import Tensor, sizes_of
 from .decompositions import cholesky, eigh, qr_of, svd
 from .joining import cat
@@ -21,7 +22,9 @@ __all__ = ["lobpcg", "pca_lowrank", "svd_lowrank"]
 
 def orthonormal_range(A: Tensor, q: int, niter: int) -> Tensor:
     """An orthonormal basis of what A makes of q random vectors, refined by `niter` subspace iterations."""
-    basis = qr_of(matmul(A, randn(sizes_of(A)[-1], q, dtype=A.dtype, device=A.device)))[0]
+    # Of integers too the vectors are floats, which the product then refuses.
+    dtype = A.dtype if A.dtype.is_floating_point or A.dtype.is_complex else dtypes.float32
+    basis = qr_of(matmul(A, randn(sizes_of(A)[-1], q, dtype=dtype, device=A.device)))[0]
     for _ in range(niter):
         basis = qr_of(matmul(A.mH, basis))[0]
         basis = qr_of(matmul(A, basis))[0]
@@ -59,8 +62,6 @@ def pca_lowrank(
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
     if niter < 0:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
-    if not A.dtype.is_floating_point:
-        raise ValueError(f"pca_lowrank input is expected to be floating point tensor, but got {A.dtype}")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 

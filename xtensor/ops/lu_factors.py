@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,9 @@ from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reductions import dtype_of
 from .reflectors import check_lapack
 from .schema import Array
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["lu", "lu_solve", "lu_unpack"]
 
@@ -67,7 +70,7 @@ def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     return lax.stop_gradient(permutation_matrix(order, input.dtype)), *unpacked(packed)
 
 
-def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types.linalg_lu:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`."""
     made = lu_of(A, pivot=pivot, out=out)
     return type(made)(made[0].detach(), *made[1:])
@@ -111,7 +114,9 @@ def check_factors(name: str, info: Tensor) -> None:
         )
 
 
-def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> return_types.linalg_lu_factor_ex:
     """L and U packed in one matrix with the pivots and `info`: 0, or the number of the pivot that is 0."""
     made = factors(A, pivot=pivot, out=out)
     if check_errors:
@@ -119,7 +124,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
     return FactorEx(*made)
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types.linalg_lu_factor:
     """L and U packed in one matrix, and the pivots (row exchanges, counted from 1).
 
     RuntimeError where a pivot is 0; differs from PyTorch on an accelerator, where values are not read back.
@@ -252,7 +257,7 @@ def lu_unpack(
     unpack_pivots: bool = True,
     *,
     out: Any = None,
-) -> Any:
+) -> return_types.lu_unpack:
     """The matrices P, L and U of packed LU factors; what is not asked for is empty."""
     check_matrices("torch.lu_unpack", LU_data)
     array = array_of(LU_pivots)

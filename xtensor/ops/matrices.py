@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tensor import Tensor, sizes_of
 from . import decompositions
 from .declare import structure
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["cholesky", "qr", "svd"]
 
@@ -19,12 +22,12 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     return decompositions.given(decompositions.cholesky(input, upper=upper), out)
 
 
-def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:
     """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
     return QR(*decompositions.qr(input, "reduced" if some else "complete", out=out))
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> return_types.svd:
     """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
     if not compute_uv:
         m, n = sizes_of(input)[-2:]

@@ -8,10 +8,11 @@ from typing import Any
 
 from ..tensor import Tensor, sizes_of
 from .activation_functions import softmax
+from .added_products import baddbmm
 from .attention import scaled_dot_product_attention
 from .joining import cat
 from .masks import masked_fill
-from .matmul import baddbmm, bmm, linear
+from .matmul import bmm, linear
 from .padding import pad
 
 __all__ = ["multi_head_attention_forward"]

@@ -108,6 +108,8 @@ class OpNode(Node):
         recipes: Any = None
         for g in grads:
             if g is None:
+                if op.single or all(e is None for e in grads):
+                    return (None,) * len(self.edges)
                 args.append(None)
                 continue
             v, s = g._view, g._storage
@@ -145,7 +147,8 @@ class OpNode(Node):
         except TypeError:
             if not is_meta(args):
                 raise
-            return tuple([None if t is None else wrap(MetaArray(t.shape, t.dtype)) for t in self.targets])
+            pairs = zip(self.targets, found.routes, strict=True)
+            return tuple([None if r is None else wrap(MetaArray(t.shape, t.dtype)) for t, r in pairs])
         finally:
             restore(previous)
         if not found.plain or mode & INFERENCE:
@@ -214,6 +217,8 @@ class OpNode(Node):
 
     def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """With create_graph: the rules as operators over Tensors, which autograd follows."""
+        if all(g is None for g in grads):
+            return (None,) * len(self.edges)
         values: list[Any] = [*grads, *[unpack_saved(self, i) for i in range(len(self.op.rules.saved))]]
         structure, flat = pattern(values), flatten(values)
         forms = tuple([form_of(v) for v in flat])

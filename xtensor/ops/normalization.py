@@ -269,7 +269,17 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training)."""
-    return normalised_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    out, mean, rstd = normalised_batch(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    return out, *shown(input, (mean, rstd), weight, bias, running_mean, running_var)
+
+
+def shown(input: Tensor, statistics: tuple[Tensor, Tensor], *others: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Statistics in the dtype of the input, or in float32 where a parameter of a short float is."""
+    dtype = next((t.dtype for t in others if t is not None and t.dtype is not input.dtype), input.dtype)
+    mean, rstd = statistics
+    return mean.to(dtype), rstd.to(dtype)
 
 
 def normalised_batch(
@@ -404,8 +414,7 @@ def native_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm` with the mean and reciprocal deviation that it used."""
     out = layer_norm(input, normalized_shape, weight, bias, eps)
-    mean, rstd = layer_statistics(input.detach(), normalized_shape, eps)
-    return out, mean, rstd
+    return out, *shown(input, layer_statistics(input.detach(), normalized_shape, eps), weight, bias)
 
 
 # ---- RMS norm ------------------------------------------------------------------------------------------------------
@@ -564,8 +573,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
     out = group_norm_kernel(input, group, weight, bias, eps)
-    mean, rstd = group_statistics(input, group, eps)
-    return out, mean, rstd
+    return out, *shown(input, group_statistics(input, group, eps), weight, bias)
 
 
 # ---- instance norm, local responses, unit vectors ------------------------------------------------------------------

@@ -52,11 +52,11 @@ def direction(x: Any) -> Any:
 
 
 def norm_grad(grad: Any, x: Any, result: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """The gradient of the p-norm: zero where the norm is zero, shared among the largest for the infinite norm."""
+    """The gradient of the p-norm: zero where the norm is zero, shared among the largest for the infinite norm; none of p = 0."""
+    if p == 0:
+        return None
     g = spread(grad, x.shape, axes, keepdim)
     total = spread(result, x.shape, axes, keepdim)
-    if p == 0:
-        return jnp.zeros_like(x)
     if p == 1:
         return direction(x) * g
     zero = total == 0
@@ -208,10 +208,15 @@ def _dist_grad(grad: Array, input: Array, other: Array, result: Array, p: float)
     return norm_grad(grad, difference, result, float(p), tuple(range(difference.ndim)), False)
 
 
+def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: float) -> Any:
+    found = _dist_grad(grad, input, other, result, p)
+    return None if found is None else -found
+
+
 @general(
     derivatives=dict(
         input=_dist_grad,
-        other=lambda grad, input, other, result, p: -_dist_grad(grad, input, other, result, p),
+        other=_dist_other_grad,
     )
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:

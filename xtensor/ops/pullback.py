@@ -63,6 +63,12 @@ def sees_gradients_only(node: Any, edge: int) -> bool:
     return not any(w in arrays or w.startswith("result") for w in rules.parameters[names[edge]])
 
 
+def results_of(mask: Sequence[bool], defined: Sequence[bool]) -> list[tuple[int, int]]:
+    """The gradients that are defined, in order: their places among the rules' results, and their edges."""
+    edges = [i for i, m in enumerate(mask) if m]
+    return [(k, edge) for k, (edge, there) in enumerate(zip(edges, defined, strict=True)) if there]
+
+
 def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A gradient of one number seen over a shape, with stride 0; unknown to autograd."""
     old = grad._view
@@ -91,14 +97,21 @@ class Pullback:
         function = rules_function(node, mask)
         count = len(grads)
         given = incoming(node, grads)
-        jaxpr = trace(lambda *args: function(args[:count], args[count:]), *given, *saved)
+        defined: list[bool] = []
+
+        def traced(*args: Any) -> tuple[Any, ...]:
+            found = function(args[:count], args[count:])
+            defined[:] = [g is not None for g in found]
+            return found
+
+        jaxpr = trace(traced, *given, *saved)
         # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
         places = [i for i, g in enumerate(given) if g is not None]
         routes: list[Any] = [None] * len(mask)
         kept: list[int] = []
-        for k, edge in enumerate([i for i, m in enumerate(mask) if m]):
-            var = jaxpr.outvars[k]
-            found = origin(jaxpr, k) if sees_gradients_only(node, edge) else None
+        for j, (k, edge) in enumerate(results_of(mask, defined)):
+            var = jaxpr.outvars[j]
+            found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
             if (
                 found is not None
                 and found[0] < len(places)
@@ -214,17 +227,22 @@ class RecordedPullback:
         mask = tuple([t is not None for t in node.targets])
         function = rules_function(node, mask)
 
+        defined: list[bool] = []
+
         def flat_function(*flat: Any) -> tuple[Any, ...]:
             full = unflatten(structure, flat)
-            return function(tuple(full[:count]), tuple(full[count:]))
+            found = function(tuple(full[:count]), tuple(full[count:]))
+            defined[:] = [g is not None for g in found]
+            return found
 
         jaxpr = trace(flat_function, *[stand_in(f) for f in forms])
         incoming = sum(s is not None for s in structure[:count])
         self.keep = (node.aval, node.targets)
         self.routes: list[Any] = [None] * len(mask)
-        for k, edge in enumerate([i for i, m in enumerate(mask) if m]):
-            var = jaxpr.outvars[k]
-            found = origin(jaxpr, k)
+        for j, (k, edge) in enumerate(results_of(mask, defined)):
+            var = jaxpr.outvars[j]
+            found = origin(jaxpr, j)
+            chosen = [i == j for i in range(len(jaxpr.outvars))]
             if (
                 found is not None
                 and found[0] < incoming
@@ -232,9 +250,9 @@ class RecordedPullback:
             ):
                 self.routes[edge] = (found[0], tuple(var.aval.shape) if found[1] else None)
                 continue
-            needs = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))])
+            needs = used(jaxpr, chosen)
             takes = tuple([i for i, u in enumerate(needs) if u])
-            smooth = used(jaxpr, [j == k for j in range(len(jaxpr.outvars))], smoothly=True)
+            smooth = used(jaxpr, chosen, smoothly=True)
             if node.op.name in ZERO_SLOPE:
                 smooth = [
                     u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)

@@ -104,19 +104,25 @@ class TensorType(type):
     """The class of typed constructors: their instances are the tensors of one dtype."""
 
     dtype: dtypes.dtype
+    place: str
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
+            return False
+        return instance.is_cpu if cls.place == "cpu" else instance.device == devices.resolve(cls.place)
 
     def __call__(cls, *data: Any, device: devices.DeviceLike = None) -> Tensor:
-        return from_legacy(data, device or "cpu", cls.dtype)
+        return from_legacy(data, device or cls.place, cls.dtype)
 
 
-def typed(dtype: dtypes.dtype) -> TensorType:
-    """The typed constructor of a dtype."""
+def typed(dtype: dtypes.dtype, place: str = "cpu", module: str = "xtensor") -> TensorType:
+    """The typed constructor of a dtype on a device."""
     name = f"{dtype.scalar_name}Tensor"
-    doc = f"A CPU tensor of {dtype} from sizes or from values; the older spelling of `tensor` and `empty`."
-    return TensorType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "xtensor"})
+    where = place.upper()
+    doc = (
+        f"A {where} tensor of {dtype} from sizes or from values; the older spelling of `tensor` and `empty`."
+    )
+    return TensorType(name, (), {"dtype": dtype, "place": place, "__doc__": doc, "__module__": module})
 
 
 BFloat16Tensor = typed(dtypes.bfloat16)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from .. import checks
 from ..tensor import Tensor
 from .declare import general
-from .derivatives import FROM_KERNEL, no_derivative
+from .derivatives import no_derivative
 from .reductions import dtype_of
 from .schema import Array
 
@@ -54,11 +55,34 @@ def reflected(input: Array, tau: Array, other: Array, *, first: bool, conjugate:
     return lax.fori_loop(0, count, apply, other) if count and other.size else other
 
 
+def pulled(kernel: Any, index: int, grad: Any, *arguments: Any) -> Any:
+    """The gradient of a kernel's argument `index`, by JAX's derivative."""
+
+    def alone(value: Any) -> Any:
+        return kernel(*arguments[:index], value, *arguments[index + 1 :])
+
+    return jnp.conj(jax.vjp(alone, arguments[index])[1](jnp.conj(grad))[0])
+
+
+def reflectors_pulled(kernel: Any, index: int, grad: Any, input: Any, tau: Any, *more: Any) -> Any:
+    """The same for `input` and `tau`, which have no gradient where there is no reflector."""
+    return pulled(kernel, index, grad, input, tau, *more) if input.size and tau.size else None
+
+
+def product_of(input: Array, tau: Array) -> Array:
+    """The product of the reflectors, its first columns."""
+    eye = jnp.broadcast_to(jnp.eye(*input.shape[-2:], dtype=input.dtype), input.shape)
+    return reflected(input, tau, eye, first=False, conjugate=False)
+
+
 @general(
     name="linalg_householder_product",
     node="LinalgHouseholderProduct",
     method=False,
-    derivatives=FROM_KERNEL,
+    derivatives=dict(
+        input=lambda grad, input, tau: reflectors_pulled(product_of, 0, grad, input, tau),
+        tau=lambda grad, input, tau: reflectors_pulled(product_of, 1, grad, input, tau),
+    ),
 )
 def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the reflectors `1 - tau v v^H`, whose v lie under the diagonal of `input`."""
@@ -77,8 +101,7 @@ def householder_product(input: Array, tau: Array) -> Array:
             f"{name}: tau dtype {other.scalar_name} does not match input dtype {own.scalar_name}"
         )
     check_lapack("orgqr_cpu", own)
-    eye = jnp.broadcast_to(jnp.eye(m, n, dtype=input.dtype), input.shape)
-    return reflected(input, tau, eye, first=False, conjugate=False)
+    return product_of(input, tau)
 
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -86,7 +109,36 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     return householder_product(input, tau, out=out)
 
 
-@general(out="exact", name="ormqr", node="Ormqr", derivatives=FROM_KERNEL)
+def multiplied(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    """`ormqr` of arguments that fit together."""
+    if left:
+        return reflected(input, tau, other, first=transpose, conjugate=transpose)
+    # C Q is (Q^H C^H)^H.
+    turned = jnp.conj(jnp.swapaxes(other, -1, -2))
+    made = reflected(input, tau, turned, first=not transpose, conjugate=not transpose)
+    return jnp.conj(jnp.swapaxes(made, -1, -2))
+
+
+def _ormqr_input_grad(
+    grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool
+) -> Any:
+    return reflectors_pulled(multiplied, 0, grad, input, tau, other, left, transpose)
+
+
+def _ormqr_tau_grad(grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Any:
+    return reflectors_pulled(multiplied, 1, grad, input, tau, other, left, transpose)
+
+
+def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpose: bool) -> Array:
+    return multiplied(input, tau, grad, left, not transpose)
+
+
+@general(
+    out="exact",
+    name="ormqr",
+    node="Ormqr",
+    derivatives=dict(input=_ormqr_input_grad, tau=_ormqr_tau_grad, other=_ormqr_other_grad),
+)
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
     """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
     name = "torch.ormqr"
@@ -115,12 +167,7 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
                 f"{label} has dtype {dtype_of(x).scalar_name}"
             )
     check_lapack("ormqr_cpu", own)
-    if left:
-        return reflected(input, tau, other, first=transpose, conjugate=transpose)
-    # C Q is (Q^H C^H)^H.
-    turned = jnp.conj(jnp.swapaxes(other, -1, -2))
-    made = reflected(input, tau, turned, first=not transpose, conjugate=not transpose)
-    return jnp.conj(jnp.swapaxes(made, -1, -2))
+    return multiplied(input, tau, other, left, transpose)
 
 
 @general(

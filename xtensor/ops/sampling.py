@@ -26,7 +26,8 @@ __all__ = ["drawn", "integer_range", "make"]
 
 def precise(number: Any, dtype: Any) -> Any:
     """A runtime number in the precision in which a distribution of `dtype` is computed."""
-    return lax.convert_element_type(number, np.float64 if np.dtype(dtype) == np.float64 else np.float32)
+    wide = np.dtype(dtype) in (np.float64, np.complex128)
+    return lax.convert_element_type(number, np.float64 if wide else np.float32)
 
 
 def uniform(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
@@ -36,7 +37,8 @@ def uniform(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
 def between(seed: Any, draw: Any, shape: Any, dtype: Any, low: Any, high: Any) -> Any:
     low, high = precise(low, dtype), precise(high, dtype)
     if dtype.kind == "c":
-        return draws.uniform(seed, draw, shape, dtype) * (high - low) + low
+        # Both parts are of the interval.
+        return (draws.uniform(seed, draw, shape, dtype) * (high - low) + lax.complex(low, low)).astype(dtype)
     u = draws.uniform(seed, draw, shape, low.dtype)
     # Rounding may reach the upper bound, which the interval does not have.
     value = (u * (high - low) + low).astype(dtype)
@@ -51,9 +53,9 @@ def standard_normal(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
 def shifted_normal(seed: Any, draw: Any, shape: Any, dtype: Any, mean: Any, std: Any) -> Any:
     kind = precise(0, dtype).dtype
     if dtype.kind == "c":
-        return (draws.normal(seed, draw, shape, dtype) * precise(std, dtype) + precise(mean, dtype)).astype(
-            dtype
-        )
+        # Both parts have this mean.
+        mean, std = precise(mean, dtype), precise(std, dtype)
+        return (draws.normal(seed, draw, shape, dtype) * std + lax.complex(mean, mean)).astype(dtype)
     return (draws.normal(seed, draw, shape, kind) * std.astype(kind) + mean.astype(kind)).astype(dtype)
 
 

@@ -171,11 +171,16 @@ def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> l
     return geometry.split_with_sizes(g, ints(split_sizes), dim)
 
 
-def split(input: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
     if isinstance(split_size_or_sections, int):
-        return equal_split(input, split_size_or_sections, dim)
-    return split_with_sizes(input, split_size_or_sections, dim)
+        return equal_split(tensor, split_size_or_sections, dim)
+    return split_with_sizes(tensor, split_size_or_sections, dim)
+
+
+def split_method(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
+    return split(self, split_size, dim)
 
 
 @view(multiple=True, node="Split")
@@ -368,6 +373,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     if lead < 0 or any(s not in (1, h) for s, h in zip(sizes, have[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(sizes)}}} is not expandable to size {{{list(have)}}}.")
     dims = [*range(lead), *[lead + i for i, s in enumerate(sizes) if s == 1 and have[lead + i] != 1]]
+    if not sizes:
+        return self.sum()  # which makes int64 of integers even where nothing is summed
     return self.sum(dims, keepdim=True).view(sizes) if dims else self
 
 
@@ -395,5 +402,6 @@ METHODS: dict[str, Any] = {
     "sum_to_size": sum_to_size,
     "T": property(T),
     "mT": property(mT),
-    **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel, split)},
+    **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel)},
+    "split": split_method,
 }

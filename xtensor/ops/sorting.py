@@ -5,7 +5,7 @@ NaN counts as the largest value, as in PyTorch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,9 @@ from .promotion import promote
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Operand
 from .write import write_out
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = [
     "argsort",
@@ -161,7 +164,7 @@ def sort(
     *,
     stable: bool | None = None,
     out: Any = None,
-) -> Any:
+) -> return_types.sort:
     """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise checks.argument_error("sort", "dim", 2, "int", dim)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import checks
 from ..tensor import Tensor, sizes_of
@@ -13,6 +13,9 @@ from .decompositions import given
 from .joining import cat
 from .linear_algebra import inv, solve, solve_triangular
 from .shapes import diagonal as diagonal_of
+
+if TYPE_CHECKING:
+    from .. import return_types
 
 __all__ = ["triangular_solve"]
 
@@ -59,7 +62,7 @@ def triangular_solve(
     unitriangular: bool = False,
     *,
     out: Any = None,
-) -> Any:
+) -> return_types.triangular_solve:
     """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
     for name, x in (("b", b), ("A", A)):
         if x.dim() < 2:

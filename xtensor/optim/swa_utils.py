@@ -14,7 +14,7 @@ from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..ops.ingest import tensor as make_tensor
 from ..tensor import Tensor
-from .lr_scheduler import LRScheduler, per_group
+from .lr_scheduler.scheduler import LRScheduler, per_group
 from .optimizer import Optimizer
 
 __all__ = [

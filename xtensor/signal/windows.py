@@ -30,7 +30,7 @@ __all__ = [
 def made(
     name: str, M: int, values: Any, sym: bool, dtype: Any, layout: Any, device: Any, requires_grad: bool
 ) -> Tensor:
-    """The checks that all windows share, and the window."""
+    """The checks that all windows share, and the window; errors name the function that PyTorch's name."""
     own = dtypes.get_default_dtype() if dtype is None else dtype
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -66,15 +66,7 @@ def blackman(
     requires_grad: bool = False,
 ) -> Tensor:
     """Blackman's window: two cosines and a constant."""
-    return general_cosine(
-        M,
-        a=[0.42, 0.5, 0.08],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return made("blackman", M, cosines(0.42, 0.5, 0.08), sym, dtype, layout, device, requires_grad)
 
 
 def cosine(
@@ -167,15 +159,8 @@ def general_hamming(
     requires_grad: bool = False,
 ) -> Tensor:
     """`alpha - (1 - alpha) * cos(2 pi i / (M - 1))`."""
-    return general_cosine(
-        M,
-        a=[alpha, 1 - alpha],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    values = cosines(alpha, 1 - alpha)
+    return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)
 
 
 def hamming(
@@ -188,7 +173,7 @@ def hamming(
     requires_grad: bool = False,
 ) -> Tensor:
     """Hamming's window: `general_hamming` with alpha 0.54."""
-    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+    return made("general_cosine", M, cosines(0.54, 0.46), sym, dtype, layout, device, requires_grad)
 
 
 def hann(
@@ -201,9 +186,7 @@ def hann(
     requires_grad: bool = False,
 ) -> Tensor:
     """Hann's window: `general_hamming` with alpha 0.5."""
-    return general_hamming(
-        M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return made("general_cosine", M, cosines(0.5, 0.5), sym, dtype, layout, device, requires_grad)
 
 
 def kaiser(
@@ -232,12 +215,5 @@ def nuttall(
     requires_grad: bool = False,
 ) -> Tensor:
     """Nuttall's window: three cosines and a constant."""
-    return general_cosine(
-        M,
-        a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    values = cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411)
+    return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["data", "dlpack"]
 
 # Imported when first asked for.
-_MODULES = frozenset(("checkpoint", "hooks"))
+_MODULES = frozenset(("_pytree", "checkpoint", "hooks", "model_zoo"))
 
 
 def __getattr__(name: str) -> Any:

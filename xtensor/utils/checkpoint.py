@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .. import devices
@@ -25,10 +26,13 @@ from ..tensor import Tensor
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
     "DefaultDeviceType",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
@@ -372,3 +376,34 @@ def checkpoint_sequential(
         end = start + size - 1
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return part(end + 1, len(layers) - 1)(input)
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy of selective checkpointing says of an operator."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy is asked with: whether the operator runs in forward or again for backward."""
+
+    def __init__(self, *, is_recompute: bool) -> None:
+        self.is_recompute = is_recompute
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
+    """The two contexts that `checkpoint(context_fn=...)` asks for.
+
+    Differs from PyTorch: the policy is a choice between memory and time, and is not asked: everything is recomputed,
+    to the same values.
+    """
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return nullcontext(), nullcontext()

@@ -308,12 +308,15 @@ class ModuleDict(Module):
         return found
 
     def keys(self) -> Any:
+        """The names of the modules, in order."""
         return self._modules.keys()
 
     def items(self) -> Any:
+        """The names with the modules."""
         return self._modules.items()
 
     def values(self) -> Any:
+        """The modules, in order."""
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
@@ -473,12 +476,15 @@ class ParameterDict(Module):
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Any:
+        """The keys of the parameters, in order."""
         return self._keys.keys()
 
     def items(self) -> Iterator[tuple[str, Any]]:
+        """The keys with the parameters."""
         return ((key, self[key]) for key in self._keys)
 
     def values(self) -> Iterator[Any]:
+        """The parameters, in order."""
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:

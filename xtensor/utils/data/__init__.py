@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -25,14 +28,33 @@ from .sampler import (
 )
 from .workers import WorkerInfo, get_worker_info
 
+if TYPE_CHECKING:
+    from . import datapipes
+    from .datapipes import (
+        DataChunk,
+        DFIterDataPipe,
+        IterDataPipe,
+        MapDataPipe,
+        argument_validation,
+        functional_datapipe,
+        guaranteed_datapipes_determinism,
+        non_deterministic,
+        runtime_validation,
+        runtime_validation_disabled,
+    )
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",
     "ConcatDataset",
+    "DFIterDataPipe",
+    "DataChunk",
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -42,8 +64,29 @@ __all__ = [
     "TensorDataset",
     "WeightedRandomSampler",
     "WorkerInfo",
+    "argument_validation",
+    "datapipes",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
+    "guaranteed_datapipes_determinism",
+    "non_deterministic",
     "random_split",
+    "runtime_validation",
+    "runtime_validation_disabled",
 ]
+
+# Imported when first asked for.
+_PIPES = frozenset(
+    "DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe "
+    "guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled".split()
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datapipes":
+        return import_module(f".{name}", __name__)
+    if name in _PIPES:
+        return getattr(__getattr__("datapipes"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -9,7 +9,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from ... import devices
 from ...engine import record_function
+from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import fetcher_for
@@ -34,7 +36,8 @@ class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches of `batch_size`, put together by `collate_fn`.
 
     Differs from PyTorch: worker processes are spawned, not forked (XLA's threads do not survive a fork), so the
-    dataset must be picklable and a script needs `if __name__ == "__main__":`; `pin_memory` changes nothing.
+    dataset must be picklable and a script needs `if __name__ == "__main__":`; `pin_memory` changes nothing. With
+    `prefetch_device`, which PyTorch lacks, batches come on that device, each sent there while the one before is in use.
     """
 
     _fixed = False
@@ -60,6 +63,7 @@ class DataLoader(Generic[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
+        prefetch_device: devices.DeviceLike = None,
     ) -> None:
         if num_workers < 0:
             raise ValueError(
@@ -118,6 +122,7 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
+        self.prefetch_device = None if prefetch_device is None else devices.resolve(prefetch_device)
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
@@ -171,6 +176,10 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        batches = self._batches()
+        return batches if self.prefetch_device is None else Ahead(batches, self.prefetch_device)
+
+    def _batches(self) -> Batches:
         if self.num_workers == 0:
             return Batches(self)
         if not self.persistent_workers:

@@ -139,6 +139,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
+        """Deprecated: `cumulative_sizes`."""
         warnings.warn(
             "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2
         )

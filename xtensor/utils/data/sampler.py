@@ -38,6 +38,10 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+# How many indices are drawn in one go with replacement.
+AT_ONCE = 256
+
+
 class Sampler(Generic[T_co]):
     """The base of samplers: a subclass defines `__iter__` and, where it is known, `__len__`."""
 
@@ -84,6 +88,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """How many indices one pass draws."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -93,9 +98,10 @@ class RandomSampler(Sampler[int]):
             generator = Generator()
             generator.manual_seed(random_seed())
         if self.replacement:
-            yield from randint(
-                0, size, (self.num_samples,), generator=generator, device=place_of(generator)
-            ).tolist()
+            # In parts: a pass may be as good as endless.
+            for start in range(0, self.num_samples, AT_ONCE):
+                drawn = randint(0, size, (AT_ONCE,), generator=generator, device=place_of(generator)).tolist()
+                yield from drawn[: self.num_samples - start]
             return
         for _ in range(self.num_samples // size):
             yield from randperm(size, generator=generator, device=place_of(generator)).tolist()

@@ -11,10 +11,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+from google.protobuf import text_format
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ignore[reportAttributeAccessIssue]
+from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from . import summary
+from . import plugins, summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -73,6 +75,7 @@ class SummaryWriter:
         self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
+        self._projector = ProjectorConfig()
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
@@ -292,6 +295,81 @@ class SummaryWriter:
                 run._get_file_writer().add_summary(part)
             for name, value in metric_dict.items():
                 run.add_scalar(name, value, global_step)
+
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: int | None = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
+        """A batch of moving pictures (batch, time, channels, height, width), as an animated GIF."""
+        self._add(plugins.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: Any = None,
+    ) -> None:
+        """A picture with boxes, each its left, upper, right and lower edge in pixels."""
+        named = [labels] if isinstance(labels, str) else labels
+        self._add(
+            plugins.boxes(tag, img_tensor, box_tensor, rescale, dataformats, named), global_step, walltime
+        )
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Any = None,
+        label_img: Any = None,
+        global_step: int | None = None,
+        tag: str = "default",
+        metadata_header: Any = None,
+    ) -> None:
+        """Points (the rows of a matrix) with labels and pictures, for the projector."""
+        folder = self._get_file_writer().get_logdir()
+        info = plugins.embedding(folder, tag, global_step, mat, metadata, label_img, metadata_header)
+        self._projector.embeddings.append(info)
+        with open(os.path.join(folder, "projector_config.pbtxt"), "w", encoding="utf-8") as out:
+            out.write(text_format.MessageToString(self._projector))
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: dict[str, Any] | None = None,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Points in space with the triangles between them, each of shape (batch, number, 3)."""
+        self._add(plugins.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, list[Any]]]) -> None:
+        """Which curves make which charts, in which categories."""
+        self._add(plugins.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart of several curves."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart of a curve between two bounds."""
+        if len(tags) != 3:
+            raise AssertionError("len(tags) != 3")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True

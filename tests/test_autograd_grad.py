@@ -1,0 +1,170 @@
+"""`.grad` of leaves and of intermediate results, judged by PyTorch: assigned, retained, accumulated, refused."""
+
+from __future__ import annotations
+
+from tests.oracle import Cases, attempt, graph, leaf
+
+case = Cases()
+
+
+@case
+def grad_assigned(T):
+    x = leaf(T, 3)
+    x.grad = T.ones(3, dtype=T.float64)
+    (x * 2).sum().backward()
+    return x.grad
+
+
+@case
+def grad_assigned_wrong_shape(T):
+    leaf(T, 3).grad = T.ones(2, dtype=T.float64)
+
+
+@case
+def grad_assigned_wrong_dtype(T):
+    return attempt(lambda: setattr(leaf(T, 3), "grad", T.ones(3, dtype=T.float32)))[2][:170]
+
+
+@case
+def grad_assigned_no_tensor(T):
+    leaf(T, 3).grad = 3.0
+
+
+@case
+def grad_assigned_itself(T):
+    x = leaf(T, 3)
+    x.grad = x
+
+
+@case
+def grad_deleted(T):
+    x = leaf(T, 3)
+    (x * 2).sum().backward()
+    del x.grad
+    return x.grad
+
+
+@case
+def assigned_grad_is_added_to_in_place(T):
+    x = leaf(T, 3)
+    given = T.ones(3, dtype=T.float64)
+    x.grad = given
+    (x * 2).sum().backward()
+    return given, x.grad is given
+
+
+@case
+def retained_gradient(T):
+    x, _w, y, z = graph(T)
+    y.retain_grad()
+    z.backward(retain_graph=True)
+    first = y.grad
+    z.backward()
+    return first, y.grad, y.retains_grad, x.retains_grad, y.grad.requires_grad
+
+
+@case
+def retained_gradient_with_create_graph(T):
+    _x, _w, y, z = graph(T)
+    y.retain_grad()
+    z.backward(create_graph=True)
+    return y.grad, y.grad.requires_grad
+
+
+@case
+def retain_grad_of_leaf(T):
+    x = leaf(T, 2)
+    x.retain_grad()
+    return x.retains_grad
+
+
+@case
+def retain_grad_of_plain(T):
+    T.ones(2).retain_grad()
+
+
+@case
+def retain_grad_follows_in_place(T):
+    x, _w, y, _ = graph(T)
+    y.retain_grad()
+    y.mul_(2)
+    (y * y).sum().backward()
+    return y.grad, x.grad
+
+
+@case
+def retain_grad_of_view_base_written(T):
+    x, _w, y, _ = graph(T)
+    y.retain_grad()
+    y[0].mul_(2)
+    (y * y).sum().backward()
+    return y.grad, x.grad
+
+
+@case
+def retain_grad_twice(T):
+    _x, _w, y, z = graph(T)
+    y.retain_grad()
+    y.retain_grad()
+    z.backward()
+    return y.grad
+
+
+@case
+def retain_grad_ignores_undefined(T):
+    x = leaf(T, 4)
+    a, b = (x * 2).split(2)
+    a.retain_grad()
+    b.retain_grad()
+    a.sum().backward()
+    return a.grad, b.grad
+
+
+@case
+def grad_of_nonleaf_read(T):
+    return graph(T)[2].grad
+
+
+@case
+def requires_grad_changed(T):
+    x, _, y, _ = graph(T)
+    return (
+        attempt(lambda: y.requires_grad_(False)),
+        attempt(lambda: y.requires_grad_(True) is y),
+        attempt(lambda: T.ones(2, dtype=T.int64).requires_grad_()),
+        attempt(lambda: setattr(y, "requires_grad", False)),
+        x.requires_grad_(False).requires_grad,
+    )
+
+
+@case
+def integer_results_need_no_grad(T):
+    x = leaf(T, 3)
+    values, indices = x.max(0)
+    return values.requires_grad, indices.requires_grad, (x > 1).requires_grad, x.to(T.int64).requires_grad
+
+
+@case
+def gradient_through_dtypes(T):
+    x = leaf(T, 3)
+    y = x.to(T.float32) * x
+    y.sum().backward()
+    return y.dtype, x.grad
+
+
+@case
+def broadcast_is_reduced(T):
+    x, w, s = leaf(T, 3, 1), leaf(T, 1, 4), leaf(T)
+    (x * w + s).sum().backward()
+    return x.grad, w.grad, s.grad
+
+
+@case
+def complex_to_real(T):
+    x = leaf(T, 3)
+    z = T.complex(x, x * 2) if hasattr(T, "complex") else None
+    (z * z.conj()).real.sum().backward()
+    return x.grad
+
+
+test_grad = case.test()
