@@ -14,6 +14,7 @@ import pytest
 
 import xtensor as xt
 from xtensor.ops import hostindex, index_bounds
+from xtensor.ops.statistics import counts_of
 
 SHAPES = [(3, 4), (2, 3, 4), (5,), (4, 1, 3), ()]
 LAYOUTS = ["plain", "transposed", "strided", "expanded", "offset"]
@@ -650,3 +651,14 @@ def test_no_index_is_looked_at_where_nothing_is_touched() -> None:
     x[index] = 0
     assert x[index].shape == (2, 0, 1, 2)
     assert x.flatten().tolist() == list(range(12))
+
+
+def test_sizes_that_values_tell_do_not_compile_for_each() -> None:
+    x = xt.arange(24.0).reshape(6, 4)
+    for n in range(9, 17):
+        assert xt.bincount(xt.tensor([0, n - 1])).tolist() == [1, *[0] * (n - 2), 1]
+        often = [n, 0, 1, 2, 0, 3]
+        rows = xt.repeat_interleave(x, xt.tensor(often), dim=0)
+        assert rows.tolist() == np.repeat(x.numpy(), often, axis=0).tolist()
+    sizes = {key[0] for key in counts_of.operator.programs if 9 <= key[0] <= 16}
+    assert sizes == {16}

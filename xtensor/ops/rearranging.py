@@ -13,6 +13,8 @@ from .. import checks, dtypes
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import general
 from .derivatives import FROM_KERNEL
+from .hostindex import Placed
+from .indexing import read
 from .reductions import dtype_of
 from .schema import Array
 from .write import write_out
@@ -186,25 +188,32 @@ def repeat_interleave(
             "repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{repeats.numel()} and input.size({axis}) = {size}"
         )
-    return flat.index_select(axis, _indices(repeats, output_size))
+    if repeats.is_meta or flat.is_meta or flat.dim() == 0:
+        return flat.index_select(axis, _indices(repeats, output_size))
+    # As a mask reads: a program for every sum of repeats would be one too many.
+    found = _numbers(repeats, output_size)
+    return read(flat, Placed((axis,), [found], found.shape, frozenset((0,))), "IndexSelectBackward0")
 
 
 def _indices(repeats: Tensor, output_size: int | None) -> Tensor:
+    if repeats.is_meta:
+        checks.check(output_size is not None, "cannot repeat_interleave a meta tensor without output_size")
+        return repeats.new_empty((output_size,))
+    return repeats.new_tensor(_numbers(repeats, output_size))
+
+
+def _numbers(repeats: Tensor, output_size: int | None) -> np.ndarray[Any, Any]:
     """The number of every slice as often as it is repeated, computed on the host."""
     if repeats.dim() != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         raise checks.not_implemented_for("repeat_interleave_cpu", repeats.dtype)
-    if repeats.is_meta:
-        checks.check(output_size is not None, "cannot repeat_interleave a meta tensor without output_size")
-        return repeats.new_empty((output_size,))
     counts = np.asarray(array_of(repeats))
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size is not None and output_size != counts.sum():
         raise RuntimeError("allocated size does not match required size")
-    found = np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
-    return repeats.new_tensor(found)
+    return np.repeat(np.arange(counts.size, dtype=counts.dtype), counts)
 
 
 # ---- triangles and diagonals ---------------------------------------------------------------------------------------

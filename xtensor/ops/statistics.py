@@ -15,6 +15,7 @@ from .declare import general, reduction, structure
 from .derivatives import FROM_KERNEL
 from .embedding import readable
 from .extrema import selected_grad, shared_grad
+from .hostindex import trimmed
 from .index_bounds import bounds_of, check_has_values
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Number, Operand
@@ -369,7 +370,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise wrong
     if weights is not None and (weights.dim() != 1 or weights.numel() != input.numel()):
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    return counts_of(input, weights, most + 1 if most + 1 > minlength else minlength)
+    size = max(most + 1, minlength)
+    # A program for every largest number would be one too many: the result is a part of one of a round size.
+    room = size if minlength == size else 1 << (size - 1).bit_length()
+    result = counts_of(input, weights, room)
+    return result if room == size else trimmed(result, size)
 
 
 # ---- unique values -------------------------------------------------------------------------------------------------
