@@ -118,8 +118,8 @@ def steps(found) -> list[str]:
 
 
 def test_a_module():
-    module = xtensor.nn.Conv2d(2, 3, 3, padding=1)
-    found = ops.explain(module, xtensor.ones(1, 2, 5, 5))
+    module = xtensor.nn.Conv2d(8, 3, 3, padding=1)
+    found = ops.explain(module, xtensor.ones(1, 8, 5, 5))
     assert (found.name, found.kind) == ("Conv2d", "module")
     assert steps(found) == [
         "nn.modules.conv.Conv2d.forward",

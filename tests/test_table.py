@@ -110,9 +110,8 @@ def views_in(row: Row) -> set[str]:
     return found
 
 
-# They need an accelerator.
-# Tested in test_devices.py and test_tensor_methods.py.
-ELSEWHERE = {"cuda", "tpu", "apply_", "map_", "map2_", "as_subclass", "dim_order", "module_load"}
+# Tested in test_devices.py, test_tensor_methods.py and test_older_storages.py.
+ELSEWHERE = {"cuda", "tpu", "apply_", "map_", "map2_", "as_subclass", "dim_order", "module_load", "storage"}
 
 
 def test_every_method_has_a_row_too():

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import jax
+
+from xtensor.ops.declare import forget_programs
 
 from . import judge_modules, judge_optimizers
 
@@ -32,6 +37,10 @@ def main(arguments: list[str]) -> int:
             print(f"{name:38}{row['agree']:5}/{row['cases']:<5}{row['seconds']:7.1f} s", flush=True)
             for title, difference in list(row["differences"].items())[:5]:
                 print(f"    {title}: {difference}", flush=True)
+            # Each program holds mappings of memory, of which a process may have 65,530.
+            forget_programs()
+            jax.clear_caches()
+            gc.collect()
     cases = sum(row["cases"] for row in rows.values())
     agree = sum(row["agree"] for row in rows.values())
     whole = sum(row["cases"] == row["agree"] for row in rows.values())
