@@ -156,9 +156,15 @@ def methods_of(cls: type) -> dict[str, Any]:
     for base in cls.__mro__:
         if base not in told and base.__module__.partition(".")[0] == "xtensor":
             for name, value in vars(base).items():
-                if name[0] != "_" and inspect.isfunction(value) and value.__doc__:
+                if name[0] != "_" and inspect.isfunction(value) and value.__doc__ and is_own(value, base):
                     found.setdefault(name, value)
     return found
+
+
+def is_own(value: Any, cls: type) -> bool:
+    """Whether a class defines a method, rather than holding a wrapper around an inherited one (optimizers' `step`)."""
+    inner = inspect.unwrap(value)
+    return inner is value or inner.__qualname__.rpartition(".")[0] == cls.__qualname__
 
 
 def signature_text(value: Any) -> str:
