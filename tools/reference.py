@@ -163,8 +163,8 @@ def methods_of(cls: type) -> dict[str, Any]:
 
 def is_own(value: Any, cls: type) -> bool:
     """Whether a class defines a method, rather than holding a wrapper around an inherited one (optimizers' `step`)."""
-    inner = inspect.unwrap(value)
-    return inner is value or inner.__qualname__.rpartition(".")[0] == cls.__qualname__
+    inner = getattr(value, "__wrapped__", value)
+    return all(vars(base).get(value.__name__) is not inner for base in cls.__mro__[1:])
 
 
 def signature_text(value: Any) -> str:
