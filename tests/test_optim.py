@@ -216,3 +216,14 @@ def test_schedules_as_pytorchs(torch, rng, name, options):
             [g["momentum"] for g in made[1][2].param_groups]
         )
     assert set(schedules[0].state_dict()) == set(schedules[1].state_dict())
+
+
+@pytest.mark.parametrize(("momentum", "expected"), [(0, 1 - 0.1 * 3), (0.9, 1.0)])
+def test_no_gradient_flows_through_the_first_momentum_buffer(momentum: float, expected: float) -> None:
+    x = xtensor.tensor([2.0], requires_grad=True)
+    param = x.clone()
+    param.retain_grad()
+    param.grad = 3 * x
+    optim.SGD([param], lr=0.1, momentum=momentum, differentiable=True).step()
+    (found,) = xtensor.autograd.grad(param.sum(), x)
+    assert found.item() == pytest.approx(expected)

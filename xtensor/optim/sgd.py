@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 
 from .optimizer import ParamsT, RuleOptimizer, check_fused, check_lr, check_option
 
@@ -21,7 +22,8 @@ def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any
         grad = grad + weight_decay * param
     if not state:
         return (param - lr * grad,)
-    buffer = jnp.where(count == 0, grad, momentum * state[0] + (1 - dampening) * grad)
+    # As in PyTorch, no gradient flows through the first buffer (`differentiable=True`).
+    buffer = jnp.where(count == 0, lax.stop_gradient(grad), momentum * state[0] + (1 - dampening) * grad)
     direction = grad + momentum * buffer if nesterov else buffer
     return param - lr * direction, buffer
 
