@@ -311,24 +311,10 @@ class LogitRelaxedBernoulli(ByOdds):
         return self.temperature.log() + difference - 2 * difference.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that come close to a Bernoulli variable's as the temperature falls, with a gradient."""
+class _Relaxed(TransformedDistribution):
+    """A distribution whose temperature and weights are those of the one that it transforms."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
     has_rsample = True  # type: ignore[assignment]
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits)
-        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        base: Any = self.base_dist
-        name = "probs" if "probs" in base.__dict__ else "logits"
-        given = {name: base.given.expand(tuple(batch_shape))}
-        return RelaxedBernoulli(base.temperature, **given, validate_args=False)
 
     @property
     def temperature(self) -> Any:
@@ -341,6 +327,25 @@ class RelaxedBernoulli(TransformedDistribution):
     @property
     def probs(self) -> Tensor:
         return self.base_dist.probs  # type: ignore[attr-defined]
+
+
+class RelaxedBernoulli(_Relaxed):
+    """Numbers between 0 and 1 that come close to a Bernoulli variable's as the temperature falls, with a gradient."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits)
+        super().__init__(base, SigmoidTransform(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        base: Any = self.base_dist
+        name = "probs" if "probs" in base.__dict__ else "logits"
+        given = {name: base.given.expand(tuple(batch_shape))}
+        return RelaxedBernoulli(base.temperature, **given, validate_args=False)
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -388,12 +393,11 @@ class ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Vectors on the simplex that come close to one-hot ones as the temperature falls, with a gradient."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True  # type: ignore[assignment]
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -404,15 +408,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         wider = self.base_dist.expand(batch_shape)
         return RelaxedOneHotCategorical(wider.temperature, logits=wider.logits, validate_args=False)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits  # type: ignore[attr-defined]
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs  # type: ignore[attr-defined]
