@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. A name not listed stands on the floor of everything else.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("dtypes", "geometry", "checks", "printing", "jax_internals", "compile_cache", "x64"),
+    ("dtypes", "geometry", "checks", "printing", "jax_internals", "host", "compile_cache", "x64"),
     ("storage", "lowering", "devices"),
     ("engine",),
     ("tensor",),

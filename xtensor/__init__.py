@@ -7,9 +7,12 @@ from importlib import import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
+from . import host
+
 # A full collection in the middle of all these definitions walks what JAX has loaded: 70 ms, and nothing to free.
 _collecting = gc.isenabled()
 gc.disable()
+host.prepare()
 
 from . import autograd, fft, gradients, interop, linalg, nn, optim, random, serialization, special, utils
 from .devices import current as get_default_device

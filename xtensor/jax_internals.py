@@ -1,7 +1,7 @@
 """What is taken from inside JAX, in this file alone: each part is None where a later JAX has it no more.
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
-`PLATFORM_LOG`: the logger that tells of platforms which do not start.
+`read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags"]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
 jitting: Any = None
 caching: Any = None
+read_flags: Any = None
 CacheInterface: Any = object
 
 try:
@@ -48,4 +49,17 @@ try:
         size=persistent_cache_min_entry_size_bytes,
     )
 except ImportError:
+    pass
+
+try:
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+
+    CompileOptions = _jax.CompileOptions
+
+    def _read_flags() -> None:
+        """XLA reads its flags where first asked for an option, and never again."""
+        _ = CompileOptions().executable_build_options.debug_options
+
+    read_flags = _read_flags
+except (ImportError, AttributeError):
     pass
