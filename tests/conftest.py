@@ -100,7 +100,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         declare = importlib.import_module("xtensor.ops.declare")
         declare.forget_programs()
         # Numbers that are kept would hide that the program which makes them is gone, from tests that count programs.
-        importlib.import_module("xtensor.ops.codegen").SCALAR_ARRAYS.clear()
+        importlib.import_module("xtensor.number_arrays").NUMBER_ARRAYS.clear()
         jax.clear_caches()
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):

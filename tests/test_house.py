@@ -18,7 +18,17 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. A name not listed stands on the floor of everything else.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("dtypes", "geometry", "checks", "printing", "jax_internals", "host", "compile_cache", "x64"),
+    (
+        "dtypes",
+        "geometry",
+        "checks",
+        "printing",
+        "jax_internals",
+        "host",
+        "compile_cache",
+        "x64",
+        "number_arrays",
+    ),
     ("storage", "lowering", "devices"),
     ("engine",),
     ("tensor",),

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
+from .number_arrays import operand
 from .storage import Counter, MetaArray, Storage, UntypedStorage
 from .x64 import call
 
@@ -67,7 +68,8 @@ class View:
     """Geometry over a storage, and what autograd must know of a view.
 
     base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_edge` was right.
-    cached: the values read last, good while `storage.writes == cached_at`.
+    cached: the values read last, good while `storage.writes == cached_at`. fused_at: the `storage.writes` at which a kernel
+    read the view by itself.
     """
 
     __slots__ = (
@@ -79,6 +81,7 @@ class View:
         "counter",
         "creation",
         "dtype",
+        "fused_at",
         "neg",
         "offset",
         "recipe",
@@ -99,6 +102,7 @@ class View:
     recipe: Any
     cached: Any
     cached_at: int
+    fused_at: int
 
 
 def make_view(
@@ -124,7 +128,7 @@ def make_view(
     view.attr_version = 0
     view.recipe = None
     view.cached = None
-    view.cached_at = -1
+    view.cached_at = view.fused_at = -1
     return view
 
 
@@ -152,7 +156,7 @@ def read_view(storage: Storage, view: View) -> Any:
     elif recipe.identity:
         return base
     else:
-        values = call(lowering.read_program(recipe), base, view.offset)
+        values = call(lowering.read_program(recipe), base, operand(view.offset))
     view.cached = values
     view.cached_at = storage.writes
     return values

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from jax.core import ShapedArray
 
 Ints = tuple[int, ...]
 Program = Callable[..., Any]
@@ -41,7 +42,7 @@ class Access(NamedTuple):
 class Recipe:
     """How to read and write one kind of view; equal recipes are one object, so they hash by identity.
 
-    identity: the view is the array itself. static: the offset is not needed (and ignored).
+    identity: the view is the array itself. static: the offset is not needed (and ignored). aval: the view's shape and dtype.
     dims: which of the view's dimensions the core's are, and after them those over which it is stacked.
     shifts: for each index of the `stacked` sizes, how far from the offset the core lies.
     """
@@ -51,6 +52,7 @@ class Recipe:
         "_reader",
         "_writer",
         "access",
+        "aval",
         "base_dtype",
         "base_shape",
         "conj",
@@ -95,6 +97,7 @@ class Recipe:
             and dims == tuple(sorted(dims))
             and not (self.conj or neg)
         )
+        self.aval = ShapedArray(sizes, dtype)
         self._reader: Program | None = None
         self._writer: Program | None = None
         self._donating_writer: Program | None = None

@@ -13,17 +13,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import jax
-from jax.core import Tracer
-
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
 from ..geometry import contiguous_strides
+from ..number_arrays import NUMBER_ARRAYS
 from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
-from ..x64 import call, jit
 from . import dispatch
 from .deferred import deferred
+from .fused import fresh, run_fused
 from .inplace import run_inplace
 from .older import call_older
 from .saved import save
@@ -48,29 +46,6 @@ def is_number(value: Any) -> bool:
     )
 
 
-class ScalarArrays(dict[tuple[type, Any], Any]):
-    """Python numbers as weakly typed arrays, kept since converting one anew costs 1 us per call.
-
-    Only where the CPU is JAX's default: elsewhere such an array would have to travel to a CPU tensor's device. What is
-    refused here goes the complete way, which has the errors for ints of more than 64 bits too.
-    """
-
-    limit = 4096
-
-    def __missing__(self, key: tuple[type, Any]) -> Any:
-        kind, value = key
-        if kind is bool or kind is complex or jax.default_backend() != "cpu":
-            raise LookupError
-        array = call(_as_weak, value)
-        # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
-        if (kind is float and value == 0) or isinstance(array, Tracer):
-            return array
-        if len(self) >= self.limit:
-            self.clear()
-        self[key] = array
-        return array
-
-
 RECIPROCAL = ("__rdiv__", "__rtruediv__")
 
 
@@ -82,9 +57,6 @@ def no_tensor(dunder: str, value: Any) -> Exception:
     return TypeError(f"descriptor '{dunder}' for 'xtensor.Tensor' objects doesn't apply to a '{kind}' object")
 
 
-_as_weak = jit(lambda value: value)
-SCALAR_ARRAYS = ScalarArrays()
-
 NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
@@ -93,6 +65,7 @@ NAMESPACE: dict[str, Any] = {
     "contiguous_view": contiguous_view,
     "dispatch": dispatch,
     "edge_of": edge_of,
+    "fresh": fresh,
     "getframe": sys._getframe,
     "is_number": is_number,
     "sole_owner": Storage.sole_owner,
@@ -101,9 +74,10 @@ NAMESPACE: dict[str, Any] = {
     "no_tensor": no_tensor,
     "read": read_view,
     "save": save,
+    "run_fused": run_fused,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
-    "scalars": SCALAR_ARRAYS,
+    "scalars": NUMBER_ARRAYS,
     "state": modes.state,
 }
 
@@ -232,6 +206,13 @@ def body(op: Operator, out: bool, varargs: str | None, own: str | None = None) -
     slow = f"return op_run({everything}{', out' if out else ''})"
     if is_inlined(op):
         lines += fast_path(op, out, own)
+        if op.kind == "pointwise":
+            lines += [
+                f"if mode <= 1{' and out is None' if out else ''}:",
+                f"    t = run_fused(op, {everything})",
+                "    if t is not None:",
+                "        return t",
+            ]
     lines.append(slow)
     return lines
 
@@ -250,7 +231,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep: list[str] = []
     plain: list[str] = []
     for p in tensors:
-        deep += operand_lines(p)
+        deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []
@@ -282,11 +263,11 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     return lines + [f"    {line}" for line in inner]
 
 
-def operand_lines(p: Parameter) -> list[str]:
+def operand_lines(p: Parameter, reader: str = "read") -> list[str]:
     n = p.name
     read = [
         f"v_{n} = {n}._view",
-        f"x_{n} = {n}._storage.array if v_{n} is None else read({n}._storage, v_{n})",
+        f"x_{n} = {n}._storage.array if v_{n} is None else {reader}({n}._storage, v_{n})",
     ]
     if p.kind == "Array" and not p.optional:
         return read

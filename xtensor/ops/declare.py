@@ -94,6 +94,7 @@ class Operator:
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
         self.pullbacks: dict[Any, Any] = {}
+        self.fused: dict[Any, Any] = {}
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None
@@ -111,6 +112,7 @@ class Operator:
         self.programs.clear()
         self.variants.clear()
         self.pullbacks.clear()
+        self.fused.clear()
 
     # -- programs
 
@@ -136,17 +138,21 @@ class Operator:
             found = self.programs[key] = jit(self.traced(key))
         return found
 
+    def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
+        """The kernel as `traced` gives it, whose result lies in memory with its dimensions in `order`."""
+        run = self.traced(key)
+
+        def permuted(*values: Any) -> Any:
+            return jnp.transpose(run(*values), order)
+
+        permuted.__name__ = self.name
+        return permuted
+
     def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:
-        """The program whose result lies in memory with its dimensions in `order`."""
+        """The program of `permuted`."""
         found = self.variants.get(("order", key, order))
         if found is None:
-            run = self.traced(key)
-
-            def permuted(*values: Any) -> Any:
-                return jnp.transpose(run(*values), order)
-
-            permuted.__name__ = self.name
-            found = self.variants["order", key, order] = jit(permuted)
+            found = self.variants["order", key, order] = jit(self.permuted(key, order))
         return found
 
     def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:

@@ -1,0 +1,140 @@
+"""Views that enter the kernels which read them: PyTorch's values, strides and gradients, from one program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xtensor
+from xtensor import lowering
+from xtensor.ops.declare import REGISTRY
+
+VIEWS: dict[str, Any] = {
+    "row": lambda x: x[1],
+    "column": lambda x: x[:, 1],
+    "step": lambda x: x[:, ::2],
+    "transpose": lambda x: x.transpose(0, 1),
+    "permute": lambda x: x.permute(2, 0, 1),
+    "expand": lambda x: x[:, :1].expand(4, 6, 5),
+    "unsqueeze": lambda x: x[2].unsqueeze(1),
+    "diagonal": lambda x: x.diagonal(0, 1, 2),
+    "unfold": lambda x: x.unfold(1, 3, 2),
+    "flatten": lambda x: x.flatten(1),
+    "empty": lambda x: x[:, 2:2],
+}
+
+CALLS: dict[str, Any] = {
+    "exp": lambda lib, v: v.exp(),
+    "add": lambda lib, v: v + 2.5,
+    "alpha": lambda lib, v: lib.add(v, v, alpha=3),
+    "square": lambda lib, v: v * v,
+    "where": lambda lib, v: lib.where(v > 0, v, v.neg()),
+    "clamp": lambda lib, v: v.clamp(-0.5, 0.5),
+    "reversed": lambda lib, v: 1.0 - v,
+    "broadcast": lambda lib, v: v / lib.ones(v.shape[-1:]),
+    "float64": lambda lib, v: v + lib.ones(v.shape, dtype=lib.float64),
+    "sigmoid": lambda lib, v: lib.sigmoid(v),
+    "comparison": lambda lib, v: (v >= 0.25).float(),
+}
+
+
+def programs(name: str) -> int:
+    return sum(key[0] == "fused" for key in REGISTRY[name].variants)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_as_in_pytorch(view: str, call: str, rng: np.random.Generator) -> None:
+    torch = pytest.importorskip("torch")
+    values = rng.normal(size=(4, 6, 5)).astype(np.float32)
+    found = []
+    for lib in (xtensor, torch):
+        x = lib.tensor(values)
+        plain = CALLS[call](lib, VIEWS[view](x))
+        x.requires_grad_()
+        v = VIEWS[view](x)
+        first, again = CALLS[call](lib, v), CALLS[call](lib, v)
+        if first.requires_grad:
+            (first * first + again).sum().backward()
+        found.append([plain, first.detach(), again.detach(), x.grad])
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            assert tuple(ours.shape) == tuple(theirs.shape)
+            assert ours.stride() == theirs.stride()
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_view_is_one_program_and_no_copy() -> None:
+    x, y = xtensor.rand(5, 7), xtensor.rand(7, 5)
+    before, reads = programs("atan2"), lowering.stats().reads
+    for _ in range(3):
+        xtensor.atan2(x.t(), y)
+    assert programs("atan2") == before + 1
+    assert lowering.stats().reads == reads
+
+
+def test_offsets_share_a_program() -> None:
+    x, y = xtensor.rand(6, 3), xtensor.rand(3)
+    before = programs("hypot")
+    for i in range(6):
+        np.testing.assert_array_equal(xtensor.hypot(x[i], y).numpy(), xtensor.hypot(x[i].clone(), y).numpy())
+    assert programs("hypot") == before + 1
+
+
+def test_the_second_reader_has_the_values_made() -> None:
+    v = xtensor.rand(5, 7).t()
+    v.exp()
+    assert v._view is not None
+    assert v._view.cached_at == -1
+    v.exp()
+    assert v._view.cached_at == v._storage.writes
+
+
+def test_writes_are_seen() -> None:
+    x = xtensor.zeros(3, 4)
+    v = x.t()
+    np.testing.assert_array_equal((v + 1).numpy(), np.ones((4, 3)))
+    for value in (1.0, 2.0):
+        x.fill_(value)
+        np.testing.assert_array_equal((v + 1).numpy(), np.full((4, 3), value + 1))
+
+
+def test_an_operand_that_the_derivative_needs_is_made_and_checked() -> None:
+    x = xtensor.rand(3, 4, requires_grad=True)
+    base = x * 1
+    out = base.t().exp().sum() + base.t().sin().sum()
+    base += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
+
+
+def test_errors_are_pytorchs() -> None:
+    x = xtensor.rand(3, 4)
+    with pytest.raises(RuntimeError, match="The size of tensor a"):
+        x.t() + x
+    with pytest.raises(TypeError):
+        x.t() + "a"
+
+
+def test_meta_views() -> None:
+    x = xtensor.empty(3, 4, device="meta")
+    assert (x.t() + 1).shape == (4, 3)
+
+
+def test_conjugates_and_negatives(rng: np.random.Generator) -> None:
+    z = xtensor.tensor((rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))).astype(np.complex64))
+    np.testing.assert_allclose((z.conj().t() * 2).numpy(), z.numpy().conj().T * 2)
+    np.testing.assert_allclose((z.conj().imag + 1).numpy(), 1 - z.numpy().imag, rtol=1e-6)
+    np.testing.assert_allclose((z.mH * z.mT).numpy(), (z.numpy().conj() * z.numpy()).T, rtol=1e-5)
+
+
+def test_the_bits_are_those_of_copies(rng: np.random.Generator) -> None:
+    x = xtensor.tensor(rng.normal(size=(8, 33)).astype(np.float32))
+    for name in ("exp", "tanh", "erf", "log1p", "sigmoid", "sin"):
+        function = getattr(xtensor, name)
+        np.testing.assert_array_equal(
+            function(x.t()).numpy(), function(x.t().contiguous()).numpy(), err_msg=name
+        )
