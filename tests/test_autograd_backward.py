@@ -554,3 +554,11 @@ def test_version_is_checked_when_saved_values_are_read_by_hand():
     y.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         _ = z.grad_fn._saved_self
+
+
+@pytest.mark.parametrize("shape", [(4, 0, 5), (0, 3), (3, 0)])
+def test_sorting_nothing_has_a_gradient(shape: tuple[int, ...]) -> None:
+    x = xtensor.rand(*shape, requires_grad=True)
+    x.sort(-1)[0].sum().backward()
+    assert x.grad is not None
+    assert x.grad.shape == shape

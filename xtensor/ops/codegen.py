@@ -21,8 +21,8 @@ from ..storage import Storage
 from ..tensor import Tensor, edge_of, read_view
 from . import dispatch
 from .deferred import deferred
-from .fused import fresh, run_fused
 from .inplace import run_inplace
+from .known import fresh, run_known, run_known_inplace
 from .older import call_older
 from .saved import save
 from .schema import EMPTY, Parameter
@@ -74,7 +74,8 @@ NAMESPACE: dict[str, Any] = {
     "no_tensor": no_tensor,
     "read": read_view,
     "save": save,
-    "run_fused": run_fused,
+    "run_known": run_known,
+    "run_known_inplace": run_known_inplace,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
     "scalars": NUMBER_ARRAYS,
@@ -206,14 +207,13 @@ def body(op: Operator, out: bool, varargs: str | None, own: str | None = None) -
     slow = f"return op_run({everything}{', out' if out else ''})"
     if is_inlined(op):
         lines += fast_path(op, out, own)
-        if op.kind == "pointwise":
-            lines += [
-                f"if mode <= 1{' and out is None' if out else ''}:",
-                f"    t = run_fused(op, {everything})",
-                "    if t is not None:",
-                "        return t",
-            ]
-    lines.append(slow)
+    lines += [
+        f"if state.mode <= 1{' and out is None' if out else ''}:",
+        f"    _known = run_known(op, {everything})",
+        "    if _known is not None:",
+        "        return _known",
+        slow,
+    ]
     return lines
 
 
@@ -231,7 +231,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep: list[str] = []
     plain: list[str] = []
     for p in tensors:
-        deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
+        deep += operand_lines(p, "fresh")
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []
@@ -375,7 +375,14 @@ def inplace(op: Operator) -> Callable[..., Any]:
         lines = older_lines(op, inplace=True)
         if is_inlined(op):
             lines += inplace_fast_path(op)
-        lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")
+        everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
+        lines += [
+            "if state.mode <= 1:",
+            f"    _known = run_known_inplace(op, {everything})",
+            "    if _known is not None:",
+            "        return _known",
+            f"return run_inplace(op, {everything})",
+        ]
         return header(op, False, None), lines
 
     made = define(op, op.name + "_", parts)

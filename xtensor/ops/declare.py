@@ -94,7 +94,7 @@ class Operator:
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
         self.pullbacks: dict[Any, Any] = {}
-        self.fused: dict[Any, Any] = {}
+        self.known: dict[Any, Any] = {}
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None
@@ -112,7 +112,7 @@ class Operator:
         self.programs.clear()
         self.variants.clear()
         self.pullbacks.clear()
-        self.fused.clear()
+        self.known.clear()
 
     # -- programs
 

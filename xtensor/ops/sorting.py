@@ -124,7 +124,7 @@ def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
     count = int(np.prod(lead, dtype=np.int64))
     rows = jnp.arange(count, dtype=jnp.int32)[:, None]
     zeros = jnp.zeros((count, size), grad.dtype)
-    made = zeros.at[rows, places.reshape((count, -1))].set(
+    made = zeros.at[rows, places.reshape((count, places.shape[-1]))].set(
         moved.reshape((count, places.shape[-1])), unique_indices=True
     )
     return jnp.moveaxis(made.reshape((*lead, size)), -1, axis)
