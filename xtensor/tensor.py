@@ -68,8 +68,7 @@ class View:
     """Geometry over a storage, and what autograd must know of a view.
 
     base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_edge` was right.
-    cached: the values read last, good while `storage.writes == cached_at`. fused_at: the `storage.writes` at which a kernel
-    read the view by itself.
+    cached: the values read last, good while `storage.writes == cached_at`.
     """
 
     __slots__ = (
@@ -81,7 +80,6 @@ class View:
         "counter",
         "creation",
         "dtype",
-        "fused_at",
         "neg",
         "offset",
         "recipe",
@@ -102,7 +100,6 @@ class View:
     recipe: Any
     cached: Any
     cached_at: int
-    fused_at: int
 
 
 def make_view(
@@ -128,7 +125,7 @@ def make_view(
     view.attr_version = 0
     view.recipe = None
     view.cached = None
-    view.cached_at = view.fused_at = -1
+    view.cached_at = -1
     return view
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ..tensor import Tensor, edge_of, read_view
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
-from .known import fresh, run_known, run_known_inplace
+from .known import fresh, run_known
 from .older import call_older
 from .saved import save
 from .schema import EMPTY, Parameter
@@ -75,7 +75,6 @@ NAMESPACE: dict[str, Any] = {
     "read": read_view,
     "save": save,
     "run_known": run_known,
-    "run_known_inplace": run_known_inplace,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
     "scalars": NUMBER_ARRAYS,
@@ -153,9 +152,8 @@ def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Calla
         lines += [f"{p.name} = default_{p.name}" for p in others]
         if not strict:
             return "input, other", lines + body(op, False, None)
-        *fast, slow = body(op, False, None, own)
         check = [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
-        return "input, other", [*lines, *fast, *check, slow]
+        return "input, other", lines + body(op, False, None, own, check)
 
     return define(op, f"__{op.name}__", parts)
 
@@ -190,8 +188,10 @@ def is_inlined(op: Operator) -> bool:
     return op.single and plain and LOCALS.isdisjoint(op.schema.names())
 
 
-def body(op: Operator, out: bool, varargs: str | None, own: str | None = None) -> list[str]:
-    """The lines of the function: the common case inline (of a Tensor as the operand `own`), everything else to `dispatch.run`."""
+def body(
+    op: Operator, out: bool, varargs: str | None, own: str | None = None, check: Sequence[str] = ()
+) -> list[str]:
+    """The lines of the function: the common case inline (of a Tensor as the operand `own`), after a check everything else."""
     lines: list[str] = []
     if op.kind == "reduction":
         for p in op.schema.parameters:
@@ -207,8 +207,10 @@ def body(op: Operator, out: bool, varargs: str | None, own: str | None = None) -
     slow = f"return op_run({everything}{', out' if out else ''})"
     if is_inlined(op):
         lines += fast_path(op, out, own)
+    known = "if state.mode <= 1 and out is None:" if out else "if state.mode <= 1:"
     lines += [
-        f"if state.mode <= 1{' and out is None' if out else ''}:",
+        *check,
+        known,
         f"    _known = run_known(op, {everything})",
         "    if _known is not None:",
         "        return _known",
@@ -231,7 +233,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep: list[str] = []
     plain: list[str] = []
     for p in tensors:
-        deep += operand_lines(p, "fresh")
+        deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []
@@ -375,14 +377,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
         lines = older_lines(op, inplace=True)
         if is_inlined(op):
             lines += inplace_fast_path(op)
-        everything = "(" + "".join(f"{p.name}, " for p in op.schema.parameters) + ")"
-        lines += [
-            "if state.mode <= 1:",
-            f"    _known = run_known_inplace(op, {everything})",
-            "    if _known is not None:",
-            "        return _known",
-            f"return run_inplace(op, {everything})",
-        ]
+        lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")
         return header(op, False, None), lines
 
     made = define(op, op.name + "_", parts)

@@ -28,6 +28,7 @@ from ..tensor import (
     strides_of,
 )
 from . import dispatch
+from .known import run_known_inplace
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
 
@@ -39,6 +40,8 @@ __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inpla
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call the in-place variant of `op`: the result replaces the values of the first argument."""
+    if modes.state.mode <= modes.NO_GRAD and (done := run_known_inplace(op, values)) is not None:
+        return done
     if modes.state.mode & modes.PROFILING:
         token = profiler.begin(op.name + "_", [tuple(v.shape) for v in values if isinstance(v, Tensor)])
         try:

@@ -1,29 +1,25 @@
-"""Calls whose signature has come before: nothing is checked or laid out again, and views enter the program that reads them.
+"""Calls whose signature has come before: nothing is checked or laid out again, and views enter the kernels that read them.
 
 The inline path of a generated function takes whole tensors and numbers; a call with views, sequences of tensors or several
 results comes here when its modes are the default ones, and goes to `dispatch` where anything is new or unusual.
 
-- A pointwise kernel reads a view as part of its loop: no copy is made, and the bits are the same.
-- Another kernel has its views read within its program, apart (see `apart.py`), from the third call of its signature on.
-
-A view is read inside a kernel once per version: whoever reads it again has its values made, which are then kept. So are
-those that a derivative saves, which the program returns besides its result. A pointwise write to a view that autograd does
-not follow reads, computes and writes in one program, which reuses the buffer.
+A pointwise kernel reads a view as part of its loop, as PyTorch's do: no copy is made, and since moving data rounds nothing the
+bits are the same. What a derivative saves, and what is reached in roundabout ways only, is read first and kept. A pointwise
+write to a view that autograd does not follow reads, computes and writes in one program, which reuses the buffer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import devices, lowering
+from .. import lowering
 from ..engine.modes import state
 from ..number_arrays import NUMBER_ARRAYS, operand
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, View, array_of, asks_grad, read_view, recipe_of, wrap, wrap_strided
 from ..x64 import call, jit
 from . import dispatch
-from .apart import apart
 from .write import bump, check_writable, fit_result
 
 if TYPE_CHECKING:
@@ -33,10 +29,10 @@ __all__ = ["fresh", "run_known", "run_known_inplace"]
 
 LIMIT = 4096
 """Signatures kept per operator."""
+DIRECT = ("reshape", "digits")
+"""The kinds of views that a kernel reads by itself; the others take many elements for one."""
 SCALARS = dispatch.SCALARS
 SEQUENCES = (list, tuple)
-HOT = 2
-"""Calls after which a kernel that is not pointwise gets a program that reads its views."""
 
 
 def fresh(storage: Storage, view: View) -> Any:
@@ -63,39 +59,32 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     saved: Any = None
     if not state.mode and op.rules.differentiable and any(map(_asks, operands)):
         saved = op.rules.saved
+    pointwise = op.kind == "pointwise"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
-    flat: list[Any] = []
+    arrays: list[Any] = []
     recipes: list[Any] = []
     offsets: list[Any] = []
-    # The views that the program reads, with their places among the arguments; those whose values it returns.
-    viewed: list[tuple[View, int, int]] = []
-    wanted: list[int] = []
-    nested = False
     for at, parameter in enumerate(op.runtime):
         value = operands[at]
+        recipe = None
         if value is None or type(value) in SCALARS:
             value = operands[at] = _number(parameter, value)
             signature.append(None if value is None else type(value))
-            flat.append(None if value is None else NUMBER_ARRAYS[type(value), value])
-            recipes.append(None)
-            continue
-        if parameter.kind == "Arrays":
+            arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+        elif parameter.kind == "Arrays":
             if type(value) not in SEQUENCES:
                 return None
-            nested = True
             value = operands[at] = list(value)
             signature.append(len(value))
+            arrays.append(tuple([array_of(t) for t in value]))
         elif parameter.kind == "Number":
             return None
         else:
-            value = (value,)
-        for tensor in value:
-            view, storage = tensor._view, tensor._storage
+            view, storage = value._view, value._storage
             array = storage.array
             if type(array) is MetaArray:
                 return None
-            recipe = None
             if view is None:
                 signature.append(array.shape)
             else:
@@ -105,39 +94,27 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
                     recipe = recipe_of(storage, view)
                     if recipe.identity:
                         recipe = None
-                    elif view.fused_at == storage.writes:
+                    elif (
+                        not pointwise
+                        or recipe.kind not in DIRECT
+                        or (saved is not None and parameter.name in saved)
+                    ):
                         array, recipe = read_view(storage, view), None
-                    else:
-                        if saved is not None and parameter.name in saved:
-                            wanted.append(len(flat))
-                        viewed.append((view, storage.writes, len(flat)))
-                        if not recipe.static:
-                            offsets.append(operand(view.offset))
+                    elif not recipe.static:
+                        offsets.append(operand(view.offset))
                 signature += (recipe, view.sizes, view.strides)
-            flat.append(array)
-            recipes.append(recipe)
-    signature += wanted
+            arrays.append(array)
+        recipes.append(recipe)
     mark = tuple(signature)
     found = op.known.get(mark)
-    if type(found) is not tuple:
-        if viewed and op.kind != "pointwise" and (found or 0) < HOT:
-            op.known[mark] = (found or 0) + 1
-            return None
-        found = _learn(op, mark, values, key, operands, (flat, recipes, viewed, wanted))
+    if found is None:
+        found = _learn(op, mark, values, key, operands, tuple(recipes))
         if found is None:
             return None
-    program, layout, lengths = found
-    if viewed:
-        arguments = [*flat, *offsets]
-        plain = not offsets or type(offsets[0]) is not int
-        results, reads = program(*arguments) if plain else call(program, *arguments)
-        made = dict(zip(wanted, reads, strict=True))
-        for view, writes, place in viewed:
-            view.fused_at = writes
-            if place in made:
-                view.cached, view.cached_at = made[place], writes
-    else:
-        results = program(*(nest(flat, lengths) if nested else flat))
+    program, layout = found
+    # Ints need the 64-bit types that `call` turns on; arrays have theirs.
+    plain = not offsets or type(offsets[0]) is not int
+    results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
     if op.single:
         tensor = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
         tensors = [tensor]
@@ -145,8 +122,12 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
         tensors = [wrap(r) for r in results]
         tensor = op.returns(*tensors) if op.returns is not None else tuple(tensors)
     if saved is not None:
-        arrays = [[_known(t) for t in v] if type(v) is list else _known(v) for v in operands]
-        dispatch.record(op, key, operands, arrays, tensors)
+        # Of an operand that is not saved only shape and dtype are asked for, which a recipe has too.
+        seen = [
+            r if r is not None else a if type(o) is list or isinstance(o, Tensor) else o
+            for o, a, r in zip(operands, arrays, recipes, strict=True)
+        ]
+        dispatch.record(op, key, operands, seen, tensors)
     return tensor
 
 
@@ -164,14 +145,9 @@ def _number(parameter: Any, value: Any) -> Any:
 
 
 def _learn(
-    op: Operator,
-    mark: Any,
-    values: tuple[Any, ...],
-    key: Any,
-    operands: list[Any],
-    read: tuple[Any, Any, Any, Any],
-) -> tuple[Any, Any, Any] | None:
-    """The program for a signature, its result's layout and the lengths of sequences; None where arguments change on their way."""
+    op: Operator, mark: Any, values: tuple[Any, ...], key: Any, operands: list[Any], recipes: tuple[Any, ...]
+) -> tuple[Any, Any] | None:
+    """The program for a signature, and its result's layout; None where arguments change on their way."""
     checked, checked_key = dispatch.prepare(op, values)
     if checked_key != key or not all(map(_same, checked, operands)):
         return None
@@ -179,80 +155,42 @@ def _learn(
         op.known.clear()
     layout = dispatch.result_layout(operands) if op.kind == "pointwise" and op.single else None
     order = None if layout is None else layout[2]
-    lengths = tuple([len(v) if type(v) is list else None for v in operands])
-    flat, recipes, viewed, wanted = read
-    if viewed:
-        on_cpu = devices.of_array(flat[viewed[0][2]]).type == "cpu"
-        program = reading_program(op, key, order, tuple(recipes), lengths, tuple(wanted), on_cpu)
+    if any(r is not None for r in recipes):
+        program = reading_program(op, key, recipes, order)
     else:
         program = op.program(key) if order is None else op.permuted_program(key, order)
-    found = op.known[mark] = (program, layout, lengths)
+    found = op.known[mark] = (program, layout)
     return found
 
 
 def reading_program(
-    op: Operator,
-    key: tuple[Any, ...],
-    order: tuple[int, ...] | None,
-    recipes: tuple[Any, ...],
-    lengths: tuple[int | None, ...],
-    wanted: tuple[int, ...],
-    on_cpu: bool,
+    op: Operator, key: tuple[Any, ...], recipes: tuple[Any, ...], order: tuple[int, ...] | None
 ) -> Callable[..., Any]:
-    """The program that reads views by itself: its results, and the values of the views that are wanted."""
-    name = ("reading", key, (recipes, lengths, wanted, order, on_cpu))
+    """The kernel that reads the operands which have a recipe by itself; its result lies in memory by `order`."""
+    name = ("reading", key, (recipes, order))
     found = op.variants.get(name)
     if found is not None:
         return found
-    pointwise = op.kind == "pointwise"
-    kernel = (op.traced(key) if order is None else op.permuted(key, order)) if pointwise else op.program(key)
-
-    def read(recipe: Any, value: Any, offsets: Any) -> Any:
-        if recipe is None:
-            return value
-        offset = 0 if recipe.static else next(offsets)
-        return (lowering.read if pointwise else _read_apart)(recipe, value, offset)
-
-    def run(*values: Any) -> Any:
-        offsets = iter(values[len(recipes) :])
-        flat = [read(r, v, offsets) for r, v in zip(recipes, values, strict=False)]
-        return kernel(*nest(flat, lengths)), [flat[i] for i in wanted]
+    run = op.traced(key) if order is None else op.permuted(key, order)
 
     def reading(*values: Any) -> Any:
-        return run(*values) if pointwise or not on_cpu else apart(run, values)
+        offsets = iter(values[len(recipes) :])
+        return run(
+            *[
+                v if r is None else lowering.read(r, v, 0 if r.static else next(offsets))
+                for v, r in zip(values, recipes, strict=False)
+            ]
+        )
 
     reading.__name__ = reading.__qualname__ = op.name
     found = op.variants[name] = jit(reading)
     return found
 
 
-def nest(flat: Sequence[Any], lengths: Sequence[int | None]) -> list[Any]:
-    """The arguments of a program from its arrays: of these sequences, one after the other."""
-    rest = iter(flat)
-    return [next(rest) if n is None else tuple([next(rest) for _ in range(n)]) for n in lengths]
-
-
-def _read_apart(recipe: Any, base: Any, offset: Any) -> Any:
-    return lowering.read_program(recipe)(base, offset)
-
-
 def _asks(value: Any) -> bool:
-    if type(value) in (list, tuple):
+    if type(value) in SEQUENCES:
         return any(asks_grad(t) for t in value)
     return isinstance(value, Tensor) and asks_grad(value)
-
-
-def _known(value: Any) -> Any:
-    """The values of an operand, or of one that nobody needs the recipe, which has its shape and dtype."""
-    if not isinstance(value, Tensor):
-        return value
-    view, storage = value._view, value._storage
-    if view is None:
-        return storage.array
-    if view.cached_at == storage.writes:
-        return view.cached
-    recipe = recipe_of(storage, view)
-    return storage.array if recipe.identity else recipe
 
 
 def _same(checked: Any, given: Any) -> bool:
@@ -262,7 +200,7 @@ def _same(checked: Any, given: Any) -> bool:
 
 
 def run_known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
-    """An in-place call in the default modes on a view, which autograd does not follow; else None."""
+    """An in-place call in the default modes, which autograd does not follow; else None."""
     try:
         return _run_inplace(op, values)
     except Exception:
@@ -272,14 +210,19 @@ def run_known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
 def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     target = values[0]
     view, storage, meta = target._view, target._storage, target._meta
-    if view is None or op.kind != "pointwise" or not op.single or (meta is not None and meta.inference):
+    if not op.single or (meta is not None and meta.inference):
         return None
+    recipe: Any = None
+    signature: list[Any] = []
+    if view is not None:
+        if op.kind != "pointwise":
+            return None
+        recipe = recipe_of(storage, view)
+        signature += (recipe, view.strides)
     operands = [values[i] for i in op.indices]
     if not state.mode and any(map(_asks, operands)):
         return None
-    recipe = recipe_of(storage, view)
     key = tuple([values[i] for i in op.static_indices])
-    signature: list[Any] = [key, recipe, view.strides]
     arrays: list[Any] = []
     for at, parameter in enumerate(op.runtime[1:], 1):
         value = operands[at]
@@ -287,21 +230,34 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             value = operands[at] = _number(parameter, value)
             signature.append(None if value is None else type(value))
             arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
-        elif parameter.kind == "Number" or value._storage is storage:
+        elif parameter.kind == "Number":
             return None
         else:
-            signature.append(Tensor)
-            arrays.append(array_of(value))
+            several = type(value) in SEQUENCES
+            tensors = operands[at] = list(value) if several else (value,)
+            if any(t._storage is storage for t in tensors):
+                return None
+            found = tuple([array_of(t) for t in tensors])
+            signature.append(len(found) if several else Tensor)
+            arrays.append(found if several else found[0])
+            if not several:
+                operands[at] = value
     donate = storage.sole_owner()
-    mark = ("inplace", donate, *signature)
+    mark = ("inplace", donate, key, *signature)
     program = op.known.get(mark)
     if program is None:
         checked, checked_key = dispatch.prepare(op, values)
         if checked_key != key or not all(map(_same, checked, operands)):
             return None
         check_writable(target)
-        program = op.known[mark] = writing_program(op, key, recipe, donate)
-    storage.replace(call(program, storage.array, operand(view.offset), *arrays))
+        program = (
+            op.inplace_program(key, donate) if view is None else writing_program(op, key, recipe, donate)
+        )
+        op.known[mark] = program
+    if view is None:
+        storage.replace(call(program, storage.array, *arrays))
+    else:
+        storage.replace(call(program, storage.array, operand(view.offset), *arrays))
     bump(target, op.name + "_")
     return target
 

@@ -252,7 +252,7 @@ def alias_of(
     view = new(View)
     view.sizes, view.strides, view.offset = made
     view.recipe = view.cached = None
-    view.cached_at = view.fused_at = -1
+    view.cached_at = -1
     if old is None:
         if storage.cover is None:
             storage.cover = weakref.ref(input)
