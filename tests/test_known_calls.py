@@ -221,3 +221,23 @@ def test_the_bits_are_those_of_copies(rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(
             function(x.t()).numpy(), function(x.t().contiguous()).numpy(), err_msg=name
         )
+
+
+@pytest.mark.parametrize("wrong", [1.0, True, (1.0,)])
+@pytest.mark.parametrize("name", ["sum", "cat", "max", "softmax", "sort", "stack", "cumsum"])
+def test_what_equals_an_int_is_refused_after_it_too(name: str, wrong: Any) -> None:
+    torch = pytest.importorskip("torch")
+    calls: dict[str, Any] = {
+        "sum": lambda lib, x, dim: x.sum(dim),
+        "cat": lambda lib, x, dim: lib.cat([x, x], dim),
+        "max": lambda lib, x, dim: x.max(dim),
+        "softmax": lambda lib, x, dim: lib.softmax(x, dim),
+        "sort": lambda lib, x, dim: x.sort(dim),
+        "stack": lambda lib, x, dim: lib.stack([x, x], dim),
+        "cumsum": lambda lib, x, dim: x.cumsum(dim),
+    }
+    for lib in (torch, xtensor):
+        x = lib.ones(2, 3)
+        calls[name](lib, x, 1)
+        with pytest.raises(TypeError):
+            calls[name](lib, x, wrong)

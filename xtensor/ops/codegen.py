@@ -72,6 +72,7 @@ NAMESPACE: dict[str, Any] = {
     "new": object.__new__,
     "next_nr": next_sequence_nr,
     "no_tensor": no_tensor,
+    "odd": dispatch.odd,
     "read": read_view,
     "save": save,
     "run_known": run_known,
@@ -244,6 +245,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
     if plain:
         deep.append(f"if not ({' and '.join(plain)}): raise LookupError")
+    deep += odd_lines(op)
     deep.append(f"program = programs[{key}]")
     deep.append(f"r = program({', '.join(arguments)})")
     inner += [f"    {line}" for line in deep]
@@ -263,6 +265,15 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     tail.append("return t")
     inner += [f"    {line}" for line in tail]
     return lines + [f"    {line}" for line in inner]
+
+
+def odd_lines(op: Operator) -> list[str]:
+    """The way out for a bool or a float where an int chooses the program, since equal keys find the int's."""
+    return [
+        f"if {p.name} is not None and type({p.name}) is not int and odd({p.name}): raise LookupError"
+        for p in op.static
+        if p.integral
+    ]
 
 
 def operand_lines(p: Parameter, reader: str = "read") -> list[str]:
@@ -413,6 +424,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
         else:
             deep += plain
     key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
+    deep += odd_lines(op)
     deep += [
         f"program = variants['inplace', {key}, donate]",
         f"r = program(s.array{''.join(arguments)})",

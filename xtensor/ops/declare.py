@@ -87,6 +87,7 @@ class Operator:
         self.static = schema.static
         self.indices = tuple(i for i, p in enumerate(schema.parameters) if p.runtime)
         self.static_indices = tuple(i for i, p in enumerate(schema.parameters) if not p.runtime)
+        self.integral = tuple(i for i, p in enumerate(schema.static) if p.integral)
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.node_class: type[OpNode] = type(f"{title}Backward0", (OpNode,), {"__slots__": (), "op": self})

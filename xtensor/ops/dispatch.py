@@ -90,6 +90,10 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
     for i in op.indices:
         runtime.append(convert(op, i + 1, parameters[i], values[i]))
     key = tuple([static(values[i]) for i in op.static_indices])
+    if is_odd(op, key):
+        at = next(op.static_indices[i] for i in op.integral if odd(key[i]))
+        expected = "int" if parameters[at].annotation.startswith("int") else "tuple of ints"
+        raise checks.argument_error(op.name, parameters[at].name, at + 1, expected, values[at])
     check_devices(op, runtime)
     return runtime, key
 
@@ -159,6 +163,17 @@ def static(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return value
+
+
+def odd(value: Any) -> bool:
+    """Whether a value, or one within it, equals an int without being one: a program kept for the int would answer for it."""
+    kind = type(value)
+    return kind is bool or kind is float or (kind in (tuple, list) and any(odd(v) for v in value))
+
+
+def is_odd(op: Operator, key: tuple[Any, ...]) -> bool:
+    """Whether what should be an int among the static arguments is none, so that no program kept may answer."""
+    return any(odd(key[i]) for i in op.integral)
 
 
 def check_devices(op: Operator, runtime: list[Any]) -> None:

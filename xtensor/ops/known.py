@@ -55,6 +55,8 @@ def run_known(op: Operator, values: tuple[Any, ...]) -> Any:
 
 def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     key = tuple([values[i] for i in op.static_indices])
+    if dispatch.is_odd(op, key):
+        return None
     operands = [values[i] for i in op.indices]
     saved: Any = None
     if not state.mode and op.rules.differentiable and any(map(_asks, operands)):
@@ -148,11 +150,8 @@ def _learn(
     op: Operator, mark: Any, values: tuple[Any, ...], key: Any, operands: list[Any], recipes: tuple[Any, ...]
 ) -> tuple[Any, Any] | None:
     """The program for a signature, and its result's layout; None where arguments change on their way."""
-    checked, checked_key = dispatch.prepare(op, values)
-    if checked_key != key or not all(map(_same, checked, operands)):
+    if not _check(op, values, key, operands):
         return None
-    if len(op.known) >= LIMIT:
-        op.known.clear()
     layout = dispatch.result_layout(operands) if op.kind == "pointwise" and op.single else None
     order = None if layout is None else layout[2]
     if any(r is not None for r in recipes):
@@ -161,6 +160,14 @@ def _learn(
         program = op.program(key) if order is None else op.permuted_program(key, order)
     found = op.known[mark] = (program, layout)
     return found
+
+
+def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> bool:
+    """Whether the complete path's checks leave the arguments as they are; makes room for one more signature."""
+    if len(op.known) >= LIMIT:
+        op.known.clear()
+    checked, checked_key = dispatch.prepare(op, values)
+    return checked_key == key and all(map(_same, checked, operands))
 
 
 def reading_program(
@@ -223,6 +230,8 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     if not state.mode and any(map(_asks, operands)):
         return None
     key = tuple([values[i] for i in op.static_indices])
+    if dispatch.is_odd(op, key):
+        return None
     arrays: list[Any] = []
     for at, parameter in enumerate(op.runtime[1:], 1):
         value = operands[at]
@@ -232,22 +241,22 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
         elif parameter.kind == "Number":
             return None
-        else:
-            several = type(value) in SEQUENCES
-            tensors = operands[at] = list(value) if several else (value,)
-            if any(t._storage is storage for t in tensors):
+        elif type(value) in SEQUENCES:
+            value = operands[at] = list(value)
+            if any(t._storage is storage for t in value):
                 return None
-            found = tuple([array_of(t) for t in tensors])
-            signature.append(len(found) if several else Tensor)
-            arrays.append(found if several else found[0])
-            if not several:
-                operands[at] = value
+            signature.append(len(value))
+            arrays.append(tuple([array_of(t) for t in value]))
+        elif value._storage is storage:
+            return None
+        else:
+            signature.append(Tensor)
+            arrays.append(array_of(value))
     donate = storage.sole_owner()
     mark = ("inplace", donate, key, *signature)
     program = op.known.get(mark)
     if program is None:
-        checked, checked_key = dispatch.prepare(op, values)
-        if checked_key != key or not all(map(_same, checked, operands)):
+        if not _check(op, values, key, operands):
             return None
         check_writable(target)
         program = (

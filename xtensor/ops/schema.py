@@ -48,6 +48,11 @@ class Parameter:
     def runtime(self) -> bool:
         return self.kind is not STATIC
 
+    @property
+    def integral(self) -> bool:
+        """Whether it is an int, or a sequence of ints, that chooses the program."""
+        return not self.runtime and self.annotation.startswith(("int", "Sequence[int", "tuple[int"))
+
 
 @dataclass(frozen=True)
 class Schema:
