@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "compile_cache",
         "x64",
         "number_arrays",
+        "platforms",
     ),
     ("storage", "lowering", "devices"),
     ("engine",),

@@ -10,6 +10,7 @@ import pytest
 import xtensor
 from xtensor import lowering
 from xtensor.ops.declare import REGISTRY
+from xtensor.x64 import call
 
 VIEWS: dict[str, Any] = {
     "row": lambda x: x[1],
@@ -82,6 +83,31 @@ def test_a_view_is_one_program_and_no_copy() -> None:
         xtensor.atan2(x.t(), y)
     assert programs("atan2") == before + 1
     assert lowering.stats().reads == reads
+
+
+def test_a_transposed_operand_is_not_transposed_where_the_result_lies_as_it_does() -> None:
+    x = xtensor.ones(3, 7, 5).permute(1, 2, 0)
+    y = xtensor.sin(x)
+    assert y.stride() == x.stride()
+    (program,) = (p for key, p in REGISTRY["sin"].variants.items() if key[0] == "reading" and key[2][1])
+    assert "transpose" not in call(program.lower, np.zeros((3, 7, 5), np.float32)).as_text()
+
+
+@pytest.mark.parametrize("shape", [(70, 512), (3, 64, 512)])
+def test_large_strides(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    values = rng.normal(size=shape).astype(np.float32)
+    other = rng.normal(size=shape[:-2] + shape[:-3:-1]).astype(np.float32)
+    row = rng.normal(size=shape[-2]).astype(np.float32)
+    x, y = xtensor.tensor(values), xtensor.tensor(other)
+    turned = np.swapaxes(values, -1, -2)
+    for _ in range(2):
+        t = x.transpose(-1, -2)
+        np.testing.assert_array_equal((t + y).numpy(), turned + other)
+        np.testing.assert_array_equal((y + t).numpy(), turned + other)
+        np.testing.assert_array_equal((t * xtensor.tensor(row)).numpy(), turned * row)
+        np.testing.assert_array_equal(t.contiguous().numpy(), turned)
+    t.add_(y)
+    np.testing.assert_array_equal(x.numpy(), values + np.swapaxes(other, -1, -2))
 
 
 def test_offsets_share_a_program() -> None:

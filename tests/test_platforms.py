@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from xtensor.lowering import transposes
 from xtensor.ops import convolution, sorting
-from xtensor.ops.platforms import CHOICES, on_cpu
+from xtensor.platforms import CHOICES, on_cpu
 from xtensor.x64 import call
 
 NAN = float("nan")
@@ -86,6 +87,27 @@ def test_the_transpose_of_a_depthwise_convolution() -> None:
             np.testing.assert_allclose(found, pull(grad)[0], rtol=1e-12, atol=1e-12)
 
     call(check)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex128"])
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [((70, 2048), (1, 0)), ((2, 64, 512), (0, 2, 1)), ((65, 2, 1024), (2, 1, 0)), ((64, 8, 256), (1, 2, 0))],
+)
+def test_strips_transpose(dtype: str, shape: tuple[int, ...], order: tuple[int, ...]) -> None:
+    def check() -> None:
+        x = (jnp.arange(np.prod(shape)) % 251).reshape(shape).astype(dtype)
+        assert transposes.conflicts(x, order) or x.dtype.itemsize == 1
+        wanted = np.transpose(np.asarray(x), order)
+        np.testing.assert_array_equal(transposes.in_strips(x, order), wanted)
+        np.testing.assert_array_equal(transposes.transpose(x, order), wanted)
+
+    call(check)
+
+
+def test_what_a_cache_holds_is_transposed_at_once() -> None:
+    for shape, order in (((1000, 1000), (1, 0)), ((32, 2048), (1, 0)), ((64, 2048), (0, 1)), ((3,), (0,))):
+        assert not transposes.conflicts(np.zeros(shape, np.float32), order)
 
 
 def test_a_choice_has_its_row() -> None:

@@ -19,6 +19,7 @@ view without overlap at a static distance from the offset, and the view is the s
 
 from .programs import Stats, read, read_program, scatter_add, stats, write, write_program
 from .recipes import Access, Digits, Recipe, plan
+from .transposes import transpose
 
 __all__ = [
     "Access",
@@ -30,6 +31,7 @@ __all__ = [
     "read_program",
     "scatter_add",
     "stats",
+    "transpose",
     "write",
     "write_program",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from .recipes import (
     place_values,
     typed_shape,
 )
+from .transposes import transpose
 
 # Index vectors up to this length are constants of the program.
 SMALL_CONSTANT = 2**16
@@ -268,13 +270,17 @@ def _put_all(recipe: Recipe, typed: Any, offset: Any, values: Any, accumulate: b
     return typed
 
 
-def _to_view(recipe: Recipe, core: Any) -> Any:
-    """The core in the view's order and shape, with sizes of 1 and expanded dimensions."""
-    order = sorted(range(len(recipe.dims)), key=recipe.dims.__getitem__)
-    if order != list(range(len(order))):
-        core = lax.transpose(core, order)
-    if core.shape != recipe.sizes:
-        core = lax.broadcast_in_dim(core, recipe.sizes, sorted(recipe.dims))
+def _to_view(recipe: Recipe, core: Any, order: Sequence[int] | None) -> Any:
+    """The core in the view's shape, with sizes of 1 and expanded dimensions; the view's dimensions in `order`."""
+    order = range(len(recipe.sizes)) if order is None else order
+    place = {d: i for i, d in enumerate(order)}
+    places = [place[d] for d in recipe.dims]
+    axes = sorted(range(len(places)), key=places.__getitem__)
+    if axes != list(range(len(axes))):
+        core = transpose(core, axes)
+    sizes = tuple([recipe.sizes[d] for d in order])
+    if core.shape != sizes:
+        core = lax.broadcast_in_dim(core, sizes, sorted(places))
     if core.dtype != recipe.dtype:
         core = core != 0
     if recipe.conj:
@@ -300,20 +306,20 @@ def _to_core(recipe: Recipe, value: Any, accumulate: bool = False) -> Any:
                 value = lax.slice_in_dim(value, recipe.sizes[d] - 1, recipe.sizes[d], axis=d)
             value = lax.squeeze(value, others)
     if list(recipe.dims) != kept:
-        value = lax.transpose(value, [kept.index(d) for d in recipe.dims])
+        value = transpose(value, [kept.index(d) for d in recipe.dims])
     return value
 
 
 # --- pure functions of arrays ----------------------------------------------------------------------------------------
 
 
-def read(recipe: Recipe, base: Any, offset: Any) -> Any:
-    """The view's values."""
+def read(recipe: Recipe, base: Any, offset: Any, order: Sequence[int] | None = None) -> Any:
+    """The view's values, with its dimensions in `order` where that is given."""
     if recipe.identity:
-        return base
+        return base if order is None else transpose(base, order)
     if recipe.access.kind == "empty":
-        return jnp.zeros(recipe.sizes, recipe.dtype)
-    return _to_view(recipe, _take_all(recipe, _open(recipe, base), offset))
+        return jnp.zeros([recipe.sizes[d] for d in order or range(len(recipe.sizes))], recipe.dtype)
+    return _to_view(recipe, _take_all(recipe, _open(recipe, base), offset), order)
 
 
 def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .. import checks, dtypes
+from ..platforms import on_cpu
 from ..tensor import Tensor
 from .convolution_cpu import (
     by_columns,
@@ -28,7 +29,6 @@ from .convolution_cpu import (
 )
 from .declare import general
 from .options import repeated
-from .platforms import on_cpu
 from .precision import CONVOLUTION
 from .reductions import dtype_of
 from .schema import Array

@@ -29,6 +29,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import dtypes
+from ..lowering import transpose
 from ..x64 import jit
 from . import codegen, dispatch
 from .derivatives import Rules
@@ -144,7 +145,7 @@ class Operator:
         run = self.traced(key)
 
         def permuted(*values: Any) -> Any:
-            return jnp.transpose(run(*values), order)
+            return transpose(run(*values), order)
 
         permuted.__name__ = self.name
         return permuted

@@ -173,18 +173,20 @@ def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any])
 def reading_program(
     op: Operator, key: tuple[Any, ...], recipes: tuple[Any, ...], order: tuple[int, ...] | None
 ) -> Callable[..., Any]:
-    """The kernel that reads the operands which have a recipe by itself; its result lies in memory by `order`."""
+    """The kernel that reads the operands which have a recipe by itself, in the order in which its result lies in memory."""
     name = ("reading", key, (recipes, order))
     found = op.variants.get(name)
     if found is not None:
         return found
-    run = op.traced(key) if order is None else op.permuted(key, order)
+    run = op.traced(key)
 
     def reading(*values: Any) -> Any:
         offsets = iter(values[len(recipes) :])
         return run(
             *[
-                v if r is None else lowering.read(r, v, 0 if r.static else next(offsets))
+                in_order(v, order)
+                if r is None
+                else read_in_order(r, v, 0 if r.static else next(offsets), order)
                 for v, r in zip(values, recipes, strict=False)
             ]
         )
@@ -192,6 +194,20 @@ def reading_program(
     reading.__name__ = reading.__qualname__ = op.name
     found = op.variants[name] = jit(reading)
     return found
+
+
+def in_order(array: Any, order: tuple[int, ...] | None) -> Any:
+    """An operand with its dimensions as they lie in the memory of the result."""
+    if order is None or array is None or array.ndim == 0:
+        return array
+    return lowering.transpose(array.reshape((1,) * (len(order) - array.ndim) + array.shape), order)
+
+
+def read_in_order(recipe: Any, base: Any, offset: Any, order: tuple[int, ...] | None) -> Any:
+    """`in_order` of a view's values: where the view has the result's order, nothing is transposed."""
+    if order is None or len(recipe.sizes) == len(order):
+        return lowering.read(recipe, base, offset, order)
+    return in_order(lowering.read(recipe, base, offset), order)
 
 
 def _asks(value: Any) -> bool:

@@ -13,12 +13,12 @@ import numpy as np
 from jax import lax
 
 from .. import checks, dtypes
+from ..platforms import on_cpu
 from ..tensor import Tensor, array_of
 from .declare import general, reduction
 from .embedding import readable
 from .extrema import selected_grad
 from .index_bounds import in_bounds
-from .platforms import on_cpu
 from .promotion import promote
 from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
 from .schema import Array, Operand
