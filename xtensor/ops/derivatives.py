@@ -2,7 +2,8 @@
 
 A rule is a pure function of arrays; the names of its parameters say what it needs, and so what is saved:
 
-    grad, grads       the gradient of the one result, of all results (None where undefined)
+    grad, grads       the gradient of the one result, of all results (zeros where undefined, None of integers)
+    undefined         which of the results' gradients are undefined
     result, results   the forward's result(s)
     result0, ...      one of several results
     <argument>        an argument of the kernel
@@ -92,7 +93,9 @@ class Rules:
             wanted = tuple(runtime) if rule is FROM_KERNEL else tuple(inspect.signature(rule).parameters)
             for wish in wanted:
                 known = (
-                    wish in ("grad", "grads", "results") or wish in names or result_index(wish) is not None
+                    wish in ("grad", "grads", "undefined", "results")
+                    or wish in names
+                    or result_index(wish) is not None
                 )
                 if not known and not (wish.endswith("_shape") and wish[:-6] in runtime):
                     raise TypeError(
@@ -158,6 +161,7 @@ def backward_function(
             if name in known and known[name] is None:
                 known[name] = default
         known["grads"] = full
+        known["undefined"] = tuple([g is None for g in grads])
         known["grad"] = full[0]
         if not single and "results" in known:
             known["result"] = known["results"]

@@ -15,9 +15,9 @@ from jax import lax
 
 from .. import checks, dtypes
 from ..engine import modes
+from ..platforms import on_cpu
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import composite, general
-from .derivatives import FROM_KERNEL
 from .reductions import computed, dtype_of
 from .schema import Array
 from .write import bump, store
@@ -42,27 +42,31 @@ __all__ = [
 def statistics(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """The mean, the variance and the reciprocal root of variance plus eps over `axes`, dimensions kept."""
     count = np.asarray(math.prod([x.shape[a] for a in axes]), x.dtype)
-    mean = jnp.sum(x, axis=axes, keepdims=True) / count
+    mean = total(x, axes) / count
     centred = x - mean
-    variance = jnp.sum(centred * centred, axis=axes, keepdims=True) / count
+    variance = total(centred * centred, axes) / count
     return mean, variance, lax.rsqrt(variance + jnp.asarray(eps, x.dtype))
 
 
-def normalised_grad(scaled: Any, x: Any, mean: Any, rstd: Any, axes: tuple[int, ...]) -> Any:
-    """The gradient of `x` through `(x - mean) * rstd`, given the gradient of that; both statistics depend on `x`."""
-    count = np.asarray(math.prod([x.shape[a] for a in axes]), x.dtype)
-    normal = (x - mean) * rstd
-    average = jnp.sum(scaled, axis=axes, keepdims=True) / count
-    along = jnp.sum(scaled * normal, axis=axes, keepdims=True) / count
-    return rstd * (scaled - average - normal * along)
+def total(x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over `axes`, dimensions kept; along rows first, which lie in one piece."""
+    for axis in reversed(axes):
+        x = jnp.sum(x, axis=axis, keepdims=True)
+    return x
 
 
-def statistics_grad(
-    x: Any, mean: Any, rstd: Any, grad_mean: Any, grad_rstd: Any, axes: tuple[int, ...]
-) -> Any:
-    """The gradient of `x` through its mean and its reciprocal standard deviation as results."""
-    count = np.asarray(math.prod([x.shape[a] for a in axes]), x.dtype)
-    return (grad_mean - grad_rstd * rstd * rstd * rstd * (x - mean)) / count
+def statistics_grad(undefined: Any, grads: Any, normal: Any, rstd: Any, count: Any) -> Any:
+    """The gradient of an input through its mean and its reciprocal standard deviation as results 1 and 2; 0 if neither has one."""
+    if all(undefined[1:3]):
+        return np.zeros((), normal.dtype)
+    grad_mean, grad_rstd = [g.astype(normal.dtype).reshape(rstd.shape) for g in grads[1:3]]
+    return (grad_mean - grad_rstd * rstd * rstd * normal) / count
+
+
+def rows(array: Any) -> Any:
+    """`(N, C, *)` as `(N, C, elements of a channel)`."""
+    n, c, *rest = array.shape
+    return array.reshape((n, c, math.prod(rest)))
 
 
 def channel_shape(ndim: int) -> tuple[int, ...]:
@@ -87,26 +91,31 @@ def per_channel(array: Any, x: Any) -> Any:
 
 
 # The normalised input itself is not needed, and is often written next (`nn.ReLU(inplace=True)`).
-def _train_input(grads: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
-    x = wide(input)
-    axes = other_axes(x.ndim)
+def _train_sums(grad: Any, mean: Any, x: Any) -> tuple[Any, Any, Any]:
+    """By channel, of `(N, C, S)`: the sum of the gradient, and of it times the centred input, which comes third."""
+    centred = x - mean
+    return total(grad, (0, 2)), total(grad * centred, (0, 2)), centred
+
+
+def _train_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
+    x = rows(wide(input))
+    grad = rows(grads[0]).astype(x.dtype)
     mean, rstd = per_channel(result1, x), per_channel(result2, x)
-    scaled = grads[0].astype(x.dtype)
-    if weight is not None:
-        scaled = scaled * per_channel(weight, x)
-    through = normalised_grad(scaled, x, mean, rstd, axes)
-    return through + statistics_grad(x, mean, rstd, per_channel(grads[1], x), per_channel(grads[2], x), axes)
+    summed, along, centred = _train_sums(grad, mean, x)
+    count = np.asarray(x.shape[0] * x.shape[2], x.dtype)
+    scale = rstd if weight is None else rstd * per_channel(weight, x)
+    through = grad * scale - centred * (along / count * rstd * rstd * scale) - summed / count * scale
+    return (through + statistics_grad(undefined, grads, centred * rstd, rstd, count)).reshape(input.shape)
 
 
 def _train_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
-    x = wide(input)
-    normal = (x - per_channel(result1, x)) * per_channel(result2, x)
-    return jnp.sum(grads[0].astype(x.dtype) * normal, axis=other_axes(x.ndim))
+    x = rows(wide(input))
+    _, along, _ = _train_sums(rows(grads[0]).astype(x.dtype), per_channel(result1, x), x)
+    return along.reshape(-1) * result2.astype(x.dtype)
 
 
 def _train_bias(grads: Any) -> Array:
-    grad = grads[0]
-    return jnp.sum(wide(grad), axis=other_axes(grad.ndim))
+    return total(rows(wide(grads[0])), (0, 2)).reshape(-1)
 
 
 @general(
@@ -130,10 +139,10 @@ def batch_norm_training(
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-    x = wide(input)
-    mean, variance, rstd = statistics(x, other_axes(x.ndim), eps)
-    out = affine((x - mean) * rstd, weight, bias)
-    count = x.size // max(x.shape[1], 1)
+    x = rows(wide(input))
+    mean, variance, rstd = statistics(x, (0, 2), eps)
+    out = affine(x - mean, rstd, weight, bias).reshape(input.shape)
+    count = x.shape[0] * x.shape[2]
     found = [out.astype(input.dtype), mean.reshape(-1), rstd.reshape(-1)]
     unbiased = variance.reshape(-1) * (
         np.asarray(count, x.dtype) / np.asarray(count - 1, x.dtype) if count > 1 else np.nan
@@ -147,10 +156,10 @@ def batch_norm_training(
     return tuple(found)
 
 
-def affine(normal: Any, weight: Any, bias: Any) -> Any:
-    if weight is not None:
-        normal = normal * per_channel(weight, normal)
-    return normal if bias is None else normal + per_channel(bias, normal)
+def affine(centred: Any, rstd: Any, weight: Any, bias: Any) -> Any:
+    """What was centred, scaled, and shifted channel by channel."""
+    out = centred * (rstd if weight is None else rstd * per_channel(weight, centred))
+    return out if bias is None else out + per_channel(bias, out)
 
 
 def _scale(variance: Any, x: Any, eps: float) -> Any:
@@ -158,15 +167,15 @@ def _scale(variance: Any, x: Any, eps: float) -> Any:
 
 
 def _eval_input(grad: Array, running_var: Any, weight: Any, eps: float) -> Array:
-    g = wide(grad)
-    g = g * _scale(running_var, g, eps)
-    return g if weight is None else g * per_channel(weight, g)
+    g = rows(wide(grad))
+    scale = _scale(running_var, g, eps)
+    return (g * (scale if weight is None else scale * per_channel(weight, g))).reshape(grad.shape)
 
 
 def _eval_weight(grad: Array, input: Array, running_mean: Any, running_var: Any, eps: float) -> Array:
-    x = wide(input)
-    normal = (x - per_channel(running_mean, x)) * _scale(running_var, x, eps)
-    return jnp.sum(grad.astype(x.dtype) * normal, axis=other_axes(x.ndim))
+    x = rows(wide(input))
+    along = total(rows(grad).astype(x.dtype) * (x - per_channel(running_mean, x)), (0, 2))
+    return (along * _scale(running_var, x, eps)).reshape(-1)
 
 
 @general(
@@ -177,7 +186,7 @@ def _eval_weight(grad: Array, input: Array, running_mean: Any, running_var: Any,
     derivatives=dict(
         input=_eval_input,
         weight=_eval_weight,
-        bias=lambda grad: jnp.sum(wide(grad), axis=other_axes(grad.ndim)),
+        bias=lambda grad: total(rows(wide(grad)), (0, 2)).reshape(-1),
     ),
 )
 def batch_norm_inference(
@@ -191,9 +200,9 @@ def batch_norm_inference(
 ) -> Array:
     """The input normalised by running statistics."""
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
-    x = wide(input)
-    out = affine((x - per_channel(running_mean, x)) * _scale(running_var, x, eps), weight, bias)
-    return out.astype(input.dtype)
+    x = rows(wide(input))
+    out = affine(x - per_channel(running_mean, x), _scale(running_var, x, eps), weight, bias)
+    return out.reshape(input.shape).astype(input.dtype)
 
 
 def check_channels(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
@@ -317,25 +326,53 @@ def last_axes(ndim: int, count: int) -> tuple[int, ...]:
     return tuple(range(ndim - count, ndim))
 
 
-def _layer_input(grad: Array, input: Array, weight: Any, normalized_shape: Any, eps: float) -> Array:
-    x = wide(input)
-    axes = last_axes(x.ndim, len(normalized_shape))
-    mean, _, rstd = statistics(x, axes, eps)
-    scaled = grad.astype(x.dtype)
-    if weight is not None:
-        scaled = scaled * weight.astype(x.dtype)
-    return normalised_grad(scaled, x, mean, rstd, axes)
+def _matrix(array: Any, shape: Any) -> Any:
+    """An array as rows of what is normalised together."""
+    length = math.prod(shape)
+    return array.reshape((math.prod(array.shape[: array.ndim - len(shape)]), length))
 
 
-def _layer_weight(grad: Array, input: Array, normalized_shape: Any, eps: float) -> Array:
-    x = wide(input)
-    mean, _, rstd = statistics(x, last_axes(x.ndim, len(normalized_shape)), eps)
-    lead = tuple(range(x.ndim - len(normalized_shape)))
-    return jnp.sum(grad.astype(x.dtype) * ((x - mean) * rstd), axis=lead)
+def _layer_parts(grad: Any, result1: Any, result2: Any, input: Any, shape: Any) -> tuple[Any, Any, Any]:
+    """As rows: the gradient, the normalised input, and their product."""
+    x = _matrix(wide(input), shape)
+    g = _matrix(grad, shape).astype(x.dtype)
+    normal = (x - result1.reshape(-1, 1)) * result2.reshape(-1, 1)
+    return g, normal, g * normal
 
 
-def _layer_bias(grad: Array, normalized_shape: Any) -> Array:
-    return jnp.sum(wide(grad), axis=tuple(range(grad.ndim - len(normalized_shape))))
+def _row_sums(array: Any, weight: Any) -> Any:
+    """The sums of rows, times a weight per column where there is one."""
+    if weight is None:
+        return jnp.sum(array, axis=1, keepdims=True)
+    return on_cpu(
+        "layer norm",
+        lambda a, w: jnp.matmul(a, w, precision=lax.Precision.HIGHEST)[:, None],
+        lambda a, w: jnp.sum(a * w, axis=1, keepdims=True),
+        array,
+        weight,
+    )
+
+
+def _layer_input(
+    grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any, normalized_shape: Any
+) -> Array:
+    g, normal, product = _layer_parts(grads[0], result1, result2, input, normalized_shape)
+    rstd = result2.reshape(-1, 1)
+    count = np.asarray(g.shape[1], g.dtype)
+    w = None if weight is None else weight.astype(g.dtype).reshape(-1)
+    average, along = _row_sums(g, w) / count, _row_sums(product, w) / count
+    scaled = g if w is None else g * w
+    through = rstd * (scaled - average - normal * along)
+    return (through + statistics_grad(undefined, grads, normal, rstd, count)).reshape(input.shape)
+
+
+def _layer_weight(grads: Any, result1: Any, result2: Any, input: Array, normalized_shape: Any) -> Array:
+    _, _, product = _layer_parts(grads[0], result1, result2, input, normalized_shape)
+    return jnp.sum(product, axis=0).reshape(tuple(normalized_shape))
+
+
+def _layer_bias(grads: Any, normalized_shape: Any) -> Array:
+    return jnp.sum(_matrix(wide(grads[0]), normalized_shape), axis=0).reshape(tuple(normalized_shape))
 
 
 def check_normalised(kernel: str, x: Any, shape: Any, weight: Any, bias: Any, comma: bool = True) -> None:
@@ -375,20 +412,20 @@ def check_mixed(x: Any, *parameters: Any) -> None:
 
 
 @general(
+    name="layer_norm_with_statistics",
+    node="NativeLayerNorm",
     method=False,
     out=False,
-    node="NativeLayerNorm",
     derivatives=dict(input=_layer_input, weight=_layer_weight, bias=_layer_bias),
 )
-def layer_norm(
+def layer_norm_with_statistics(
     input: Array,
     normalized_shape: Sequence[int],
     weight: Array | None = None,
     bias: Array | None = None,
     eps: float = 1e-5,
-    cudnn_enable: bool = True,
-) -> Array:
-    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
+) -> tuple[Array, ...]:
+    """The input normalised over its last dimensions, scaled and shifted; the mean and reciprocal deviation it used."""
     check_normalised("LayerNormKernelImpl", input, normalized_shape, weight, bias)
     check_mixed(input, weight, bias)
     x = wide(input)
@@ -398,23 +435,27 @@ def layer_norm(
         out = out * weight.astype(x.dtype)
     if bias is not None:
         out = out + bias.astype(x.dtype)
-    return out.astype(input.dtype)
+    return out.astype(input.dtype), mean, rstd
 
 
-@general(name="layer_statistics", method=False, out=False, derivatives=None)
-def layer_statistics(input: Array, normalized_shape: Sequence[int], eps: float) -> tuple[Array, ...]:
-    """The mean and reciprocal deviation over the last dimensions."""
-    x = wide(input)
-    mean, _, rstd = statistics(x, last_axes(x.ndim, len(normalized_shape)), eps)
-    return mean, rstd
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
+    return layer_norm_with_statistics(input, normalized_shape, weight, bias, eps)[0]
 
 
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm` with the mean and reciprocal deviation that it used."""
-    out = layer_norm(input, normalized_shape, weight, bias, eps)
-    return out, *shown(input, layer_statistics(input.detach(), normalized_shape, eps), weight, bias)
+    out, mean, rstd = layer_norm_with_statistics(input, normalized_shape, weight, bias, eps)
+    return out, *shown(input, (mean.detach(), rstd.detach()), weight, bias)
 
 
 # ---- RMS norm ------------------------------------------------------------------------------------------------------
@@ -468,48 +509,51 @@ def rms_norm(
 # ---- group norm ----------------------------------------------------------------------------------------------------
 
 
+def _group_parts(grad: Any, result1: Any, input: Any) -> tuple[Any, Any]:
+    """As `(N, groups, channels, elements)`: the gradient, and the centred input."""
+    x = _grouped(wide(input), result1.shape[1])
+    return _grouped(grad, result1.shape[1]).astype(x.dtype), x - result1[..., None, None]
+
+
 def _grouped(array: Any, groups: int) -> Any:
     n, c, *rest = array.shape
-    return array.reshape((n, groups, c // groups * math.prod(rest)))
+    return array.reshape((n, groups, c // groups, math.prod(rest)))
 
 
-def _group_input(grad: Array, input: Array, weight: Any, num_groups: int, eps: float) -> Array:
-    x = wide(input)
-    scaled = grad.astype(x.dtype)
-    if weight is not None:
-        scaled = scaled * per_channel(weight, x)
-    flat = _grouped(x, num_groups)
-    mean, _, rstd = statistics(flat, (2,), eps)
-    return normalised_grad(_grouped(scaled, num_groups), flat, mean, rstd, (2,)).reshape(x.shape)
+def _group_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
+    g, centred = _group_parts(grads[0], result1, input)
+    rstd = result2[..., None, None]
+    count = np.asarray(g.shape[2] * g.shape[3], g.dtype)
+    w = None if weight is None else weight.astype(g.dtype).reshape(g.shape[1], g.shape[2], 1)
+    average, along = [
+        jnp.sum(s if w is None else s * w, axis=2, keepdims=True) / count
+        for s in (total(g, (3,)), total(g * centred, (3,)))
+    ]
+    scaled = g * (rstd if w is None else rstd * w)
+    through = scaled - average * rstd - centred * (along * rstd * rstd * rstd)
+    return (through + statistics_grad(undefined, grads, centred * rstd, rstd, count)).reshape(input.shape)
 
 
-def _group_normal(input: Any, groups: int, eps: float) -> Any:
-    x = wide(input)
-    flat = _grouped(x, groups)
-    mean, _, rstd = statistics(flat, (2,), eps)
-    return ((flat - mean) * rstd).reshape(x.shape)
+def _group_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
+    g, centred = _group_parts(grads[0], result1, input)
+    return jnp.sum(total(g * centred, (3,)) * result2[..., None, None], axis=0).reshape(-1)
 
 
-def _group_weight(grad: Array, input: Array, num_groups: int, eps: float) -> Array:
-    normal = _group_normal(input, num_groups, eps)
-    return jnp.sum(grad.astype(normal.dtype) * normal, axis=other_axes(grad.ndim))
+def _group_bias(grads: Any) -> Array:
+    return total(rows(wide(grads[0])), (0, 2)).reshape(-1)
 
 
 @general(
-    name="group_norm",
+    name="group_norm_with_statistics",
+    node="NativeGroupNorm",
     method=False,
     out=False,
-    node="NativeGroupNorm",
-    derivatives=dict(
-        input=_group_input,
-        weight=_group_weight,
-        bias=lambda grad: jnp.sum(wide(grad), axis=other_axes(grad.ndim)),
-    ),
+    derivatives=dict(input=_group_input, weight=_group_weight, bias=_group_bias),
 )
-def group_norm_kernel(
+def group_norm_with_statistics(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
-) -> Array:
-    """The input normalised over groups of channels."""
+) -> tuple[Array, ...]:
+    """The input normalised over groups of channels; the mean and reciprocal deviation of every group."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     if input.shape[1] % num_groups:
@@ -526,9 +570,15 @@ def group_norm_kernel(
     if not dtype_of(input).is_floating_point:
         raise checks.not_implemented_for("GroupNormKernelImpl", dtype_of(input))
     check_mixed(input, weight, bias)
-    if input.size == 0:
-        return input
-    return affine(_group_normal(input, num_groups, eps), weight, bias).astype(input.dtype)
+    x = _grouped(wide(input), num_groups)
+    mean, _, rstd = statistics(x, (2, 3), eps)
+    scale, shift = [
+        None if v is None else v.astype(x.dtype).reshape(1, x.shape[1], x.shape[2], 1) for v in (weight, bias)
+    ]
+    out = (x - mean) * (rstd if scale is None else rstd * scale)
+    if shift is not None:
+        out = out + shift
+    return out.reshape(input.shape).astype(input.dtype), mean[..., 0, 0], rstd[..., 0, 0]
 
 
 def group_norm(
@@ -551,14 +601,7 @@ def group_norm(
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got input size {list(sizes)}"
             )
-    return group_norm_kernel(input, num_groups, weight, bias, eps)
-
-
-@general(name="group_statistics", method=False, out=False, derivatives=FROM_KERNEL)
-def group_statistics(input: Array, groups: int, eps: float) -> tuple[Array, ...]:
-    """The mean and reciprocal deviation of every group of channels."""
-    mean, _, rstd = statistics(_grouped(wide(input), groups), (2,), eps)
-    return mean[..., 0], rstd[..., 0]
+    return group_norm_with_statistics(input, num_groups, weight, bias, eps)[0]
 
 
 def native_group_norm(
@@ -572,8 +615,8 @@ def native_group_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
-    out = group_norm_kernel(input, group, weight, bias, eps)
-    return out, *shown(input, group_statistics(input, group, eps), weight, bias)
+    out, mean, rstd = group_norm_with_statistics(input, group, weight, bias, eps)
+    return out, *shown(input, (mean, rstd), weight, bias)
 
 
 # ---- instance norm, local responses, unit vectors ------------------------------------------------------------------
