@@ -115,8 +115,8 @@ def check_target_shape(input: Any, target: Any) -> None:
 # ---- negative log-likelihood ---------------------------------------------------------------------------------------
 
 
-def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str) -> tuple[Any, Any, Any]:
-    """The loss of log-probabilities `(N, C, *)` at classes `(N, *)`, reduced, and the total weight of what counts."""
+def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str) -> Any:
+    """The loss of log-probabilities `(N, C, *)` at classes `(N, *)`, reduced."""
     counted = target != ignored
     picked = -jnp.sum(jnp.where(chosen(target, logs.shape), logs, jnp.zeros_like(logs)), axis=1)
     share = counted.astype(logs.dtype)
@@ -128,9 +128,9 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
     values = jnp.where(counted, picked * share, jnp.zeros_like(picked))
     values = poisoned(values, target, logs.shape[1], counted)
     if reduction == "none":
-        return values, share, counted
+        return values
     total = jnp.sum(values)
-    return (total / jnp.sum(share) if reduction == "mean" else total), share, counted
+    return total / jnp.sum(share) if reduction == "mean" else total
 
 
 @general(name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
@@ -153,7 +153,7 @@ def class_likelihood(
         raise checks.not_implemented_for("nll_loss_out_frame", dtype_of(input))
     logs, t = batched(input, target)
     logs = logs.astype(dtypes.compute_type(dtype_of(input)).numpy)
-    values, _, _ = likelihood(logs, t, weight, ignore_index, reduction)
+    values = likelihood(logs, t, weight, ignore_index, reduction)
     return shaped(values, input, target, reduction).astype(input.dtype)
 
 
@@ -191,21 +191,60 @@ def nll_loss(
 # ---- cross entropy -------------------------------------------------------------------------------------------------
 
 
-def smooth_likelihood(
-    logs: Any, target: Any, weight: Any, ignored: int, reduction: str, smoothing: float
-) -> Any:
-    """The loss against classes of which a share `smoothing` is spread over all."""
-    values, share, counted = likelihood(logs, target, weight, ignored, reduction)
-    weighted = logs if weight is None else logs * channel(weight, logs.ndim, logs.dtype)
-    spread = jnp.where(counted, -jnp.sum(weighted, axis=1), jnp.zeros((), logs.dtype))
+def _shares(t: Any, weight: Any, ignored: int, dtype: Any) -> tuple[Any, Any]:
+    """By target: the weight of its class, 0 where it is ignored; and whether it counts."""
+    counted = t != ignored
+    share = counted.astype(dtype)
+    if weight is not None:
+        share = share * jnp.take(weight.astype(dtype), t.astype(jnp.int32), mode="clip")
+    return share, counted
+
+
+def _entropy_input(
+    grads: Any,
+    undefined: Any,
+    result1: Any,
+    result2: Any,
+    input: Array,
+    target: Array,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Array:
+    x, t = batched(input, target)
+    x = x.astype(result1.dtype)
+    classes = x.shape[1]
+    share, counted = _shares(t, weight, ignore_index, x.dtype)
+    scale = grads[0].astype(x.dtype)
     if reduction == "mean":
-        spread = jnp.sum(spread) / jnp.sum(share)
-    elif reduction == "sum":
-        spread = jnp.sum(spread)
-    return (1 - smoothing) * values + spread * (smoothing / logs.shape[1])
+        scale = scale / jnp.sum(share)
+    elif reduction == "none":
+        scale = scale.reshape(share.shape)
+    hard = scale * share * np.asarray(1 - label_smoothing, x.dtype)
+    probable = hard
+    wanted = jnp.where(chosen(t, x.shape), hard[:, None], jnp.zeros((), x.dtype))
+    if label_smoothing > 0:
+        soft = jnp.where(
+            counted, scale * np.asarray(label_smoothing / classes, x.dtype), jnp.zeros((), x.dtype)
+        )
+        of_class = np.ones((), x.dtype) if weight is None else channel(weight, x.ndim, x.dtype)
+        probable = hard + soft * (np.asarray(classes, x.dtype) if weight is None else jnp.sum(of_class))
+        wanted = wanted + soft[:, None] * of_class
+    if not undefined[2]:
+        # The gradient of the largest score is the same number, so what the choice of it would add cancels.
+        probable = probable + grads[2]
+    likely = jnp.exp(x - result1[:, None] - result2[:, None])
+    return (likely * probable[:, None] - wanted).reshape(input.shape)
 
 
-@general(name="cross_entropy", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(
+    name="cross_entropy_with_statistics",
+    node="CrossEntropy",
+    method=False,
+    out=False,
+    derivatives=dict(input=_entropy_input),
+)
 def class_entropy(
     input: Array,
     target: Array,
@@ -213,8 +252,10 @@ def class_entropy(
     ignore_index: int = -100,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
-) -> Array:
-    """The cross entropy of logits against classes, reduced."""
+) -> tuple[Array, ...]:
+    """The cross entropy of logits against classes, reduced; the largest logits, and the logarithms of what they leave:
+    the sums of exponentials of the differences from them.
+    """
     check_reduction(reduction)
     check_logits(input)
     check_target_shape(input, target)
@@ -223,12 +264,25 @@ def class_entropy(
     classes = input.shape[0 if input.ndim == 1 else 1]
     check_weight(weight, classes, input.dtype, "cross_entropy: " if label_smoothing > 0 else "")
     x, t = batched(input, target)
-    logs = jax.nn.log_softmax(x.astype(dtypes.compute_type(dtype_of(input)).numpy), axis=1)
-    if label_smoothing > 0:
-        values = smooth_likelihood(logs, t, weight, ignore_index, reduction, label_smoothing)
+    x = x.astype(dtypes.compute_type(dtype_of(input)).numpy)
+    top = jnp.max(x, axis=1, initial=-jnp.inf)
+    rest = jnp.log(jnp.sum(jnp.exp(x - top[:, None]), axis=1))
+    share, counted = _shares(t, weight, ignore_index, x.dtype)
+    zero = jnp.zeros((), x.dtype)
+    if classes:
+        index = jnp.expand_dims(t.astype(jnp.int32), 1)
+        picked = jnp.take_along_axis(x, index, axis=1, mode="clip")[:, 0] - top - rest
     else:
-        values, _, _ = likelihood(logs, t, weight, ignore_index, reduction)
-    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype)
+        picked = jnp.zeros_like(rest)
+    values = poisoned(jnp.where(counted, -picked * share, zero), t, classes, counted)
+    if label_smoothing > 0:
+        logs = x - top[:, None] - rest[:, None]
+        weighted = logs if weight is None else logs * channel(weight, x.ndim, x.dtype)
+        spread = jnp.where(counted, -jnp.sum(weighted, axis=1), zero)
+        values = values * (1 - label_smoothing) + spread * (label_smoothing / classes)
+    if reduction != "none":
+        values = jnp.sum(values) / jnp.sum(share) if reduction == "mean" else jnp.sum(values)
+    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype), top, rest
 
 
 def check_logits(input: Any) -> None:
@@ -300,7 +354,7 @@ def cross_entropy(
             raise RuntimeError("ignore_index is not supported for floating point target")
         return soft_entropy(input, target, weight, reduction, float(label_smoothing))
     refuse_gradient("nll_loss_forward", "weight", weight)
-    result = class_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+    result = class_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))[0]
     check_classes(target, sizes_of(input)[0 if input.dim() == 1 else 1], ignore_index, out_of_bounds)
     return result
 
