@@ -73,6 +73,23 @@ def test_the_partial_sort_gives_the_first_of_the_order(dtype: str, largest: bool
     call(check)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int16"])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_first_of_blocks_are_the_first_of_all(dtype: str, largest: bool) -> None:
+    def check() -> None:
+        random = np.random.default_rng(3)
+        few = jnp.asarray(random.integers(-3, 4, (4, 301)), dtype)
+        special = jnp.concatenate([values(dtype)] * 7)[None, :301]
+        many = jnp.asarray(random.normal(size=(3, 301)) * 100).astype(dtype)
+        x = jnp.concatenate([few, special, special[:, ::-1], many])
+        for k in (1, 5, 9):
+            whole = [a[:, :k] for a in sorting.order_pairs(x, 1, largest)]
+            same(sorting.top_partial(x, k, 1, largest), whole)
+            same(sorting.top_partial(x.T, k, 0, largest), [a.T for a in whole])
+
+    call(check)
+
+
 def test_the_transpose_of_a_depthwise_convolution() -> None:
     random = np.random.default_rng(0)
 

@@ -92,7 +92,11 @@ def integer_key(x: Any) -> Any:
         return lax.bitcast_convert_type(x ^ jnp.uint32(1 << 31), jnp.int32)
     if not is_float(x):
         return x
-    bits = lax.bitcast_convert_type(plain(x.astype(jnp.float32)), jnp.int32)
+    return ordered_bits(lax.bitcast_convert_type(plain(x.astype(jnp.float32)), jnp.int32))
+
+
+def ordered_bits(bits: Any) -> Any:
+    """The bits of floats as integers in the order of the floats, and back."""
     return jnp.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
 
 
@@ -107,12 +111,39 @@ def picked(rows: Any, places: Any, axis: int) -> tuple[Any, Any]:
     return jnp.moveaxis(values, -1, axis), jnp.moveaxis(places, -1, axis)
 
 
+BLOCK = 8
+"""Elements of which `top_partial` first looks at the largest."""
+
+
 def top_partial(x: Any, k: int, axis: int, largest: bool) -> tuple[Any, Any]:
     """The first `k` by XLA's partial sort, which the CPU has for float32: in its order -NaN comes last and NaN first."""
     rows = jnp.moveaxis(x, axis, -1)
     wide = rows.astype(jnp.float32)
     key = plain(wide) if largest else plain(-wide, -float("nan"))
-    return picked(rows, lax.top_k(key, k)[1].astype(jnp.int64), axis)
+    find = top_of_blocks if 4 * BLOCK * k <= rows.shape[-1] >= 256 else top_places
+    return picked(rows, find(key, k).astype(jnp.int64), axis)
+
+
+def top_places(key: Any, k: int) -> Any:
+    return lax.top_k(key, k)[1]
+
+
+def top_of_blocks(key: Any, k: int) -> Any:
+    """As `top_places`, by way of the `k` blocks whose largest elements come first: nothing else can be among the first `k`."""
+    *lead, n = key.shape
+    count = -(-n // BLOCK)
+    bits = ordered_bits(lax.bitcast_convert_type(key, jnp.int32))
+    padding = [(0, 0, 0)] * len(lead) + [(0, count * BLOCK - n, 0)]
+    blocks = lax.pad(bits, np.int32(-(2**31)), padding).reshape(*lead, count, BLOCK)
+    first = jnp.sort(top_places(as_floats(jnp.max(blocks, axis=-1)), k), axis=-1)
+    kept = jnp.take_along_axis(blocks, first[..., None], axis=-2, mode="promise_in_bounds")
+    found = top_places(as_floats(kept.reshape(*lead, k * BLOCK)), k)
+    block = jnp.take_along_axis(first, found // BLOCK, axis=-1, mode="promise_in_bounds")
+    return block * BLOCK + found % BLOCK
+
+
+def as_floats(bits: Any) -> Any:
+    return lax.bitcast_convert_type(ordered_bits(bits), jnp.float32)
 
 
 def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
