@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from xtensor.lowering import transposes
-from xtensor.ops import convolution, sorting
+from xtensor.ops import convolution, cumulative, sorting
 from xtensor.platforms import CHOICES, on_cpu
 from xtensor.x64 import call
 
@@ -86,6 +86,36 @@ def test_the_first_of_blocks_are_the_first_of_all(dtype: str, largest: bool) -> 
             whole = [a[:, :k] for a in sorting.order_pairs(x, 1, largest)]
             same(sorting.top_partial(x, k, 1, largest), whole)
             same(sorting.top_partial(x.T, k, 0, largest), [a.T for a in whole])
+
+    call(check)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_by_products(dtype: str, reverse: bool) -> None:
+    def check() -> None:
+        random = np.random.default_rng(4)
+        large = {"float32": 3e38, "float64": 1.5e308}[dtype]
+        for n in (64, 100, 1024, 1500):
+            x = random.normal(size=(-(-(2**14) // n), n)).astype(dtype)
+            tolerance = 1e-5 if dtype == "float32" else 1e-12
+            wanted = np.cumsum(x[:, ::-1] if reverse else x, 1, "float64")
+            wanted = wanted[:, ::-1] if reverse else wanted
+            found = cumulative.running_sum(jnp.asarray(x), 1, reverse)
+            np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * np.sqrt(n))
+            np.testing.assert_allclose(
+                cumulative._by_products(jnp.asarray(x), reverse),
+                wanted,
+                rtol=tolerance,
+                atol=tolerance * np.sqrt(n),
+            )
+            for row, wrong in enumerate((np.nan, np.inf, -np.inf, large)):
+                x[row, n // 2] = wrong
+                x[row, n // 2 + 1] = wrong
+            np.testing.assert_array_equal(
+                np.isfinite(cumulative.running_sum(jnp.asarray(x), 1, reverse)),
+                np.isfinite(jax.lax.cumsum(jnp.asarray(x), 1, reverse)),
+            )
 
     call(check)
 

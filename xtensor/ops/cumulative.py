@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .. import checks, dtypes
+from ..platforms import on_cpu
 from ..tensor import Tensor, sizes_of
 from .declare import reduction
 from .derivatives import FROM_KERNEL
@@ -42,8 +44,50 @@ def along(name: str, dim: Any, ndim: int) -> int:
 # ---- sums and products ---------------------------------------------------------------------------------------------
 
 
+BLOCK = 16
+"""Elements that one product adds up."""
+
+
+def running_sum(x: Any, axis: int, reverse: bool = False) -> Any:
+    """The sums of the elements up to each along `axis`, or from each on."""
+    plain = lambda x: lax.cumsum(x, axis, reverse)
+    if axis != x.ndim - 1 or x.dtype not in (np.float32, np.float64) or x.shape[-1] < 64 or x.size < 2**14:
+        return plain(x)
+    return on_cpu("cumsum", lambda x: _checked(x, reverse), plain, x)
+
+
+def _checked(x: Any, reverse: bool) -> Any:
+    """`_by_products` where it holds: what is not finite, anywhere, leaves no total finite."""
+    made = _by_products(x, reverse)
+    totals = made[..., 0 if reverse else -1]
+    finite = jnp.isfinite(jnp.sum(totals * np.zeros((), x.dtype)))
+    return lax.cond(finite, lambda x, made: made, lambda x, made: lax.cumsum(x, x.ndim - 1, reverse), x, made)
+
+
+def _by_products(x: Any, reverse: bool) -> Any:
+    """Running sums along the last dimension as products of blocks with a triangle of ones, and of their totals likewise."""
+    *lead, n = x.shape
+    count = -(-n // BLOCK)
+    padded = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * len(lead) + [(0, count * BLOCK - n, 0)])
+    within = _times_ones(padded.reshape(-1, BLOCK), reverse).reshape(*lead, count, BLOCK)
+    totals = within[..., 0 if reverse else -1]
+    if count <= 4 * BLOCK:
+        before = _times_ones(totals, reverse, strict=True)
+    else:
+        sums = _by_products(totals, reverse)
+        zero = jnp.zeros((*lead, 1), x.dtype)
+        before = jnp.concatenate([sums[..., 1:], zero] if reverse else [zero, sums[..., :-1]], axis=-1)
+    return (within + before[..., None]).reshape(*lead, count * BLOCK)[..., :n]
+
+
+def _times_ones(x: Any, reverse: bool, strict: bool = False) -> Any:
+    n = x.shape[-1]
+    upper = np.triu(np.ones((n, n), x.dtype), 1 if strict else 0)
+    return jnp.matmul(x, upper.T if reverse else upper, precision=lax.Precision.HIGHEST)
+
+
 def _cumsum_grad(grad: Array, dim: int) -> Array:
-    return lax.cumsum(grad, along("cumsum", dim, grad.ndim), reverse=True) if grad.ndim else grad
+    return running_sum(grad, along("cumsum", dim, grad.ndim), reverse=True) if grad.ndim else grad
 
 
 @reduction(inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad))
@@ -54,7 +98,7 @@ def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arra
     if target is dtypes.bool:
         raise checks.not_implemented_for("cumsum_out_cpu", target)
     x = computed(input, target)
-    return (lax.cumsum(x, axis) if x.ndim else x).astype(target.numpy)
+    return (running_sum(x, axis) if x.ndim else x).astype(target.numpy)
 
 
 @reduction(inplace=True, out="adopt", derivatives=FROM_KERNEL)
