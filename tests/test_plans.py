@@ -56,7 +56,7 @@ def test_a_plan_gives_the_interpreters_gradients(plans: PlanExecutor) -> None:
         for expected, got in zip(found[0], later, strict=True):
             np.testing.assert_array_equal(got, expected)  # to the bit
     assert engine.stats()["runs"] == {"interpreter": 1, "plan": 3}
-    assert plans.stats() == {"structures": 1, "compiled": plans.compiled}
+    assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": plans.donated}
 
 
 def layers(x: Any, weights: list[Any]) -> Any:
@@ -154,6 +154,63 @@ def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor) -> None:
         del out
         assert array() is None or gc.collect() >= 0
         assert array() is None
+
+
+def chain(x: Any, keep: list[Any]) -> Any:
+    hidden = (x * 2).exp()
+    keep.append(hidden)
+    return hidden.sin()
+
+
+def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> None:
+    x: Any = leaf(3, 4)
+    seed = xt.ones(3, 4, dtype=xt.float64)
+    wanted = 2 * np.exp(2 * x.detach().numpy()) * np.cos(np.exp(2 * x.detach().numpy()))
+    for run in range(4):
+        x.grad = None
+        out = chain(x, [])
+        # The exponential is saved twice: as a result, and as what the sine read.
+        buffer = out.grad_fn.saved[0][2].unsafe_buffer_pointer()
+        out.backward(seed)
+        np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
+        assert run == 0 or x.grad._storage.array.unsafe_buffer_pointer() == buffer
+    assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": 3}
+
+
+def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
+    x: Any = leaf(3, 4)
+    seed = xt.ones(3, 4, dtype=xt.float64)
+    kept: list[Any] = []
+    for _ in range(3):
+        chain(x, []).backward(seed)
+    assert plans.donated == 2
+    # The same structure, and now someone holds what was donated before: the tensor, its array, or NumPy.
+    chain(x, kept).backward(seed)
+    out = chain(x, kept)
+    array = kept.pop()._storage.array
+    out.backward(seed)
+    out = chain(x, kept)
+    values = kept.pop().detach().numpy()
+    out.backward(seed)
+    wanted = np.exp(2 * x.detach().numpy())
+    for found in (kept[0].detach().numpy(), np.asarray(array), values):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    # A graph that is kept is run again.
+    for _ in range(3):
+        out = chain(x, [])
+        out.backward(seed, retain_graph=True)
+        out.backward(seed, retain_graph=True)
+    x.grad = None
+    out.backward(seed)
+    np.testing.assert_allclose(x.grad.numpy(), 2 * wanted * np.cos(wanted), rtol=1e-12)
+
+
+def test_an_array_from_outside_is_never_donated(plans: PlanExecutor) -> None:
+    x: Any = leaf(3, 4)
+    for _ in range(4):
+        outside = np.full((3, 4), 0.5)
+        (x * xt.from_numpy(outside)).sum().backward()
+        np.testing.assert_array_equal(outside, 0.5)
 
 
 def test_grad_of_some_inputs(plans: PlanExecutor) -> None:

@@ -6,6 +6,9 @@ background, while the interpreter answers. What a plan cannot honour (hooks, ano
 Functions, several devices, ...) it declines with a reason, which `engine.stats()` counts; errors too are left to the
 interpreter, which knows their words.
 
+What several nodes saved is passed once. A saved array that nothing but the graph can see any more, and that has the shape and
+dtype of a leaf's gradient, is donated: the gradient takes its buffer.
+
 On the CPU each program within a plan is compiled apart, so that a plan rounds as the interpreter does and nobody can
 tell from a result which of the two made it, or when the plan was ready. `XTENSOR_PLANS=0` in the environment, or
 `executor.enabled = False`, leaves all to the interpreter.
@@ -20,9 +23,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
+from sys import getrefcount
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 
@@ -30,9 +36,10 @@ from .. import engine
 from ..compile_cache import compiling
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
-from ..storage import MetaArray
+from ..storage import MetaArray, Storage
 from ..tensor import array_of, wrap
 from ..x64 import call, jit
+from .nodes import OpNode
 
 __all__ = ["PlanExecutor", "executor"]
 
@@ -69,10 +76,10 @@ class Plan:
 
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
-    the key holds.
+    the key holds. donated: the arguments whose buffers become gradients.
     """
 
-    __slots__ = ("compiling", "failed", "keep", "leaves", "program", "ran", "seen")
+    __slots__ = ("compiling", "donated", "failed", "keep", "leaves", "program", "ran", "seen")
 
     def __init__(self, keep: Any) -> None:
         self.keep = keep
@@ -81,6 +88,7 @@ class Plan:
         self.program: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
+        self.donated: tuple[int, ...] = ()
 
 
 class PlanExecutor:
@@ -100,11 +108,12 @@ class PlanExecutor:
         self.background = True
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         self.compiled = 0
+        self.donated = 0
         self._compiler = Compiler()
 
     def stats(self) -> dict[str, int]:
-        """Structures known, and programs compiled."""
-        return {"structures": len(self.plans), "compiled": self.compiled}
+        """Structures known, programs compiled, and saved arrays whose buffers became gradients."""
+        return {"structures": len(self.plans), "compiled": self.compiled, "donated": self.donated}
 
     def wait(self) -> None:
         """Wait until every structure that is hot has been compiled."""
@@ -168,13 +177,25 @@ class PlanExecutor:
             if type(wanted) is Fallback:
                 return wanted
             key.append(wanted)
+        kind = type(args[0])
+        arrays = [id(a) for a in args if type(a) is kind]
+        places = None
+        if len(set(arrays)) != len(arrays):
+            args, places = once(args, kind)
+            key.append(places)
         whole = tuple(key)
         plan = self.plans.get(whole)
         if plan is None or plan.program is None:
-            plan = self._prepared(plan, whole, nodes, args, leaves, wanted)
+            plan = self._prepared(plan, whole, nodes, args, places, leaves, wanted, keep_graph)
             if isinstance(plan, Fallback):
                 return plan
         program: Any = plan.program
+        if plan.donated:
+            free = set() if keep_graph else owned(nodes, args)
+            for i in plan.donated:
+                if i not in free:
+                    args[i] = call(copy, args[i])
+            self.donated += len(free.intersection(plan.donated))
         found = call(program, *args)
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
@@ -240,7 +261,15 @@ class PlanExecutor:
         return tuple(found)
 
     def _prepared(
-        self, plan: Plan | None, key: Any, nodes: list[Any], args: list[Any], leaves: Any, wanted: Any
+        self,
+        plan: Plan | None,
+        key: Any,
+        nodes: list[Any],
+        args: list[Any],
+        places: tuple[int, ...] | None,
+        leaves: Any,
+        wanted: Any,
+        keep_graph: bool,
     ) -> Any:
         """Count a structure that has no program yet; have one compiled when it is hot. The plan, if it can now run."""
         if plan is None:
@@ -253,7 +282,10 @@ class PlanExecutor:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
-            program, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args)
+            free = set() if keep_graph else owned(nodes, args)
+            run, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args, places)
+            plan.donated = matching(free, args, [t for i, t in enumerate(leaves) if i in plan.leaves])
+            program = jit(run, donate_argnums=plan.donated)
             examples = [abstract(a)[1] for a in args]
             self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
         if plan.failed:
@@ -329,10 +361,87 @@ def abstract(value: Any) -> tuple[Any, Any]:
     return None, value
 
 
+def once(args: list[Any], kind: type) -> tuple[list[Any], tuple[int, ...]]:
+    """The arguments without repeated arrays (of that kind), and where among them each argument is."""
+    first: dict[int, int] = {}
+    kept: list[Any] = []
+    places: list[int] = []
+    for a in args:
+        at = first.get(id(a)) if type(a) is kind else None
+        if at is None:
+            at = first[id(a)] = len(kept)
+            kept.append(a)
+        places.append(at)
+    return kept, tuple(places)
+
+
+def owned(nodes: list[Any], args: list[Any]) -> set[int]:
+    """Which arguments are arrays of results that nothing but these nodes can see: tensors and caller have let go of them."""
+    holders: dict[int, list[Any]] = {}
+    for node in nodes:
+        for entry in node.saved if isinstance(node, OpNode) and node.saved is not None else ():
+            if type(entry) is tuple and type(entry[0]) is Storage and entry[0].array is entry[2]:
+                holders.setdefault(id(entry[2]), []).append(entry)
+    entry = None
+    return {
+        i
+        for i in range(len(args))
+        if (held := holders.get(id(args[i]))) is not None and is_free(held, args, i)
+    }
+
+
+def is_free(entries: list[Any], args: list[Any], at: int) -> bool:
+    """Whether the saved entries of an array, its storage and the arguments are all that refers to it."""
+    storage = entries[0][0]
+    if storage.shared or any(e[0] is not storage for e in entries):
+        return False
+    extra = len(entries) - 1
+    return getrefcount(storage) == REFERENCES[0] + extra and getrefcount(args[at]) == REFERENCES[1] + extra
+
+
+def references() -> tuple[int, int]:
+    """What `is_free` counts for a storage and an array with one entry."""
+    storage = Storage(object())
+    entries, args = [(storage, 0, storage.array)], [storage.array]
+    del storage
+    storage = entries[0][0]
+    return getrefcount(storage), getrefcount(args[0])
+
+
+REFERENCES = references()
+
+
+def matching(free: set[int], args: list[Any], leaves: list[Any]) -> tuple[int, ...]:
+    """For as many gradients as there are, a free argument of the same shape and dtype."""
+    room: dict[Any, int] = {}
+    for leaf in leaves:
+        (aval,) = leaf.input_metadata
+        form = (tuple(aval.shape), np.dtype(getattr(aval.dtype, "numpy", aval.dtype)))
+        room[form] = room.get(form, 0) + 1
+    found: list[int] = []
+    for i in sorted(free):
+        form = (args[i].shape, args[i].dtype)
+        if room.get(form):
+            room[form] -= 1
+            found.append(i)
+    return tuple(found)
+
+
+@jit
+def copy(x: Any) -> Any:
+    """The same values in a buffer of their own."""
+    return jnp.copy(x)
+
+
 def build(
-    nodes: list[Any], slot: int, leaves: dict[Node, int], wanted: Any, args: list[Any]
+    nodes: list[Any],
+    slot: int,
+    leaves: dict[Node, int],
+    wanted: Any,
+    args: list[Any],
+    places: tuple[int, ...] | None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
-    """The program of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
+    """The function of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
     number = {node: i for i, node in enumerate(nodes)}
     platform = next(iter(args[0].devices())).platform
     bare = [node.bare() for node in nodes]
@@ -397,11 +506,12 @@ def build(
                 into[index] = result if before is None else before + result
         return [f if wanted is None or i in wanted else None for i, f in enumerate(found)]
 
-    def backward(*args: Any) -> Any:
-        return apart(walk, args) if platform == "cpu" else walk(*args)
+    def backward(*given: Any) -> Any:
+        every = given if places is None else tuple([given[i] for i in places])
+        return apart(walk, every) if platform == "cpu" else walk(*every)
 
     backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
-    return jit(backward), order, ran
+    return backward, order, ran
 
 
 def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
