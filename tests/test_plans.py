@@ -166,6 +166,7 @@ def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> 
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     wanted = 2 * np.exp(2 * x.detach().numpy()) * np.cos(np.exp(2 * x.detach().numpy()))
+    before = plans.donated
     for run in range(4):
         x.grad = None
         out = chain(x, [])
@@ -174,16 +175,17 @@ def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> 
         out.backward(seed)
         np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
         assert run == 0 or x.grad._storage.array.unsafe_buffer_pointer() == buffer
-    assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": 3}
+    assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": before + 3}
 
 
 def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     kept: list[Any] = []
+    before = plans.donated
     for _ in range(3):
         chain(x, []).backward(seed)
-    assert plans.donated == 2
+    assert plans.donated == before + 2
     # The same structure, and now someone holds what was donated before: the tensor, its array, or NumPy.
     chain(x, kept).backward(seed)
     out = chain(x, kept)
