@@ -111,13 +111,13 @@ ROWS = [
         [Sample(X, T(4), T(4), 3, 4, 2, 2, 1e-5)],
         grad=False,  # of statistics PyTorch asks, and has none; group_norm's row has the gradient
         others=("bfloat16",),
-        covers=("group_norm_with_statistics",),
+        covers=("group_statistics",),
     ),
     Row(
         "native_layer_norm",
         [Sample(T(2, 3), (3,), T(3), T(3), 1e-5)],
         others=("bfloat16",),
-        covers=("layer_norm_with_statistics",),
+        covers=("layer_statistics",),
     ),
     Row(
         "normalize",

@@ -37,7 +37,7 @@ PRODUCTS = """
 LOSSES = """
     binary_cross_entropy_with_logits cosine_embedding_loss hinge_embedding_loss huber_loss kl_div l1_loss
     margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
-    soft_margin_loss triplet_margin_loss cross_entropy_with_statistics soft_cross_entropy
+    soft_margin_loss triplet_margin_loss cross_entropy soft_cross_entropy
 """
 CPU = policies(
     short=f"{PRODUCTS} einsum inner tensordot",
@@ -59,7 +59,7 @@ ACCELERATOR = policies(
     short=f"{PRODUCTS} addmv addr chain_matmul einsum gru_cell linalg_multi_dot lstm_cell mv rnn_relu_cell rnn_tanh_cell",
     float32=f"""
     {LOSSES} acos asin cdist cosh cosine_similarity cumprod cumsum dist erfinv exp expm1 frobenius_norm
-    group_norm_with_statistics layer_norm_with_statistics linalg_matrix_norm linalg_vector_norm vector_norm log log10
+    group_norm layer_norm linalg_matrix_norm linalg_vector_norm vector_norm log log10
     log1p log2 log_softmax logsumexp norm nuclear_norm pdist pow prod reciprocal renorm rms_norm rsqrt sinh softmax softplus sum tan upsample_bicubic2d
     upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d
     """,

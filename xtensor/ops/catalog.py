@@ -414,6 +414,8 @@ def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
 
 def returned(entry: Entry) -> str:
     returns = entry.op.schema.returns
+    if entry.op.hidden:
+        return "Tensor"
     if entry.returns is not None:
         return f"return_types.{entry.op.returns.__name__}"
     return returns.replace("Array", "Tensor")

@@ -204,7 +204,6 @@ def _entropy_input(
     grads: Any,
     undefined: Any,
     result1: Any,
-    result2: Any,
     input: Array,
     target: Array,
     weight: Any,
@@ -231,18 +230,19 @@ def _entropy_input(
         of_class = np.ones((), x.dtype) if weight is None else channel(weight, x.ndim, x.dtype)
         probable = hard + soft * (np.asarray(classes, x.dtype) if weight is None else jnp.sum(of_class))
         wanted = wanted + soft[:, None] * of_class
-    if not undefined[2]:
-        # The gradient of the largest score is the same number, so what the choice of it would add cancels.
-        probable = probable + grads[2]
-    likely = jnp.exp(x - result1[:, None] - result2[:, None])
+    if not undefined[1]:
+        # Both statistics are only ever subtracted together, so what the choice of the largest score would add cancels.
+        probable = probable + grads[1][1]
+    top, rest = result1
+    likely = jnp.exp(x - top[:, None] - rest[:, None])
     return (likely * probable[:, None] - wanted).reshape(input.shape)
 
 
 @general(
-    name="cross_entropy_with_statistics",
-    node="CrossEntropy",
+    name="cross_entropy",
     method=False,
     out=False,
+    hidden=1,
     derivatives=dict(input=_entropy_input),
 )
 def class_entropy(
@@ -253,8 +253,9 @@ def class_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> tuple[Array, ...]:
-    """The cross entropy of logits against classes, reduced; the largest logits, and the logarithms of what they leave:
-    the sums of exponentials of the differences from them.
+    """The cross entropy of logits against classes, reduced.
+
+    Hidden: the largest logits, and the logarithms of the sums of exponentials of the differences from them.
     """
     check_reduction(reduction)
     check_logits(input)
@@ -282,7 +283,7 @@ def class_entropy(
         values = values * (1 - label_smoothing) + spread * (label_smoothing / classes)
     if reduction != "none":
         values = jnp.sum(values) / jnp.sum(share) if reduction == "mean" else jnp.sum(values)
-    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype), top, rest
+    return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype), jnp.stack([top, rest])
 
 
 def check_logits(input: Any) -> None:
@@ -354,7 +355,7 @@ def cross_entropy(
             raise RuntimeError("ignore_index is not supported for floating point target")
         return soft_entropy(input, target, weight, reduction, float(label_smoothing))
     refuse_gradient("nll_loss_forward", "weight", weight)
-    result = class_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))[0]
+    result = class_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
     check_classes(target, sizes_of(input)[0 if input.dim() == 1 else 1], ignore_index, out_of_bounds)
     return result
 

@@ -24,7 +24,7 @@ from .deferred import deferred
 from .inplace import run_inplace
 from .known import fresh, run_known
 from .older import call_older
-from .saved import save
+from .saved import result_index, save
 from .schema import EMPTY, Parameter
 from .write import write_out
 
@@ -180,13 +180,13 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
 
 
 # What the inline path calls its own; an operator with a parameter of that name does without the path.
-LOCALS = {"aval", "c", "counter", "m", "mode", "node", "previous", "program", "r", "s", "t"}
+LOCALS = {"aval", "c", "counter", "m", "mode", "node", "previous", "program", "r", "r1", "r2", "s", "t"}
 
 
 def is_inlined(op: Operator) -> bool:
     """Whether the common case of an operator is in its function."""
     plain = all(p.kind in ("Array", "Operand", "Number") for p in op.runtime)
-    return op.single and plain and LOCALS.isdisjoint(op.schema.names())
+    return (op.single or op.hidden > 0) and plain and LOCALS.isdisjoint(op.schema.names())
 
 
 def body(
@@ -247,7 +247,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
         deep.append(f"if not ({' and '.join(plain)}): raise LookupError")
     deep += odd_lines(op)
     deep.append(f"program = programs[{key}]")
-    deep.append(f"r = program({', '.join(arguments)})")
+    deep.append(f"{results_of(op)} = program({', '.join(arguments)})")
     inner += [f"    {line}" for line in deep]
     inner += ["except Exception:", "    pass", "else:"]
     tail = [
@@ -265,6 +265,10 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     tail.append("return t")
     inner += [f"    {line}" for line in tail]
     return lines + [f"    {line}" for line in inner]
+
+
+def results_of(op: Operator) -> str:
+    return ", ".join(["r", *[f"r{i}" for i in range(1, op.hidden + 1)]])
 
 
 def odd_lines(op: Operator) -> list[str]:
@@ -326,6 +330,7 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
     deep: list[str] = []
     for n in rules.differentiable:
         deep.append(f"if e_{n} is not None and type(e_{n}) is not tuple: e_{n} = e_{n}.edge()")
+    avals = "aval" if op.single else f"(aval, {''.join(f'r{i}.aval, ' for i in range(1, op.hidden + 1))})"
     deep += [
         "aval = r.aval",
         # Only a `dtype=` argument can make an integer of what asks for a gradient.
@@ -338,7 +343,7 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
         "    node.sequence_nr = next_nr()",
         "    node.meta = None",
         "    node.key = (" + "".join(f"{p.name}, " for p in op.static) + ")",
-        "    node.aval = aval",
+        f"    node.aval = {avals}",
     ]
     shapes = []
     for n in rules.shapes:
@@ -360,8 +365,9 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
 
 
 def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
-    if name == "result":
-        entry = "(s, 0, r)"
+    at = result_index(name)
+    if at is not None:
+        entry = f"(None, 0, r{at})" if at else "(s, 0, r)"
     elif kinds[name].kind == "Number":
         return f"x_{name}"
     else:

@@ -80,6 +80,8 @@ def _run(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
         record(op, key, runtime, arrays, [results] if op.single else tensors)
     if op.single:
         return tensors
+    if op.hidden:
+        return tensors[0]
     return op.returns(*tensors) if op.returns is not None else tuple(tensors)
 
 

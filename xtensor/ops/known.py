@@ -122,7 +122,10 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
         tensors = [tensor]
     else:
         tensors = [wrap(r) for r in results]
-        tensor = op.returns(*tensors) if op.returns is not None else tuple(tensors)
+        if op.hidden:
+            tensor = tensors[0]
+        else:
+            tensor = op.returns(*tensors) if op.returns is not None else tuple(tensors)
     if saved is not None:
         # Of an operand that is not saved only shape and dtype are asked for, which a recipe has too.
         seen = [

@@ -18,6 +18,7 @@ from ..engine import modes
 from ..platforms import on_cpu
 from ..tensor import Tensor, array_of, sizes_of
 from .declare import composite, general
+from .derivatives import FROM_KERNEL
 from .reductions import computed, dtype_of
 from .schema import Array
 from .write import bump, store
@@ -55,11 +56,11 @@ def total(x: Any, axes: tuple[int, ...]) -> Any:
     return x
 
 
-def statistics_grad(undefined: Any, grads: Any, normal: Any, rstd: Any, count: Any) -> Any:
-    """The gradient of an input through its mean and its reciprocal standard deviation as results 1 and 2; 0 if neither has one."""
-    if all(undefined[1:3]):
+def statistics_grad(grads: Any, normal: Any, rstd: Any, count: Any) -> Any:
+    """The gradient of an input through its mean and its reciprocal standard deviation, given theirs (0 for None)."""
+    if grads is None:
         return np.zeros((), normal.dtype)
-    grad_mean, grad_rstd = [g.astype(normal.dtype).reshape(rstd.shape) for g in grads[1:3]]
+    grad_mean, grad_rstd = [g.astype(normal.dtype).reshape(rstd.shape) for g in grads]
     return (grad_mean - grad_rstd * rstd * rstd * normal) / count
 
 
@@ -105,7 +106,8 @@ def _train_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: 
     count = np.asarray(x.shape[0] * x.shape[2], x.dtype)
     scale = rstd if weight is None else rstd * per_channel(weight, x)
     through = grad * scale - centred * (along / count * rstd * rstd * scale) - summed / count * scale
-    return (through + statistics_grad(undefined, grads, centred * rstd, rstd, count)).reshape(input.shape)
+    others = None if all(undefined[1:3]) else grads[1:3]
+    return (through + statistics_grad(others, centred * rstd, rstd, count)).reshape(input.shape)
 
 
 def _train_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
@@ -332,12 +334,13 @@ def _matrix(array: Any, shape: Any) -> Any:
     return array.reshape((math.prod(array.shape[: array.ndim - len(shape)]), length))
 
 
-def _layer_parts(grad: Any, result1: Any, result2: Any, input: Any, shape: Any) -> tuple[Any, Any, Any]:
-    """As rows: the gradient, the normalised input, and their product."""
+def _layer_parts(grad: Any, result1: Any, input: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+    """As rows: the gradient, the normalised input, and their product; and the reciprocal deviation."""
     x = _matrix(wide(input), shape)
     g = _matrix(grad, shape).astype(x.dtype)
-    normal = (x - result1.reshape(-1, 1)) * result2.reshape(-1, 1)
-    return g, normal, g * normal
+    mean, rstd = result1.reshape(2, -1, 1)
+    normal = (x - mean) * rstd
+    return g, normal, g * normal, rstd
 
 
 def _row_sums(array: Any, weight: Any) -> Any:
@@ -354,20 +357,21 @@ def _row_sums(array: Any, weight: Any) -> Any:
 
 
 def _layer_input(
-    grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any, normalized_shape: Any
+    grads: Any, undefined: Any, result1: Any, input: Array, weight: Any, normalized_shape: Any
 ) -> Array:
-    g, normal, product = _layer_parts(grads[0], result1, result2, input, normalized_shape)
-    rstd = result2.reshape(-1, 1)
+    g, normal, product, rstd = _layer_parts(grads[0], result1, input, normalized_shape)
     count = np.asarray(g.shape[1], g.dtype)
     w = None if weight is None else weight.astype(g.dtype).reshape(-1)
     average, along = _row_sums(g, w) / count, _row_sums(product, w) / count
     scaled = g if w is None else g * w
     through = rstd * (scaled - average - normal * along)
-    return (through + statistics_grad(undefined, grads, normal, rstd, count)).reshape(input.shape)
+    return (through + statistics_grad(None if undefined[1] else grads[1], normal, rstd, count)).reshape(
+        input.shape
+    )
 
 
-def _layer_weight(grads: Any, result1: Any, result2: Any, input: Array, normalized_shape: Any) -> Array:
-    _, _, product = _layer_parts(grads[0], result1, result2, input, normalized_shape)
+def _layer_weight(grads: Any, result1: Any, input: Array, normalized_shape: Any) -> Array:
+    _, _, product, _ = _layer_parts(grads[0], result1, input, normalized_shape)
     return jnp.sum(product, axis=0).reshape(tuple(normalized_shape))
 
 
@@ -412,20 +416,21 @@ def check_mixed(x: Any, *parameters: Any) -> None:
 
 
 @general(
-    name="layer_norm_with_statistics",
-    node="NativeLayerNorm",
     method=False,
     out=False,
+    hidden=1,
+    node="NativeLayerNorm",
     derivatives=dict(input=_layer_input, weight=_layer_weight, bias=_layer_bias),
 )
-def layer_norm_with_statistics(
+def layer_norm(
     input: Array,
     normalized_shape: Sequence[int],
     weight: Array | None = None,
     bias: Array | None = None,
     eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> tuple[Array, ...]:
-    """The input normalised over its last dimensions, scaled and shifted; the mean and reciprocal deviation it used."""
+    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
     check_normalised("LayerNormKernelImpl", input, normalized_shape, weight, bias)
     check_mixed(input, weight, bias)
     x = wide(input)
@@ -435,27 +440,23 @@ def layer_norm_with_statistics(
         out = out * weight.astype(x.dtype)
     if bias is not None:
         out = out + bias.astype(x.dtype)
-    return out.astype(input.dtype), mean, rstd
+    return out.astype(input.dtype), jnp.stack([mean, rstd])
 
 
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    cudnn_enable: bool = True,
-) -> Tensor:
-    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
-    return layer_norm_with_statistics(input, normalized_shape, weight, bias, eps)[0]
+@general(name="layer_statistics", method=False, out=False, derivatives=None)
+def layer_statistics(input: Array, normalized_shape: Sequence[int], eps: float) -> tuple[Array, ...]:
+    """The mean and reciprocal deviation over the last dimensions."""
+    x = wide(input)
+    mean, _, rstd = statistics(x, last_axes(x.ndim, len(normalized_shape)), eps)
+    return mean, rstd
 
 
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm` with the mean and reciprocal deviation that it used."""
-    out, mean, rstd = layer_norm_with_statistics(input, normalized_shape, weight, bias, eps)
-    return out, *shown(input, (mean.detach(), rstd.detach()), weight, bias)
+    out = layer_norm(input, normalized_shape, weight, bias, eps)
+    return out, *shown(input, layer_statistics(input.detach(), normalized_shape, eps), weight, bias)
 
 
 # ---- RMS norm ------------------------------------------------------------------------------------------------------
@@ -509,10 +510,11 @@ def rms_norm(
 # ---- group norm ----------------------------------------------------------------------------------------------------
 
 
-def _group_parts(grad: Any, result1: Any, input: Any) -> tuple[Any, Any]:
-    """As `(N, groups, channels, elements)`: the gradient, and the centred input."""
-    x = _grouped(wide(input), result1.shape[1])
-    return _grouped(grad, result1.shape[1]).astype(x.dtype), x - result1[..., None, None]
+def _group_parts(grad: Any, result1: Any, input: Any) -> tuple[Any, Any, Any]:
+    """As `(N, groups, channels, elements)`: the gradient, the centred input, and the reciprocal deviation."""
+    mean, rstd = result1
+    x = _grouped(wide(input), mean.shape[1])
+    return _grouped(grad, mean.shape[1]).astype(x.dtype), x - mean, rstd
 
 
 def _grouped(array: Any, groups: int) -> Any:
@@ -520,9 +522,8 @@ def _grouped(array: Any, groups: int) -> Any:
     return array.reshape((n, groups, c // groups, math.prod(rest)))
 
 
-def _group_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
-    g, centred = _group_parts(grads[0], result1, input)
-    rstd = result2[..., None, None]
+def _group_input(grads: Any, undefined: Any, result1: Any, input: Array, weight: Any) -> Array:
+    g, centred, rstd = _group_parts(grads[0], result1, input)
     count = np.asarray(g.shape[2] * g.shape[3], g.dtype)
     w = None if weight is None else weight.astype(g.dtype).reshape(g.shape[1], g.shape[2], 1)
     average, along = [
@@ -531,12 +532,14 @@ def _group_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: 
     ]
     scaled = g * (rstd if w is None else rstd * w)
     through = scaled - average * rstd - centred * (along * rstd * rstd * rstd)
-    return (through + statistics_grad(undefined, grads, centred * rstd, rstd, count)).reshape(input.shape)
+    return (
+        through + statistics_grad(None if undefined[1] else grads[1], centred * rstd, rstd, count)
+    ).reshape(input.shape)
 
 
-def _group_weight(grads: Any, result1: Any, result2: Any, input: Array) -> Array:
-    g, centred = _group_parts(grads[0], result1, input)
-    return jnp.sum(total(g * centred, (3,)) * result2[..., None, None], axis=0).reshape(-1)
+def _group_weight(grads: Any, result1: Any, input: Array) -> Array:
+    g, centred, rstd = _group_parts(grads[0], result1, input)
+    return jnp.sum(total(g * centred, (3,)) * rstd, axis=0).reshape(-1)
 
 
 def _group_bias(grads: Any) -> Array:
@@ -544,16 +547,17 @@ def _group_bias(grads: Any) -> Array:
 
 
 @general(
-    name="group_norm_with_statistics",
-    node="NativeGroupNorm",
+    name="group_norm",
     method=False,
     out=False,
+    hidden=1,
+    node="NativeGroupNorm",
     derivatives=dict(input=_group_input, weight=_group_weight, bias=_group_bias),
 )
-def group_norm_with_statistics(
+def group_norm_kernel(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> tuple[Array, ...]:
-    """The input normalised over groups of channels; the mean and reciprocal deviation of every group."""
+    """The input normalised over groups of channels."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     if input.shape[1] % num_groups:
@@ -578,7 +582,7 @@ def group_norm_with_statistics(
     out = (x - mean) * (rstd if scale is None else rstd * scale)
     if shift is not None:
         out = out + shift
-    return out.reshape(input.shape).astype(input.dtype), mean[..., 0, 0], rstd[..., 0, 0]
+    return out.reshape(input.shape).astype(input.dtype), jnp.stack([mean, rstd])
 
 
 def group_norm(
@@ -601,7 +605,14 @@ def group_norm(
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got input size {list(sizes)}"
             )
-    return group_norm_with_statistics(input, num_groups, weight, bias, eps)[0]
+    return group_norm_kernel(input, num_groups, weight, bias, eps)
+
+
+@general(name="group_statistics", method=False, out=False, derivatives=FROM_KERNEL)
+def group_statistics(input: Array, groups: int, eps: float) -> tuple[Array, ...]:
+    """The mean and reciprocal deviation of every group of channels."""
+    mean, _, rstd = statistics(_grouped(wide(input), groups), (2, 3), eps)
+    return mean[..., 0, 0], rstd[..., 0, 0]
 
 
 def native_group_norm(
@@ -615,8 +626,8 @@ def native_group_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and reciprocal deviation of every group."""
-    out, mean, rstd = group_norm_with_statistics(input, group, weight, bias, eps)
-    return out, *shown(input, (mean, rstd), weight, bias)
+    out = group_norm_kernel(input, group, weight, bias, eps)
+    return out, *shown(input, group_statistics(input, group, eps), weight, bias)
 
 
 # ---- instance norm, local responses, unit vectors ------------------------------------------------------------------
