@@ -207,6 +207,29 @@ def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
     np.testing.assert_allclose(x.grad.numpy(), 2 * wanted * np.cos(wanted), rtol=1e-12)
 
 
+def test_arrays_that_are_one_only_sometimes(plans: PlanExecutor) -> None:
+    x: Any = leaf(3, 4)
+    seed = xt.ones(3, 4, dtype=xt.float64)
+
+    def run(other: Any) -> Any:
+        x.grad = None
+        hidden = (x * 2).exp()
+        out = hidden * (hidden.detach() if other is None else other)
+        del hidden
+        out.backward(seed)
+        return x.grad.numpy()
+
+    hidden = np.exp(2 * x.detach().numpy())
+    before = plans.donated
+    for _ in range(3):
+        np.testing.assert_allclose(run(None), 2 * hidden * hidden, rtol=1e-12)
+    assert plans.donated == before + 2
+    for factor in (3.0, 4.0, 5.0):
+        np.testing.assert_allclose(run(seed * factor), 2 * hidden * factor, rtol=1e-12)
+    np.testing.assert_allclose(run(None), 2 * hidden * hidden, rtol=1e-12)
+    assert plans.donated == before + 2
+
+
 def test_an_array_from_outside_is_never_donated(plans: PlanExecutor) -> None:
     x: Any = leaf(3, 4)
     for _ in range(4):

@@ -6,8 +6,8 @@ background, while the interpreter answers. What a plan cannot honour (hooks, ano
 Functions, several devices, ...) it declines with a reason, which `engine.stats()` counts; errors too are left to the
 interpreter, which knows their words.
 
-What several nodes saved is passed once. A saved array that nothing but the graph can see any more, and that has the shape and
-dtype of a leaf's gradient, is donated: the gradient takes its buffer.
+A saved array that nothing but the graph can see any more, and that has the shape and dtype of a leaf's gradient, is donated:
+the gradient takes its buffer.
 
 On the CPU each program within a plan is compiled apart, so that a plan rounds as the interpreter does and nobody can
 tell from a result which of the two made it, or when the plan was ready. `XTENSOR_PLANS=0` in the environment, or
@@ -76,10 +76,11 @@ class Plan:
 
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
-    the key holds. donated: the arguments whose buffers become gradients.
+    the key holds. donated: the arguments whose buffers become gradients, and where else the same arrays are. plain: whether
+    to do without, since other arrays were there once.
     """
 
-    __slots__ = ("compiling", "donated", "failed", "keep", "leaves", "program", "ran", "seen")
+    __slots__ = ("compiling", "donated", "failed", "keep", "leaves", "plain", "program", "ran", "seen")
 
     def __init__(self, keep: Any) -> None:
         self.keep = keep
@@ -88,7 +89,8 @@ class Plan:
         self.program: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
-        self.donated: tuple[int, ...] = ()
+        self.plain = False
+        self.donated: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 class PlanExecutor:
@@ -177,25 +179,15 @@ class PlanExecutor:
             if type(wanted) is Fallback:
                 return wanted
             key.append(wanted)
-        kind = type(args[0])
-        arrays = [id(a) for a in args if type(a) is kind]
-        places = None
-        if len(set(arrays)) != len(arrays):
-            args, places = once(args, kind)
-            key.append(places)
         whole = tuple(key)
         plan = self.plans.get(whole)
         if plan is None or plan.program is None:
-            plan = self._prepared(plan, whole, nodes, args, places, leaves, wanted, keep_graph)
+            plan = self._prepared(plan, whole, nodes, args, leaves, wanted, keep_graph)
             if isinstance(plan, Fallback):
                 return plan
         program: Any = plan.program
-        if plan.donated:
-            free = set() if keep_graph else owned(nodes, args)
-            for i in plan.donated:
-                if i not in free:
-                    args[i] = call(copy, args[i])
-            self.donated += len(free.intersection(plan.donated))
+        if plan.donated and not self._donate(plan, nodes, args, keep_graph):
+            return DECLINED["being compiled"]
         found = call(program, *args)
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
@@ -266,7 +258,6 @@ class PlanExecutor:
         key: Any,
         nodes: list[Any],
         args: list[Any],
-        places: tuple[int, ...] | None,
         leaves: Any,
         wanted: Any,
         keep_graph: bool,
@@ -282,15 +273,33 @@ class PlanExecutor:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
-            free = set() if keep_graph else owned(nodes, args)
-            run, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args, places)
+            free = {} if keep_graph or plan.plain else owned(nodes, args)
+            run, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args)
             plan.donated = matching(free, args, [t for i, t in enumerate(leaves) if i in plan.leaves])
-            program = jit(run, donate_argnums=plan.donated)
+            program = jit(donating(run, plan.donated), donate_argnums=tuple([i for i, _ in plan.donated]))
             examples = [abstract(a)[1] for a in args]
+            for _, others in plan.donated:
+                for j in others:
+                    examples[j] = None
             self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
         if plan.failed:
             return DECLINED["failed to compile"]
         return DECLINED["being compiled"] if plan.program is None else plan
+
+    def _donate(self, plan: Plan, nodes: list[Any], args: list[Any], keep_graph: bool) -> bool:
+        """Ready the arguments that a plan's program takes over; False where other arrays are the same than were then."""
+        if any(args[j] is not args[i] for i, others in plan.donated for j in others):
+            plan.program, plan.compiling, plan.plain = None, False, True
+            return False
+        free = {} if keep_graph else owned(nodes, args)
+        for i, others in plan.donated:
+            if free.get(i) != others:
+                args[i] = call(copy, args[i])
+            else:
+                self.donated += 1
+            for j in others:
+                args[j] = None
+        return True
 
     def _compile(self, plan: Plan, program: Any, examples: list[Any]) -> None:
         try:
@@ -361,32 +370,22 @@ def abstract(value: Any) -> tuple[Any, Any]:
     return None, value
 
 
-def once(args: list[Any], kind: type) -> tuple[list[Any], tuple[int, ...]]:
-    """The arguments without repeated arrays (of that kind), and where among them each argument is."""
-    first: dict[int, int] = {}
-    kept: list[Any] = []
-    places: list[int] = []
-    for a in args:
-        at = first.get(id(a)) if type(a) is kind else None
-        if at is None:
-            at = first[id(a)] = len(kept)
-            kept.append(a)
-        places.append(at)
-    return kept, tuple(places)
-
-
-def owned(nodes: list[Any], args: list[Any]) -> set[int]:
-    """Which arguments are arrays of results that nothing but these nodes can see: tensors and caller have let go of them."""
+def owned(nodes: list[Any], args: list[Any]) -> dict[int, tuple[int, ...]]:
+    """The arguments that nothing but these nodes can see, tensors and caller having let go of them, and where each is again."""
     holders: dict[int, list[Any]] = {}
     for node in nodes:
         for entry in node.saved if isinstance(node, OpNode) and node.saved is not None else ():
             if type(entry) is tuple and type(entry[0]) is Storage and entry[0].array is entry[2]:
                 holders.setdefault(id(entry[2]), []).append(entry)
+    places: dict[int, list[int]] = {}
+    for i in range(len(args)):
+        if id(args[i]) in holders:
+            places.setdefault(id(args[i]), []).append(i)
     entry = None
     return {
-        i
-        for i in range(len(args))
-        if (held := holders.get(id(args[i]))) is not None and is_free(held, args, i)
+        at[0]: tuple(at[1:])
+        for key, at in places.items()
+        if len(at) == len(holders[key]) and is_free(holders[key], args, at[0])
     }
 
 
@@ -396,11 +395,13 @@ def is_free(entries: list[Any], args: list[Any], at: int) -> bool:
     if storage.shared or any(e[0] is not storage for e in entries):
         return False
     extra = len(entries) - 1
-    return getrefcount(storage) == REFERENCES[0] + extra and getrefcount(args[at]) == REFERENCES[1] + extra
+    return (
+        getrefcount(storage) == REFERENCES[0] + extra and getrefcount(args[at]) == REFERENCES[1] + 2 * extra
+    )
 
 
 def references() -> tuple[int, int]:
-    """What `is_free` counts for a storage and an array with one entry."""
+    """What `is_free` counts for a storage and an array with one entry and one argument."""
     storage = Storage(object())
     entries, args = [(storage, 0, storage.array)], [storage.array]
     del storage
@@ -411,20 +412,38 @@ def references() -> tuple[int, int]:
 REFERENCES = references()
 
 
-def matching(free: set[int], args: list[Any], leaves: list[Any]) -> tuple[int, ...]:
+def matching(
+    free: dict[int, tuple[int, ...]], args: list[Any], leaves: list[Any]
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """For as many gradients as there are, a free argument of the same shape and dtype."""
     room: dict[Any, int] = {}
     for leaf in leaves:
         (aval,) = leaf.input_metadata
         form = (tuple(aval.shape), np.dtype(getattr(aval.dtype, "numpy", aval.dtype)))
         room[form] = room.get(form, 0) + 1
-    found: list[int] = []
-    for i in sorted(free):
+    found = []
+    for i, others in free.items():
         form = (args[i].shape, args[i].dtype)
         if room.get(form):
             room[form] -= 1
-            found.append(i)
+            found.append((i, others))
     return tuple(found)
+
+
+def donating(run: Callable[..., Any], donated: tuple[tuple[int, tuple[int, ...]], ...]) -> Callable[..., Any]:
+    """The function, given each array that is donated only once."""
+    if not donated:
+        return run
+
+    def backward(*given: Any) -> Any:
+        every = list(given)
+        for i, others in donated:
+            for j in others:
+                every[j] = given[i]
+        return run(*every)
+
+    backward.__name__ = backward.__qualname__ = run.__name__
+    return backward
 
 
 @jit
@@ -439,7 +458,6 @@ def build(
     leaves: dict[Node, int],
     wanted: Any,
     args: list[Any],
-    places: tuple[int, ...] | None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
     """The function of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
     number = {node: i for i, node in enumerate(nodes)}
@@ -506,9 +524,8 @@ def build(
                 into[index] = result if before is None else before + result
         return [f if wanted is None or i in wanted else None for i, f in enumerate(found)]
 
-    def backward(*given: Any) -> Any:
-        every = given if places is None else tuple([given[i] for i in places])
-        return apart(walk, every) if platform == "cpu" else walk(*every)
+    def backward(*args: Any) -> Any:
+        return apart(walk, args) if platform == "cpu" else walk(*args)
 
     backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
     return backward, order, ran
