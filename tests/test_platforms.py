@@ -157,6 +157,40 @@ def test_what_a_cache_holds_is_transposed_at_once() -> None:
         assert not transposes.conflicts(np.zeros(shape, np.float32), order)
 
 
+@pytest.mark.parametrize(
+    ("shape", "weight", "stride", "padding", "dilation"),
+    [
+        ((3, 4, 5, 6), (7, 4, 1, 1), 1, 0, 1),
+        ((2, 3, 8), (5, 3, 1), 1, 0, 1),
+        ((2, 3, 9, 8), (5, 3, 3, 3), 2, 1, 1),
+        ((2, 1, 9, 8), (3, 1, 2, 5), (1, 2), (2, 3), (2, 1)),
+        ((2, 2, 11), (3, 2, 4), 3, 1, 2),
+        ((1, 1, 4, 5, 4), (2, 1, 2, 3, 2), 1, 1, 1),
+    ],
+)
+def test_convolutions_as_products(
+    shape: tuple[int, ...], weight: tuple[int, ...], stride: Any, padding: Any, dilation: Any
+) -> None:
+    def check() -> None:
+        random = np.random.default_rng(0)
+        complex_ = len(shape) == 4
+        x, w = (
+            jnp.asarray(random.normal(size=s) + 1j * complex_ * random.normal(size=s))
+            for s in (shape, weight)
+        )
+        x, w = (a if complex_ else a.real for a in (x, w))
+        plan = convolution.Plan(len(shape) - 2, w.shape, stride, padding, dilation, 1)
+        out = plan.run(x, w)
+        grad = jnp.asarray(random.normal(size=out.shape)).astype(out.dtype)
+        np.testing.assert_allclose(plan.forward(x, w), out, rtol=1e-12, atol=1e-12)
+        (whole,) = jax.linear_transpose(lambda x: plan.run(x, jnp.conj(w)), x)(grad)
+        np.testing.assert_allclose(plan.pull_input(grad, w, x.shape), whole, rtol=1e-12, atol=1e-12)
+        whole = plan.transpose_weight(grad, x, w.shape)
+        np.testing.assert_allclose(plan.pull_weight(grad, x, w.shape), whole, rtol=1e-12, atol=1e-12)
+
+    call(check)
+
+
 def test_a_choice_has_its_row() -> None:
     assert all(len(why) > 20 for why in CHOICES.values())
     with pytest.raises(KeyError, match="not in CHOICES"):

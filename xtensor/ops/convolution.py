@@ -20,10 +20,12 @@ from ..platforms import on_cpu
 from ..tensor import Tensor
 from .convolution_cpu import (
     by_columns,
+    columns_weight,
     depthwise_weight,
     has_few_inputs,
     is_pointwise,
     pointwise,
+    pointwise_input,
     pointwise_weight,
     shifted,
 )
@@ -274,8 +276,16 @@ class Plan:
             g, w = (a.astype(jnp.float32) if short else a for a in (grad.astype(w.dtype), w))
             pulled = depthwise_transpose(g, w, shape[2:], self.stride, self.padding, self.dilation)
             return pulled.astype(weight.dtype)
-        (pulled,) = jax.linear_transpose(lambda x: self.run(x, w), like)(grad.astype(weight.dtype))
-        return pulled
+        grad = grad.astype(weight.dtype)
+
+        def general(grad: Any, w: Any) -> Any:
+            (pulled,) = jax.linear_transpose(lambda x: self.run(x, w), like)(grad)
+            return pulled
+
+        products = not self.transposed and len(shape) == self.n + 2 and w.dtype.itemsize > 2 and grad.size
+        if products and is_pointwise(shape[2:], w.shape, self.stride, self.padding, self.groups):
+            return on_cpu("pointwise convolution", pointwise_input, general, grad, w)
+        return general(grad, w)
 
     def alone(self, shape: Any, weight: Any) -> bool:
         """Whether every channel of `(N, C, *)` has one kernel, applied as a sum of shifted products."""
@@ -292,7 +302,7 @@ class Plan:
         way: Any = None
         kernel = weight.shape[2:]
         if not self.transposed and x.ndim == self.n + 2 and x.dtype.itemsize > 2 and x.size:
-            if is_pointwise(kernel, self.stride, self.padding, self.groups):
+            if is_pointwise(x.shape[2:], weight.shape, self.stride, self.padding, self.groups):
                 way = "pointwise convolution", pointwise
             elif has_few_inputs(x.shape[1], kernel, self.groups):
                 way = (
@@ -310,7 +320,7 @@ class Plan:
         def general(grad: Any, x: Any) -> Any:
             return self.transpose_weight(grad, x, shape)
 
-        if is_pointwise(shape[2:], self.stride, self.padding, self.groups):
+        if is_pointwise(x.shape[2:], shape, self.stride, self.padding, self.groups):
             return on_cpu(
                 "pointwise convolution",
                 lambda g, x: pointwise_weight(g, jnp.conj(x), shape),
@@ -323,6 +333,14 @@ class Plan:
             return on_cpu(
                 "depthwise convolution",
                 lambda g, x: depthwise_weight(g, jnp.conj(x), shape, *where),
+                general,
+                grad,
+                x,
+            )
+        if has_few_inputs(x.shape[1], shape[2:], self.groups):
+            return on_cpu(
+                "convolution of few channels",
+                lambda g, x: columns_weight(g, jnp.conj(x), shape, self.stride, self.padding, self.dilation),
                 general,
                 grad,
                 x,

@@ -18,29 +18,34 @@ from .precision import CONVOLUTION
 
 __all__ = [
     "by_columns",
+    "columns_weight",
     "depthwise_weight",
     "has_few_inputs",
     "is_pointwise",
     "pointwise",
+    "pointwise_input",
     "pointwise_weight",
     "shifted",
 ]
 
-FEW_CHANNELS = 4
-COLUMN_LIMIT = 256
+PLACES = 64
+"""How many times the places of a sample a weight may be, for a product per sample to pay."""
+COLUMN_LIMIT = 32
+"""Products that are added up for one element of the result, to which unfolding the input pays."""
 TERMS = 8
 """How many products are added up element by element, in one vectorised loop, before XLA's reduction takes over."""
 
 
-def is_pointwise(kernel: Sequence[int], stride: Any, padding: Any, groups: int) -> bool:
-    """Whether a convolution is a product with a matrix at every place."""
-    plain = all(k == 1 for k in kernel) and all(s == 1 for s in stride)
-    return groups == 1 and plain and all(low == high == 0 for low, high in padding)
+def is_pointwise(sizes: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, groups: int) -> bool:
+    """Whether a convolution is a product with a matrix at every place, and has places enough for a product per sample."""
+    plain = all(k == 1 for k in weight[2:]) and all(s == 1 for s in stride)
+    unpadded = all(low == high == 0 for low, high in padding)
+    return groups == 1 and plain and unpadded and math.prod(weight) <= PLACES * math.prod(sizes)
 
 
 def has_few_inputs(channels: int, kernel: Sequence[int], groups: int) -> bool:
     """Whether an input has so few channels that unfolding it pays: images, and the first layers that see them."""
-    return groups == 1 and channels <= FEW_CHANNELS and 1 < channels * math.prod(kernel) <= COLUMN_LIMIT
+    return groups == 1 and math.prod(kernel) > 1 and channels * math.prod(kernel) <= COLUMN_LIMIT
 
 
 def flat(x: Any) -> Any:
@@ -50,8 +55,19 @@ def flat(x: Any) -> Any:
 
 def pointwise(x: Any, weight: Any) -> Any:
     """A convolution with kernels of one element, without stride or padding."""
-    made = jnp.matmul(weight.reshape(weight.shape[:2]), flat(x), precision=CONVOLUTION)
-    return made.reshape((x.shape[0], weight.shape[0], *x.shape[2:]))
+    return per_sample(weight.reshape(weight.shape[:2]), x)
+
+
+def pointwise_input(grad: Any, weight: Any) -> Any:
+    """The gradient of the input of `pointwise`."""
+    return per_sample(weight.reshape(weight.shape[:2]).T, grad)
+
+
+def per_sample(matrix: Any, x: Any) -> Any:
+    """The matrix times the channels at every place of `(N, C, *)`: a product per sample, so that nothing is transposed."""
+    each = jnp.broadcast_to(matrix, (x.shape[0], *matrix.shape))
+    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=CONVOLUTION)
+    return made.reshape((x.shape[0], matrix.shape[0], *x.shape[2:]))
 
 
 def pointwise_weight(grad: Any, x: Any, shape: Sequence[int]) -> Any:
@@ -75,13 +91,21 @@ def shifted(x: Any, kernel: Sequence[int], stride: Any, padding: Any, dilation: 
 
 
 def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    """A convolution as one product of the weight with the unfolded input."""
-    parts = list(shifted(x, weight.shape[2:], stride, padding, dilation))
-    out = parts[0].shape[2:]
-    columns = jnp.stack([flat(part) for part in parts], 2)
-    columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), math.prod(out)))
+    """A convolution as one product of the weight with the unfolded input, whose samples lie side by side."""
+    parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
+    columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
+    columns = columns.reshape((x.shape[1] * len(parts), -1))
     made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=CONVOLUTION)
-    return made.reshape((x.shape[0], weight.shape[0], *out))
+    return jnp.swapaxes(made.reshape((weight.shape[0], *parts[0].shape[1:])), 0, 1)
+
+
+def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
+    """The gradient of the weight of `by_columns`: a product for every sample."""
+    parts = list(shifted(x, shape[2:], stride, padding, dilation))
+    columns = jnp.stack([flat(part) for part in parts], 2)
+    columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), -1))
+    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=CONVOLUTION)
+    return products.sum(0).T.reshape(shape)
 
 
 def depthwise_weight(
