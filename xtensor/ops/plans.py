@@ -199,8 +199,17 @@ class PlanExecutor:
         state.mode = mode | NO_GRAD
         try:
             for i in plan.leaves:
-                if found[i] is not None:
-                    targets[i].apply((wrap(found[i]),))
+                if found[i] is None:
+                    continue
+                target = targets[i]
+                variable = target.variable
+                meta = variable._meta
+                # What `apply` does for a leaf that lies plainly in memory and has no gradient yet.
+                if meta is not None and meta.grad is None and variable._view is None and variable.requires_grad:
+                    with target.leaf.lock:
+                        meta.grad = wrap(found[i])
+                else:
+                    target.apply((wrap(found[i]),))
         finally:
             state.mode = mode
         return ()
