@@ -194,7 +194,7 @@ class PlanExecutor:
                 node.release()
         if wanted is not None and not accumulate:
             return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
-        targets = list(leaves)
+        targets: list[Any] = list(leaves)
         mode = state.mode
         state.mode = mode | NO_GRAD
         try:
