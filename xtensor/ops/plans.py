@@ -205,7 +205,12 @@ class PlanExecutor:
                 variable = target.variable
                 meta = variable._meta
                 # What `apply` does for a leaf that lies plainly in memory and has no gradient yet.
-                if meta is not None and meta.grad is None and variable._view is None and variable.requires_grad:
+                if (
+                    meta is not None
+                    and meta.grad is None
+                    and variable._view is None
+                    and variable.requires_grad
+                ):
                     with target.leaf.lock:
                         meta.grad = wrap(found[i])
                 else:
