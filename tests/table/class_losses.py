@@ -36,6 +36,8 @@ ROWS = [
             Sample(T(3), T(values=1, dtype="int64")),
             Sample(T(2, 3, 2, 1), PLANES),
             Sample(T(2, 3), T(values=[3, 0], dtype="int64")),
+            Sample(T(2, 0), T(values=[0, 0], dtype="int64"), T(0)),
+            Sample(T(2, 0), T(values=[0, 0], dtype="int64"), label_smoothing=0.1),
             Sample(T(2, 3), T(3, dtype="int64")),
         ],
         others=HALF,

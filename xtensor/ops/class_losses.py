@@ -115,22 +115,26 @@ def check_target_shape(input: Any, target: Any) -> None:
 # ---- negative log-likelihood ---------------------------------------------------------------------------------------
 
 
+def shares(target: Any, weight: Any, ignored: int, dtype: Any) -> tuple[Any, Any]:
+    """By target: the weight of its class, 0 where it is ignored; and whether it counts."""
+    counted = target != ignored
+    if weight is None or not weight.size:
+        return counted.astype(dtype), counted
+    of_class = jnp.take(weight.astype(dtype), target.astype(jnp.int32), mode="clip")
+    return jnp.where(counted, of_class, jnp.zeros((), dtype)), counted
+
+
+def reduced_by_share(values: Any, share: Any, reduction: str) -> Any:
+    """As `reduced`, the mean by the weight of what counts."""
+    return jnp.sum(values) / jnp.sum(share) if reduction == "mean" else reduced(values, reduction)
+
+
 def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str) -> Any:
     """The loss of log-probabilities `(N, C, *)` at classes `(N, *)`, reduced."""
-    counted = target != ignored
+    share, counted = shares(target, weight, ignored, logs.dtype)
     picked = -jnp.sum(jnp.where(chosen(target, logs.shape), logs, jnp.zeros_like(logs)), axis=1)
-    share = counted.astype(logs.dtype)
-    if weight is not None:
-        of_class = channel(weight, logs.ndim, logs.dtype)
-        share = (
-            jnp.sum(jnp.where(chosen(target, logs.shape), of_class, jnp.zeros_like(of_class)), axis=1) * share
-        )
     values = jnp.where(counted, picked * share, jnp.zeros_like(picked))
-    values = poisoned(values, target, logs.shape[1], counted)
-    if reduction == "none":
-        return values
-    total = jnp.sum(values)
-    return total / jnp.sum(share) if reduction == "mean" else total
+    return reduced_by_share(poisoned(values, target, logs.shape[1], counted), share, reduction)
 
 
 @general(name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
@@ -191,15 +195,6 @@ def nll_loss(
 # ---- cross entropy -------------------------------------------------------------------------------------------------
 
 
-def _shares(t: Any, weight: Any, ignored: int, dtype: Any) -> tuple[Any, Any]:
-    """By target: the weight of its class, 0 where it is ignored; and whether it counts."""
-    counted = t != ignored
-    share = counted.astype(dtype)
-    if weight is not None:
-        share = share * jnp.take(weight.astype(dtype), t.astype(jnp.int32), mode="clip")
-    return share, counted
-
-
 def _entropy_input(
     grads: Any,
     undefined: Any,
@@ -214,7 +209,7 @@ def _entropy_input(
     x, t = batched(input, target)
     x = x.astype(result1.dtype)
     classes = x.shape[1]
-    share, counted = _shares(t, weight, ignore_index, x.dtype)
+    share, counted = shares(t, weight, ignore_index, x.dtype)
     scale = grads[0].astype(x.dtype)
     if reduction == "mean":
         scale = scale / jnp.sum(share)
@@ -268,7 +263,7 @@ def class_entropy(
     x = x.astype(dtypes.compute_type(dtype_of(input)).numpy)
     top = jnp.max(x, axis=1, initial=-jnp.inf)
     rest = jnp.log(jnp.sum(jnp.exp(x - top[:, None]), axis=1))
-    share, counted = _shares(t, weight, ignore_index, x.dtype)
+    share, counted = shares(t, weight, ignore_index, x.dtype)
     zero = jnp.zeros((), x.dtype)
     if classes:
         index = jnp.expand_dims(t.astype(jnp.int32), 1)
@@ -280,9 +275,8 @@ def class_entropy(
         logs = x - top[:, None] - rest[:, None]
         weighted = logs if weight is None else logs * channel(weight, x.ndim, x.dtype)
         spread = jnp.where(counted, -jnp.sum(weighted, axis=1), zero)
-        values = values * (1 - label_smoothing) + spread * (label_smoothing / classes)
-    if reduction != "none":
-        values = jnp.sum(values) / jnp.sum(share) if reduction == "mean" else jnp.sum(values)
+        values = values * (1 - label_smoothing) + spread * (label_smoothing / max(classes, 1))
+    values = reduced_by_share(values, share, reduction)
     return (values.reshape(()) if input.ndim == 1 else values).astype(input.dtype), jnp.stack([top, rest])
 
 

@@ -148,7 +148,7 @@ def dlpack(
         self._storage.shared = True
         array = array_of(self)
     else:
-        array = call(_copy, array_of(self))
+        array = call(copied, array_of(self))
     options: dict[str, Any] = {}
     if stream is not None and self.device.type != "cpu":
         options["stream"] = stream
@@ -157,7 +157,7 @@ def dlpack(
     return array.__dlpack__(**options)
 
 
-_copy = jit(lambda array: jnp.copy(array))
+copied = jit(lambda array: jnp.copy(array))
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -202,7 +202,7 @@ def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: boo
         place = next(iter(array.devices()))
         made = wrap(call(jax.device_put, array, place) if not array.committed else array, shared=True)
         if copy is not False:
-            made = wrap(call(_copy, made._storage.array))
+            made = wrap(call(copied, made._storage.array))
             made._storage.array.block_until_ready()
     return made if device is None else made.to(devices.resolve(device))
 

@@ -75,10 +75,6 @@ def channel_shape(ndim: int) -> tuple[int, ...]:
     return (1, -1) + (1,) * (ndim - 2)
 
 
-def other_axes(ndim: int) -> tuple[int, ...]:
-    return tuple(d for d in range(ndim) if d != 1)
-
-
 def wide(array: Any) -> Any:
     """An array in the type in which its statistics are computed."""
     return computed(array, dtype_of(array))
@@ -365,9 +361,8 @@ def _layer_input(
     average, along = _row_sums(g, w) / count, _row_sums(product, w) / count
     scaled = g if w is None else g * w
     through = rstd * (scaled - average - normal * along)
-    return (through + statistics_grad(None if undefined[1] else grads[1], normal, rstd, count)).reshape(
-        input.shape
-    )
+    through = through + statistics_grad(None if undefined[1] else grads[1], normal, rstd, count)
+    return through.reshape(input.shape)
 
 
 def _layer_weight(grads: Any, result1: Any, input: Array, normalized_shape: Any) -> Array:
@@ -532,9 +527,8 @@ def _group_input(grads: Any, undefined: Any, result1: Any, input: Array, weight:
     ]
     scaled = g * (rstd if w is None else rstd * w)
     through = scaled - average * rstd - centred * (along * rstd * rstd * rstd)
-    return (
-        through + statistics_grad(None if undefined[1] else grads[1], centred * rstd, rstd, count)
-    ).reshape(input.shape)
+    through = through + statistics_grad(None if undefined[1] else grads[1], centred * rstd, rstd, count)
+    return through.reshape(input.shape)
 
 
 def _group_weight(grads: Any, result1: Any, input: Array) -> Array:
