@@ -70,30 +70,26 @@ def rows(array: Any) -> Any:
     return array.reshape((n, c, math.prod(rest)))
 
 
-def channel_shape(ndim: int) -> tuple[int, ...]:
-    """The shape that makes a vector of channels broadcast over `(N, C, *)`."""
-    return (1, -1) + (1,) * (ndim - 2)
-
-
 def wide(array: Any) -> Any:
     """An array in the type in which its statistics are computed."""
     return computed(array, dtype_of(array))
 
 
 def per_channel(array: Any, x: Any) -> Any:
-    return array.astype(x.dtype).reshape(channel_shape(x.ndim))
+    """A vector of channels in the shape that broadcasts over `x`, `(N, C, *)`."""
+    return array.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
 
 
 # ---- batch norm ----------------------------------------------------------------------------------------------------
 
 
-# The normalised input itself is not needed, and is often written next (`nn.ReLU(inplace=True)`).
 def _train_sums(grad: Any, mean: Any, x: Any) -> tuple[Any, Any, Any]:
     """By channel, of `(N, C, S)`: the sum of the gradient, and of it times the centred input, which comes third."""
     centred = x - mean
     return total(grad, (0, 2)), total(grad * centred, (0, 2)), centred
 
 
+# The normalised input itself is not needed, and is often written next (`nn.ReLU(inplace=True)`).
 def _train_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: Array, weight: Any) -> Array:
     x = rows(wide(input))
     grad = rows(grads[0]).astype(x.dtype)
