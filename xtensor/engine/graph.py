@@ -101,8 +101,13 @@ class Node:
         """Add to `key` what decides the node's rule, to `args` the values it takes; False where it must run by itself.
 
         A node that returns True also has `bare()`, a copy that holds neither graph nor values, whose `replay(gradients,
-        args)` is `apply` with those values, and `keep()`, the objects that the key names by identity.
+        args)` is `apply` with those values, `keep()`, the objects that the key names by identity, and `pattern()`, with
+        which other nodes are compared.
         """
+        return False
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        """Whether `plan` would add to a key what it added for the node of this pattern; then its values are in `args`."""
         return False
 
     @property

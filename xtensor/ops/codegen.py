@@ -142,19 +142,18 @@ def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Calla
     strict = dunder in RECIPROCAL if reflected else dunder != "__floordiv__"
 
     def parts() -> tuple[str, list[str]]:
-        lines = [
-            "kind = type(other)",
-            "if kind not in SCALARS and not isinstance(other, Tensor) and not is_number(other):",
-            "    return NotImplemented",
-        ]
-        if reflected:
-            lines.append("input, other = other, input")
+        lines = ["input, other = other, input"] if reflected else []
         others = [p for p in op.schema.parameters if p.name not in ("input", "other")]
         lines += [f"{p.name} = default_{p.name}" for p in others]
-        if not strict:
-            return "input, other", lines + body(op, False, None)
-        check = [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
-        return "input, other", lines + body(op, False, None, own, check)
+        given = "input" if reflected else "other"
+        check = [
+            f"kind = type({given})",
+            f"if kind not in SCALARS and not isinstance({given}, Tensor) and not is_number({given}):",
+            "    return NotImplemented",
+        ]
+        if strict:
+            check += [f"if not isinstance({own}, Tensor):", f"    raise no_tensor({dunder!r}, {own})"]
+        return "input, other", lines + body(op, False, None, own if strict else None, check)
 
     return define(op, f"__{op.name}__", parts)
 
@@ -224,12 +223,8 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     """Plain Tensors and numbers in the default modes: read, run, wrap, record."""
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     tensors = [p for p in runtime if p.kind in ("Array", "Operand")]
-    lines = ["mode = state.mode"]
-    conditions = ["mode <= 1"] + (["out is None"] if out else [])
-    for p in tensors:
-        if p.kind == "Array" and not p.optional:
-            conditions.append(f"isinstance({p.name}, Tensor)")
-    lines.append(f"if {' and '.join(conditions)}:")
+    # What is no Tensor has no `_view`, which leads out of the `try`.
+    lines = ["mode = state.mode", f"if mode <= 1{' and out is None' if out else ''}:"]
     inner: list[str] = ["try:"]
     deep: list[str] = []
     plain: list[str] = []

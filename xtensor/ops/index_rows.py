@@ -478,13 +478,13 @@ def check_put(input: Any, index: Any, source: Any) -> None:
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names, as a copy."""
-    if out is None and type(dim) is int and dim >= 0 and isinstance(index, Tensor):
+    if out is None and type(dim) is int and type(index) is Tensor and index._view is None:
         # Only the values have to be looked at before the program starts: it knows the shapes and dtypes itself.
-        bounds = known_bounds(array_of(index))
+        bounds = known_bounds(index._storage.array)
         if bounds is not None and bounds[1] >= 0 and isinstance(input, Tensor):
-            sizes = sizes_of(input)
-            if dim < len(sizes) and bounds[2] < sizes[dim]:
-                return SELECT.function(input, dim, index)
+            sizes = input._storage.array.shape if input._view is None else input._view.sizes
+            if 0 <= dim < len(sizes) and bounds[2] < sizes[dim]:
+                return index_select_kernel(input, dim, index)
     dim = check_arguments("index_select", input, dim, index)
     if not sizes_of(input) and index.numel() != 1:
         raise RuntimeError(

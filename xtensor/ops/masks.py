@@ -63,13 +63,15 @@ WHERE_SIGNATURES = (
 
 PLAIN = frozenset((Tensor, float, int))
 """The types that `where` takes without a look at them."""
+BOOL = np.dtype(np.bool_)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
-    plain = type(input) in PLAIN and type(other) in PLAIN and isinstance(condition, Tensor) and out is None
-    if plain and condition.dtype is dtypes.bool:
-        return WHERE.function(condition, input, other)
+    if out is None and type(condition) is Tensor and type(input) in PLAIN and type(other) in PLAIN:
+        view = condition._view
+        if (condition._storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
+            return choose(condition, input, other)
     if input is None and other is None and isinstance(condition, Tensor):
         return nonzero(condition, as_tuple=True)
     numbers = (Tensor, int, float, complex, np.generic)

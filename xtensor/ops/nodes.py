@@ -188,6 +188,37 @@ class OpNode(Node):
         key += map(id, self.targets)
         return True
 
+    def pattern(self) -> Any:
+        forms = []
+        for entry in self.saved:
+            form: Any = entry[2].aval if type(entry) is tuple else []
+            if type(form) is list:
+                plan_entry(entry, form, [])
+            forms.append(form)
+        return type(self), self.key, self.shapes, self.aval, self.targets, forms
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        kind, key, shapes, aval, targets, forms = pattern
+        if type(self) is not kind or self.key != key or self.shapes != shapes or self.targets != targets:
+            return False
+        if self.aval is not aval and (type(aval) is not tuple or self.aval != aval):
+            return False
+        saved = self.saved
+        if saved is None:
+            return False
+        for entry, form in zip(saved, forms):
+            if type(entry) is tuple:
+                counter = entry[0]
+                array = entry[2]
+                if array.aval is not form or (counter is not None and counter.version != entry[1]):
+                    return False
+                args.append(array)
+                continue
+            own: list[Any] = []
+            if not plan_entry(entry, own, args) or own != form:
+                return False
+        return True
+
     def bare(self) -> OpNode:
         """A copy without saved values or neighbours, for a plan."""
         made = object.__new__(type(self))

@@ -38,15 +38,17 @@ from ..tensor import array_of, wrap
 from ..x64 import call, jit
 from .donation import donating, matching, owned
 from .export import copied
+from .patterns import Pattern
 
 __all__ = ["PlanExecutor", "executor"]
 
 state = modes.state
 NO_GRAD = modes.NO_GRAD
 by_age = attrgetter("sequence_nr")
-SLOT = (
-    1 << 24
-)  # an edge in a key: the number of the node it leads to, plus this for every place in its inputs
+# An edge in a key: the number of the node it leads to, plus this for every place in its inputs.
+SLOT = 1 << 24
+# With how many plans a graph is compared before its key is made.
+RECENT = 4
 
 DECLINED = {
     reason: Fallback(reason)
@@ -75,10 +77,21 @@ class Plan:
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
     the key holds. donated: the arguments whose buffers become gradients, and where else the same arrays are. plain: whether
-    to do without, since other arrays were there once.
+    to do without, since other arrays were there once. pattern: for comparing graphs with it, once it has run.
     """
 
-    __slots__ = ("compiling", "donated", "failed", "keep", "leaves", "plain", "program", "ran", "seen")
+    __slots__ = (
+        "compiling",
+        "donated",
+        "failed",
+        "keep",
+        "leaves",
+        "pattern",
+        "plain",
+        "program",
+        "ran",
+        "seen",
+    )
 
     def __init__(self, keep: Any) -> None:
         self.keep = keep
@@ -88,6 +101,7 @@ class Plan:
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
         self.plain = False
+        self.pattern: Pattern | None = None
         self.donated: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
@@ -107,6 +121,7 @@ class PlanExecutor:
         self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("0", "off")
         self.background = True
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
+        self.recent: dict[Any, list[Plan]] = {}
         self.compiled = 0
         self.donated = 0
         self._compiler = Compiler()
@@ -123,6 +138,7 @@ class PlanExecutor:
         """Forget every structure."""
         self.wait()
         self.plans.clear()
+        self.recent.clear()
 
     def run(
         self,
@@ -144,14 +160,62 @@ class PlanExecutor:
             return DECLINED["nested in another backward"]
         if len(roots) != 1:
             return DECLINED["several roots"]
-        nodes = self._discover(roots[0][0])
+        ((root, slot),) = roots
+        (grad,) = grads
+        array = grad._storage.array
+        if grad._view is not None or type(array) is MetaArray:
+            return DECLINED["meta tensors"]
+        hint = (type(root), slot, id(array.aval))
+        found = self._recognized(hint, root, array) if inputs is None else None
+        if found is None:
+            found = self._looked_up(root, slot, array, inputs, keep_graph)
+            if type(found) is Fallback:
+                return found
+            if inputs is None:
+                self._remember(hint, *found)
+        plan, nodes, args, leaves, wanted = found
+        program: Any = plan.program
+        if plan.donated and not self._donate(plan, nodes, args, keep_graph):
+            return DECLINED["being compiled"]
+        found = call(program, *args)
+        if not keep_graph:
+            for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
+                node.release()
+        if wanted is not None and not accumulate:
+            return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
+        mode = state.mode
+        state.mode = mode | NO_GRAD
+        try:
+            for i in plan.leaves:
+                if found[i] is None:
+                    continue
+                target = leaves[i]
+                variable = target.variable
+                meta = variable._meta
+                # What `apply` does for a leaf that lies plainly in memory and has no gradient yet.
+                if (
+                    meta is not None
+                    and meta.grad is None
+                    and variable._view is None
+                    and variable.requires_grad
+                ):
+                    with target.leaf.lock:
+                        meta.grad = wrap(found[i])
+                else:
+                    target.apply((wrap(found[i]),))
+        finally:
+            state.mode = mode
+        return ()
+
+    def _looked_up(
+        self, root: Node, slot: int, grad: Any, inputs: tuple[EdgeTuple | None, ...] | None, keep_graph: bool
+    ) -> Any:
+        """The plan whose key is that of a graph, with its nodes, arguments, leaves and the leaves wanted; or why not."""
+        nodes = self._discover(root)
         if type(nodes) is Fallback:
             return nodes
-        (grad,) = grads
-        if grad._view is not None or type(grad._storage.array) is MetaArray:
-            return DECLINED["meta tensors"]
-        key: list[Any] = [roots[0][1], id(grad._storage.array.aval)]
-        args: list[Any] = [grad._storage.array]
+        key: list[Any] = [slot, id(grad.aval)]
+        args: list[Any] = [grad]
         leaves: dict[Node, int] = {}
         number = {node: i for i, node in enumerate(nodes)}
         get = number.get
@@ -183,39 +247,22 @@ class PlanExecutor:
             plan = self._prepared(plan, whole, nodes, args, leaves, wanted, keep_graph)
             if isinstance(plan, Fallback):
                 return plan
-        program: Any = plan.program
-        if plan.donated and not self._donate(plan, nodes, args, keep_graph):
-            return DECLINED["being compiled"]
-        found = call(program, *args)
-        if not keep_graph:
-            for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
-                node.release()
-        if wanted is not None and not accumulate:
-            return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
-        targets: list[Any] = list(leaves)
-        mode = state.mode
-        state.mode = mode | NO_GRAD
-        try:
-            for i in plan.leaves:
-                if found[i] is None:
-                    continue
-                target = targets[i]
-                variable = target.variable
-                meta = variable._meta
-                # What `apply` does for a leaf that lies plainly in memory and has no gradient yet.
-                if (
-                    meta is not None
-                    and meta.grad is None
-                    and variable._view is None
-                    and variable.requires_grad
-                ):
-                    with target.leaf.lock:
-                        meta.grad = wrap(found[i])
-                else:
-                    target.apply((wrap(found[i]),))
-        finally:
-            state.mode = mode
-        return ()
+        return plan, nodes, args, list(leaves), wanted
+
+    def _recognized(self, hint: Any, root: Node, grad: Any) -> Any:
+        """What `_looked_up` finds, without a key: by comparing the graph with the plans that ran last and begin as it does."""
+        for plan in self.recent.get(hint, ()):
+            pattern: Any = plan.pattern
+            found = pattern.find(root, grad) if plan.program is not None else None
+            if found is not None:
+                return plan, *found, None
+        return None
+
+    def _remember(self, hint: Any, plan: Plan, nodes: list[Any], args: Any, leaves: Any, wanted: Any) -> None:
+        if plan.pattern is None:
+            plan.pattern = Pattern(nodes, leaves)
+        others = [p for p in self.recent.get(hint, ()) if p is not plan]
+        self.recent[hint] = [plan, *others[: RECENT - 1]]
 
     def _discover(self, root: Node) -> Any:
         """The nodes below `root`, leaves aside, in the order in which the interpreter runs them; or why not."""
@@ -278,6 +325,7 @@ class PlanExecutor:
         if plan is None:
             if len(self.plans) >= self.limit:
                 self.plans.popitem(last=False)
+                self.recent.clear()
             # Identities in the key stay what they are while these live.
             plan = self.plans[key] = Plan(([n.keep() for n in nodes], [abstract(a)[0] for a in args]))
         plan.seen += 1

@@ -143,6 +143,20 @@ class ViewNode(Node):
             key.append(order)
         return True
 
+    def pattern(self) -> Any:
+        key: list[Any] = []
+        args: list[Any] = []
+        self.plan(key, args)
+        return type(self), (self.sizes, self.dtype, self.args, self.result), key, args
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        kind, same, key, values = pattern
+        if type(self) is kind and (self.sizes, self.dtype, self.args, self.result) == same:
+            args += values
+            return self.edges[0] is not None
+        own: list[Any] = []
+        return self.plan(own, args) and own == key
+
     def bare(self) -> ViewNode:
         """A copy without neighbours, for a plan."""
         made = object.__new__(type(self))

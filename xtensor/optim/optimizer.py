@@ -181,17 +181,18 @@ class Optimizer:
         """Drop the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
             for param in group["params"]:
-                grad = param.grad
-                if grad is None:
+                meta = param._meta
+                if meta is None or meta.grad is None:
                     continue
                 if set_to_none:
-                    param.grad = None
+                    meta.grad = None
+                    continue
+                grad = meta.grad
+                if grad.grad_fn is not None:
+                    grad.detach_()
                 else:
-                    if grad.grad_fn is not None:
-                        grad.detach_()
-                    else:
-                        grad.requires_grad_(False)
-                    grad.zero_()
+                    grad.requires_grad_(False)
+                grad.zero_()
 
     # -- steps
 
@@ -436,27 +437,28 @@ class RuleOptimizer(Optimizer):
             names = self.states_of(group) if alike else ()
             for param in group["params"]:
                 grad = param.grad
-                if grad is None:
-                    continue
-                if not alike:
-                    names = self.states_for(group, param)
-                params.append(param)
-                grads.append(grad)
-                if not (names or counted):
-                    states.append([])
-                    counts.append(0.0)
-                    continue
-                own = state[param]
-                fresh = not own
-                if fresh:
-                    self.init_state(own, group, param)
-                states.append([own[name] for name in names])
+                if grad is not None:
+                    params.append(param)
+                    grads.append(grad)
+            if alike and not (names or counted):
+                states, counts = [[]] * len(params), [0.0] * len(params)
+            else:
+                own_counters: list[Tensor] = []
+                for param in params:
+                    if not alike:
+                        names = self.states_for(group, param)
+                    own = state[param]
+                    fresh = not own
+                    if fresh:
+                        self.init_state(own, group, param)
+                    states.append([own[name] for name in names])
+                    if counted:
+                        own_counters.append(own["step"])
+                    else:
+                        counts.append(0.0 if fresh else 1.0)
                 if counted:
-                    counter = own["step"]
-                    counters.append(counter)
-                    counts.append(self._count(counter))
-                else:
-                    counts.append(0.0 if fresh else 1.0)
+                    counts = self._counts(own_counters)
+                    counters += own_counters
             if params:
                 operands = self.numbers_of(group)
                 numbers = tuple([n if type(n) is float else as_float(n) for n in operands])
@@ -480,33 +482,45 @@ class RuleOptimizer(Optimizer):
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
     _known: dict[int, tuple[Any, float]] = {}
 
-    def _count(self, counter: Tensor) -> float:
-        array = array_of(counter)
-        if type(array) is MetaArray:
-            return 0.0
-        found = self._known.get(id(array))
-        return found[1] if found is not None and found[0] is array else float(np.asarray(array))
+    def _counts(self, counters: list[Tensor]) -> list[float]:
+        """What the counters say; those of one array, which is the usual case, are looked up once."""
+        counts: list[float] = []
+        last, count = None, 0.0
+        for counter in counters:
+            array = array_of(counter)
+            if array is not last:
+                last, found = array, self._known.get(id(array))
+                if found is not None and found[0] is array:
+                    count = found[1]
+                else:
+                    count = 0.0 if type(array) is MetaArray else float(np.asarray(array))
+            counts.append(count)
+        return counts
 
     def _advance(self, counters: list[Tensor], counts: list[float], made: dict[float, Any]) -> None:
         """Give the counters their new values: one array for all that are equal."""
         known: dict[int, tuple[Any, float]] = {}
         # By the identity of the old array, which is kept so that no other takes its place.
         after: dict[int, tuple[Any, Any]] = {}
+        last = array = None
         for counter, count in zip(counters, counts, strict=True):
             counter_of(counter).version += 1
             storage = counter._storage
             old = storage.array
             if type(old) is MetaArray:
                 continue
-            found = after.get(id(old))
-            if found is None:
-                dtype, place = counter.dtype, counter.device
-                array = made.get(count)
-                if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
-                    array = devices.put(np.array(count + 1, dtype.numpy), place)
-                found = after[id(old)] = old, array
-                known[id(array)] = array, count + 1
-            storage.replace(found[1])
+            if old is not last:
+                last, found = old, after.get(id(old))
+                if found is None:
+                    dtype, place = counter.dtype, counter.device
+                    array = made.get(count)
+                    if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
+                        array = devices.put(np.array(count + 1, dtype.numpy), place)
+                    found = after[id(old)] = old, array
+                    known[id(array)] = array, count + 1
+                array = found[1]
+            storage.array = array
+            storage.writes += 1
             storage.shared = True
         self._known = known
 

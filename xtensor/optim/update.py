@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import chain
+from sys import getrefcount
 from typing import Any, NamedTuple
 
 import jax
@@ -48,8 +48,12 @@ def run(work: list[Work], name: str, counted: bool = True) -> dict[float, Any]:
 
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
-    made: dict[float, Any] = {}
     writer = writer_at(name, 3)
+    storages = [param._storage for group in work for param in group.params]
+    places = {storage.device for storage in storages}
+    if len(places) == 1 and len(set(storages)) == len(storages):
+        return call_program(work, places.pop(), writer, counted)
+    made: dict[float, Any] = {}
     rest = work
     while rest:
         now, rest = disjoint(rest)
@@ -70,8 +74,6 @@ def select(group: Work, places: list[int]) -> Work:
 
 def disjoint(work: list[Work]) -> tuple[list[Work], list[Work]]:
     """The work on parameters each of whose storage comes first, and the rest."""
-    if len({id(p._storage) for g in work for p in g.params}) == sum([len(g.params) for g in work]):
-        return work, []
     seen: set[int] = set()
     now: list[Work] = []
     later: list[Work] = []
@@ -92,9 +94,6 @@ def disjoint(work: list[Work]) -> tuple[list[Work], list[Work]]:
 
 def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     """The work by the device of the parameters."""
-    places = {param.device for group in work for param in group.params}
-    if len(places) <= 1:
-        return dict.fromkeys(places, work)
     found: dict[devices.device, list[Work]] = {}
     for group in work:
         own = [param.device for param in group.params]
@@ -110,66 +109,71 @@ def covers(tensor: Tensor) -> bool:
     return view is None or recipe_of(tensor._storage, view).identity
 
 
-def owned(storage: Storage) -> Any:
-    """The storage's array, of which nobody else holds the buffer: it is copied first where somebody does."""
-    if not storage.sole_owner():
-        array = storage.array
-        storage.array = call(copy, array)
-        storage.shared = False
-    return storage.array
-
-
 def copy(array: Any) -> Any:
     return jax.device_put(array, array.sharding, may_alias=False)
+
+
+def taken(tensors: list[Tensor], storages: list[Storage]) -> list[Any]:
+    """The values of the tensors as arrays whose buffers a program may take over: copies where somebody else holds them."""
+    arrays = [storage.array for storage in storages]
+    for i, references in enumerate(list(map(getrefcount, arrays))):
+        if tensors[i]._view is not None and not covers(tensors[i]):
+            arrays[i] = copied(tensors[i])
+        elif references != SOLE or storages[i].shared:
+            arrays[i] = call(copy, arrays[i])
+    return arrays
+
+
+def _sole() -> int:
+    """What `taken` counts for an array that its storage alone holds."""
+    storages = [Storage(object())]
+    arrays = [storage.array for storage in storages]
+    return list(map(getrefcount, arrays))[0]
+
+
+SOLE = _sole()
 
 
 def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> dict[float, Any]:
     distinct: dict[float, int] = {}
     key = []
-    targets: list[Any] = []
-    mutable: list[list[Any]] = []
+    tensors: list[Tensor] = []
     grads: list[Any] = []
     numbers: list[float] = []
-    real = place.type != "meta"
     for group in work:
         which = tuple([distinct.setdefault(count, len(distinct)) for count in group.counts])
-        key.append((group.rule, group.flags, len(group.numbers), which))
+        key.append((group.rule, group.flags, len(group.numbers), which, tuple(map(len, group.states))))
         numbers += group.numbers
-        for param, states, grad in zip(group.params, group.states, group.grads, strict=True):
-            row = []
-            for tensor in (param, *states):
-                storage = tensor._storage
-                if tensor._view is None:
-                    storage.version += 1
-                    targets.append(storage)
-                    row.append(storage.array if storage.sole_owner() else owned(storage) if real else None)
-                else:
-                    counter_of(tensor).version += 1
-                    targets.append(tensor)
-                    row.append((owned(storage) if covers(tensor) else copied(tensor)) if real else None)
-            mutable.append(row)
-            grads.append(array_of(grad))
-            param._storage.writer = writer
-    if not real:
+        for param, states in zip(group.params, group.states, strict=True):
+            tensors.append(param)
+            tensors += states
+        grads += [g._storage.array if g._view is None else array_of(g) for g in group.grads]
+    if place.type == "meta":
+        for tensor in tensors:
+            counter_of(tensor).version += 1
         return {}
-    program = program_of(tuple(key), counted)
+    storages = [tensor._storage for tensor in tensors]
     counts = [count_array(count, place) for count in distinct]
-    arrays, exact, counts = call(program, mutable, grads, vector(tuple(numbers), place), counts)
-    del mutable
-    values = chain.from_iterable(arrays)
-    for target, value in zip(targets, values, strict=True):
-        if isinstance(target, Tensor):
-            if covers(target):
-                target._storage.replace(value)
-            else:
-                store(target, value)
+    program = program_of(tuple(key), counted)
+    arrays = taken(tensors, storages)
+    values = program(*arrays, *grads, vector(tuple(numbers), place), *counts)
+    del arrays
+    for tensor, storage, value in zip(tensors, storages, values):
+        storage.writer = writer
+        if tensor._view is None:
+            storage.version += 1
         else:
-            target.array = value
-            target.writes += 1
-            target.shared = False
-    for count, array in zip(distinct, exact, strict=False):
+            counter_of(tensor).version += 1
+            if not covers(tensor):
+                store(tensor, value)
+                continue
+        storage.array = value
+        storage.writes += 1
+        storage.shared = False
+    after = values[len(tensors) :]
+    for count, array in zip(distinct, after):
         remember(count + 1, place, array)
-    return dict(zip(distinct, counts, strict=False))
+    return dict(zip(distinct, after[len(distinct) :]))
 
 
 def copied(tensor: Tensor) -> Any:
@@ -204,24 +208,29 @@ def vector(numbers: tuple[float, ...], place: devices.device) -> Any:
 
 @lru_cache(maxsize=512)
 def program_of(key: tuple[Any, ...], counted: bool) -> Any:
-    """The jitted rules of all groups: `(params and states, grads, numbers, counts) -> (params and states, counts, counts)`.
+    """The jitted rules of all groups: `(params with their states, grads, numbers, counts) -> (the same, counts, counts)`.
 
-    The counts after the step are in float64, for the next one, and in float32, for the optimizer's state.
+    All arrays one after the other. The counts after the step are in float64, for the next one, and in float32, for the
+    optimizer's state.
     """
+    length = sum(1 + states for *_, sizes in key for states in sizes)
+    total = sum(len(which) for *_, which, _ in key)
 
-    def step(mutable: Any, grads: Any, numbers: Any, counts: Any) -> Any:
-        made = []
-        at = first = 0
-        for rule, flags, length, which in key:
-            own = [numbers[first + i] for i in range(length)]
-            first += length
-            for index in which:
-                made.append(apply_rule(rule, flags, own, counts[index], mutable[at], grads[at]))
-                at += 1
+    def step(*given: Any) -> Any:
+        mutable, grads = iter(given[:length]), iter(given[length : length + total])
+        numbers, *counts = given[length + total :]
+        made: list[Any] = []
+        first = 0
+        for rule, flags, n_numbers, which, sizes in key:
+            own = [numbers[first + i] for i in range(n_numbers)]
+            first += n_numbers
+            for index, states in zip(which, sizes, strict=True):
+                values = [next(mutable) for _ in range(1 + states)]
+                made += apply_rule(rule, flags, own, counts[index], values, next(grads))
         after = [count + 1 for count in counts] if counted else []
-        return made, after, [count.astype(jnp.float32) for count in after]
+        return (*made, *after, *[count.astype(jnp.float32) for count in after])
 
-    return jit(step, donate_argnums=0)
+    return jit(step, donate_argnums=tuple(range(length)))
 
 
 def apply_rule(
