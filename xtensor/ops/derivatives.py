@@ -127,6 +127,12 @@ class Rules:
         }
         # Shapes of arguments without a gradient of their own cannot be read off an edge.
         self.shapes = tuple(sorted(shapes))
+        # The same by place among the runtime arguments, for recording; of what is saved also whose gradients need it.
+        place = {n: i for i, n in enumerate(runtime)}
+        self.places = tuple([place[n] for n in self.differentiable])
+        self.shape_places = tuple([place[n] for n in self.shapes])
+        users = {n: tuple([self.differentiable.index(u) for u in found]) for n, found in saved.items()}
+        self.saved_places = tuple([(place.get(n), users[n]) for n in saved])
         self.schema = schema
         self.kernel = kernel
 

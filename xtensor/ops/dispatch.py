@@ -300,21 +300,27 @@ def node_for(
     rules = op.rules
     edges: list[Any] = []
     targets: list[Any] = []
-    wanted: dict[str, bool] = {}
-    named = dict(zip([p.name for p in op.runtime], zip(runtime, arrays, strict=True), strict=True))
-    for name in rules.differentiable:
-        value, array = named[name]
-        if name == rules.sequence:
+    wanted: list[bool] = []
+    for at in rules.places:
+        value, array = runtime[at], arrays[at]
+        if type(value) is list:
             found = [edge_of(t) for t in value]
-            targets.extend([None if e is None else a.aval for e, a in zip(found, array, strict=True)])
-            wanted[name] = any(e is not None for e in found)
-            edges.extend([plain_edge(e) for e in found])
-        else:
-            edge = edge_of(value) if isinstance(value, Tensor) else None
-            wanted[name] = edge is not None
-            edges.append(plain_edge(edge))
-            targets.append(None if edge is None else array.aval)
-    if not any(wanted.values()):
+            targets += [None if e is None else a.aval for e, a in zip(found, array, strict=True)]
+            edges += map(plain_edge, found)
+            wanted.append(any([e is not None for e in found]))
+            continue
+        edge = None
+        if isinstance(value, Tensor):
+            edge = value._edge if value._view is None else edge_of(value)
+        if edge is None:
+            wanted.append(False)
+            edges.append(None)
+            targets.append(None)
+            continue
+        wanted.append(True)
+        edges.append(edge if type(edge) is tuple else edge.edge())
+        targets.append(array.aval)
+    if True not in wanted:
         return None
     node = new(op.node_class)
     node.edges = tuple(edges)
@@ -322,16 +328,17 @@ def node_for(
     node.sequence_nr = next_sequence_nr()
     node.meta = None
     node.key = key
-    node.shapes = tuple([shape_of(named[n][0]) for n in rules.shapes])
+    node.shapes = tuple([shape_of(runtime[at]) for at in rules.shape_places])
     saved: list[Any] = []
-    for name in rules.saved:
-        if name not in named or not any(wanted[n] for n in rules.needed[name]):
+    every = False not in wanted
+    for at, users in rules.saved_places:
+        if at is None or not (every or any([wanted[u] for u in users])):
             saved.append(None)
             continue
-        value, array = named[name]
+        value, array = runtime[at], arrays[at]
         if isinstance(value, Tensor):
             # An in-place operator saves the values from before its own write.
-            saved.append((None, 0, array) if inplace and name == op.runtime[0].name else save(value, array))
+            saved.append((None, 0, array) if inplace and at == 0 else save(value, array))
         elif type(value) is list:
             saved.append([save(t, a) for t, a in zip(value, array, strict=True)])
         else:

@@ -187,22 +187,23 @@ class PlanExecutor:
         state.mode = mode | NO_GRAD
         try:
             for i in plan.leaves:
-                if found[i] is None:
+                array = found[i]
+                if array is None:
                     continue
                 target = leaves[i]
                 variable = target.variable
                 meta = variable._meta
-                # What `apply` does for a leaf that lies plainly in memory and has no gradient yet.
+                # What `apply` does for a leaf that lies plainly in memory, wants a gradient still and has none yet.
                 if (
                     meta is not None
                     and meta.grad is None
                     and variable._view is None
-                    and variable.requires_grad
+                    and variable._edge is not None
                 ):
                     with target.leaf.lock:
-                        meta.grad = wrap(found[i])
+                        meta.grad = wrap(array)
                 else:
-                    target.apply((wrap(found[i]),))
+                    target.apply((wrap(array),))
         finally:
             state.mode = mode
         return ()
