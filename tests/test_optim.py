@@ -118,6 +118,29 @@ def test_what_others_hold_does_not_change():
         loss.backward()
 
 
+def test_a_step_reuses_the_memory_of_parameters_and_states():
+    param = nn.Parameter(xtensor.ones(64, 64))
+    optimizer = optim.Adam([param], lr=0.1)
+
+    def step():
+        param.grad = xtensor.ones(64, 64)
+        optimizer.step()
+        state = optimizer.state[param]
+        held = (param, state["exp_avg"], state["exp_avg_sq"])
+        return {t._storage.array.unsafe_buffer_pointer() for t in held}
+
+    assert step() == step() == step()
+
+
+def test_a_gradient_that_is_the_parameter_itself():
+    param = nn.Parameter(xtensor.full((3,), 2.0))
+    optimizer = optim.SGD([param], lr=0.25)
+    for expected in (1.5, 1.125):
+        param.grad = param.detach()
+        optimizer.step()
+        assert param.tolist() == [expected] * 3
+
+
 def test_views_and_tied_memory():
     base = xtensor.zeros(2, 2)
     row, same = nn.Parameter(base[0]), nn.Parameter(base[0])

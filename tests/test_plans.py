@@ -267,6 +267,55 @@ def test_leaves_are_accumulated_in_the_interpreters_order(plans: PlanExecutor) -
     assert order[0] == order[1] == order[2]
 
 
+def test_graphs_that_begin_alike_are_told_apart(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = leaf(3), leaf(3, seed=1)
+    programs: list[Any] = [
+        lambda: (x * y).exp().sum(),
+        lambda: (x * x).exp().sum(),
+        lambda: (y * x).exp().sum(),
+        lambda: (x * y.detach()).exp().sum(),
+        lambda: (x[:2] * y[:2]).exp().sum(),
+        lambda: (x[1:] * y[1:]).exp().sum(),
+        lambda: (x * y).exp().mul(2.0).sum(),
+        lambda: (x.exp() * y.exp()).exp().sum(),
+    ]
+
+    def found(run: Any) -> list[Any]:
+        x.grad = y.grad = None
+        run().backward()
+        return [None if t.grad is None else t.grad.tolist() for t in (x, y)]
+
+    expected = [found(run) for run in programs]
+    for _ in range(2):
+        assert [found(run) for run in programs] == expected
+    keys: list[Any] = []
+    looked_up = plans._looked_up
+    monkeypatch.setattr(plans, "_looked_up", lambda *args: keys.append(args) or looked_up(*args))
+    for run, wanted in zip(programs, expected, strict=True):
+        found(run)
+        before = len(keys)
+        assert found(run) == wanted
+        assert len(keys) == before  # what came last is recognised without a key
+
+
+def test_what_a_graph_gained_is_seen_in_one_that_is_known(plans: PlanExecutor) -> None:
+    x: Any = leaf(3)
+    for _ in range(4):
+        x.grad = None
+        x.exp().sum().backward()
+    calls = []
+    handle = x.register_hook(lambda g: calls.append("tensor"))
+    x.exp().sum().backward()
+    handle.remove()
+    x.register_post_accumulate_grad_hook(lambda t: calls.append("leaf"))
+    x.exp().sum().backward()
+    y = x.exp()
+    y.retain_grad()
+    y.sum().backward()
+    assert calls == ["tensor", "leaf", "leaf"]
+    np.testing.assert_array_equal(y.grad.numpy(), np.ones(3))
+
+
 def declined() -> set[str]:
     return {reason.removeprefix("plan: ") for reason in engine.stats()["fallbacks"]}
 

@@ -50,6 +50,16 @@ def same(left: Any, right: Any) -> None:
         )
 
 
+def test_many_rows_are_sorted_in_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = jnp.asarray(np.random.default_rng(2).integers(0, 99, (5, 3, 2200)))
+    expected = np.sort(np.asarray(x), axis=-1)
+    for chains in (sorting.CHAINS, 4, 99):  # 15 rows: in parts of one or two, of three or four, and undivided
+        monkeypatch.setattr(sorting, "CHAINS", chains)
+        text = jax.jit(lambda a: sorting.sorted_rows(a)).lower(x).as_text()
+        assert text.count("stablehlo.sort") == (chains if chains < 15 else 1)
+        np.testing.assert_array_equal(np.asarray(sorting.sorted_rows(x)), expected)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("descending", [False, True])
 def test_one_integer_per_element_sorts_as_pairs_do(dtype: str, descending: bool) -> None:

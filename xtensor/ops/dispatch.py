@@ -307,7 +307,7 @@ def node_for(
             found = [edge_of(t) for t in value]
             targets += [None if e is None else a.aval for e, a in zip(found, array, strict=True)]
             edges += map(plain_edge, found)
-            wanted.append(any([e is not None for e in found]))
+            wanted.append(any(e is not None for e in found))
             continue
         edge = None
         if isinstance(value, Tensor):
@@ -332,7 +332,7 @@ def node_for(
     saved: list[Any] = []
     every = False not in wanted
     for at, users in rules.saved_places:
-        if at is None or not (every or any([wanted[u] for u in users])):
+        if at is None or not (every or any(wanted[u] for u in users)):
             saved.append(None)
             continue
         value, array = runtime[at], arrays[at]

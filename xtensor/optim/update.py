@@ -128,7 +128,7 @@ def _sole() -> int:
     """What `taken` counts for an array that its storage alone holds."""
     storages = [Storage(object())]
     arrays = [storage.array for storage in storages]
-    return list(map(getrefcount, arrays))[0]
+    return next(map(getrefcount, arrays))
 
 
 SOLE = _sole()
