@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
+from sys import getrefcount
 from typing import Any
 
 import jax
@@ -14,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, dtypes, geometry, lowering
-from ..storage import MetaArray, resize
+from ..storage import MetaArray, Storage, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..x64 import call, jit
 
@@ -25,9 +27,11 @@ __all__ = [
     "check_no_overlap",
     "check_writable",
     "fit_result",
+    "put_arrays",
     "resize_tensor",
     "scalar_name",
     "store",
+    "take_arrays",
     "write_out",
 ]
 
@@ -48,6 +52,54 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
         frame = frame.f_back
     return (frame.f_code, frame.f_lineno, name)
+
+
+def take_arrays(tensors: list[Tensor]) -> list[Any]:
+    """The values as arrays whose buffers a program may take over: copies where anybody but the tensor can see them."""
+    arrays = [tensor._storage.array for tensor in tensors]
+    for i, references in enumerate(list(map(getrefcount, arrays))):
+        tensor = tensors[i]
+        if tensor._view is not None and not covers(tensor):
+            arrays[i] = call(copy, array_of(tensor))
+        elif references != SOLE or tensor._storage.shared:
+            arrays[i] = call(copy, arrays[i])
+    return arrays
+
+
+def put_arrays(tensors: list[Tensor], arrays: Iterable[Any], writer: tuple[Any, int, str]) -> None:
+    """Replace the values of tensors, as `writer` wrote them."""
+    for tensor, array in zip(tensors, arrays):
+        storage = tensor._storage
+        storage.writer = writer
+        if tensor._view is None:
+            storage.version += 1
+        else:
+            counter_of(tensor).version += 1
+            if not covers(tensor):
+                store(tensor, array)
+                continue
+        storage.array = array
+        storage.writes += 1
+        storage.shared = False
+
+
+def covers(tensor: Tensor) -> bool:
+    """Whether the tensor's values are its storage's array itself."""
+    view = tensor._view
+    return view is None or recipe_of(tensor._storage, view).identity
+
+
+def copy(array: Any) -> Any:
+    return jax.device_put(array, array.sharding, may_alias=False)
+
+
+def references_of_one() -> int:
+    """What `take_arrays` counts for an array that its storage alone holds."""
+    storages = [Storage(object())]
+    return next(map(getrefcount, [storage.array for storage in storages]))
+
+
+SOLE = references_of_one()
 
 
 def store(tensor: Tensor, values: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from sys import getrefcount
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import devices
-from ..ops.write import store, writer_at
-from ..storage import Storage
-from ..tensor import Tensor, array_of, counter_of, recipe_of
-from ..x64 import call, jit
+from ..ops.write import put_arrays, take_arrays, writer_at
+from ..tensor import Tensor, array_of, counter_of
+from ..x64 import jit
 
 __all__ = ["Rule", "Work", "run"]
 
@@ -103,37 +101,6 @@ def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     return found
 
 
-def covers(tensor: Tensor) -> bool:
-    """Whether the tensor's values are its storage's array itself."""
-    view = tensor._view
-    return view is None or recipe_of(tensor._storage, view).identity
-
-
-def copy(array: Any) -> Any:
-    return jax.device_put(array, array.sharding, may_alias=False)
-
-
-def taken(tensors: list[Tensor], storages: list[Storage]) -> list[Any]:
-    """The values of the tensors as arrays whose buffers a program may take over: copies where somebody else holds them."""
-    arrays = [storage.array for storage in storages]
-    for i, references in enumerate(list(map(getrefcount, arrays))):
-        if tensors[i]._view is not None and not covers(tensors[i]):
-            arrays[i] = copied(tensors[i])
-        elif references != SOLE or storages[i].shared:
-            arrays[i] = call(copy, arrays[i])
-    return arrays
-
-
-def _sole() -> int:
-    """What `taken` counts for an array that its storage alone holds."""
-    storages = [Storage(object())]
-    arrays = [storage.array for storage in storages]
-    return next(map(getrefcount, arrays))
-
-
-SOLE = _sole()
-
-
 def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> dict[float, Any]:
     distinct: dict[float, int] = {}
     key = []
@@ -152,33 +119,17 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for tensor in tensors:
             counter_of(tensor).version += 1
         return {}
-    storages = [tensor._storage for tensor in tensors]
     counts = [count_array(count, place) for count in distinct]
     program = program_of(tuple(key), counted)
-    arrays = taken(tensors, storages)
+    # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
+    arrays = take_arrays(tensors)
     values = program(*arrays, *grads, vector(tuple(numbers), place), *counts)
     del arrays
-    for tensor, storage, value in zip(tensors, storages, values):
-        storage.writer = writer
-        if tensor._view is None:
-            storage.version += 1
-        else:
-            counter_of(tensor).version += 1
-            if not covers(tensor):
-                store(tensor, value)
-                continue
-        storage.array = value
-        storage.writes += 1
-        storage.shared = False
+    put_arrays(tensors, values, writer)
     after = values[len(tensors) :]
     for count, array in zip(distinct, after):
         remember(count + 1, place, array)
     return dict(zip(distinct, after[len(distinct) :]))
-
-
-def copied(tensor: Tensor) -> Any:
-    """The values of a strided view as an array of their own."""
-    return call(copy, array_of(tensor))
 
 
 known_counts: dict[tuple[float, devices.device], Any] = {}

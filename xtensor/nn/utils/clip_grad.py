@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ...engine import no_grad
 from ...ops.creation import zeros
-from ...ops.write import bump, store
+from ...ops.write import put_arrays, take_arrays, writer_at
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
 from ...x64 import call, jit
@@ -66,14 +67,14 @@ def common(arrays: list[Any]) -> Any:
     return result
 
 
-@jit
+@functools.partial(jit, donate_argnums=0)
 def scale_program(arrays: list[Any], total: Any, max_norm: Any) -> list[Any]:
     """The arrays times `max_norm / (total + 1e-6)`, at most 1."""
     coefficient = jnp.minimum(max_norm / (total + 1e-6), 1.0).astype(total.dtype)
     return [a * coefficient.astype(a.real.dtype if a.dtype.kind == "c" else a.dtype) for a in arrays]
 
 
-@jit
+@functools.partial(jit, donate_argnums=0)
 def clamp_program(arrays: list[Any], bound: Any) -> list[Any]:
     return [jnp.clip(a, (-bound).astype(a.dtype), bound.astype(a.dtype)) for a in arrays]
 
@@ -88,7 +89,7 @@ def grads_of(parameters: Any) -> list[Tensor]:
 def by_device(tensors: Iterable[Tensor]) -> dict[Any, list[Tensor]]:
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
-        groups.setdefault(tensor.device, []).append(tensor)
+        groups.setdefault(tensor._storage.device, []).append(tensor)
     return groups
 
 
@@ -118,10 +119,9 @@ def get_total_norm(
     return total
 
 
-def overwrite(tensors: list[Tensor], arrays: list[Any], name: str) -> None:
-    for tensor, array in zip(tensors, arrays, strict=True):
-        store(tensor, array)
-        bump(tensor, name, 4)
+def overwrite(tensors: list[Tensor], name: str, program: Callable[..., list[Any]], *args: Any) -> None:
+    """Replace the values by `program(values, *args)`, in their own memory."""
+    put_arrays(tensors, call(program, take_arrays(tensors), *args), writer_at(name, 3))
 
 
 def clip_grads_with_norm_(
@@ -129,12 +129,14 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale all gradients in place by `max_norm / total_norm`, where that is below 1."""
     with no_grad():
-        for place, group in by_device(grads_of(parameters)).items():
-            if place.type == "meta":
-                continue
+        scale(grads_of(parameters), max_norm, total_norm)
+
+
+def scale(grads: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+    for place, group in by_device(grads).items():
+        if place.type != "meta":
             total = array_of(total_norm.to(place))
-            arrays = call(scale_program, [array_of(g) for g in group], total, float(max_norm))
-            overwrite(group, arrays, "clip_grad_norm_")
+            overwrite(group, "clip_grad_norm_", scale_program, total, float(max_norm))
 
 
 def clip_grad_norm_(
@@ -155,8 +157,9 @@ def clip_grad_norm_(
                 "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
             )
     with no_grad():
-        total = get_total_norm(grads_of(parameters), norm_type, error_if_nonfinite, foreach)
-        clip_grads_with_norm_(parameters, max_norm, total, foreach)
+        grads = grads_of(parameters)
+        total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+        scale(grads, max_norm, total)
     return total
 
 
@@ -180,7 +183,5 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     """Clamp all gradients in place to [-clip_value, clip_value]."""
     with no_grad():
         for place, group in by_device(grads_of(parameters)).items():
-            if place.type == "meta":
-                continue
-            arrays = call(clamp_program, [array_of(g) for g in group], np.float64(clip_value))
-            overwrite(group, arrays, "clip_grad_value_")
+            if place.type != "meta":
+                overwrite(group, "clip_grad_value_", clamp_program, np.float64(clip_value))
