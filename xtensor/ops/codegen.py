@@ -18,7 +18,7 @@ from ..engine.graph import next_sequence_nr
 from ..geometry import contiguous_strides
 from ..number_arrays import NUMBER_ARRAYS
 from ..storage import Storage
-from ..tensor import Tensor, edge_of, read_view
+from ..tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
@@ -61,6 +61,7 @@ NAMESPACE: dict[str, Any] = {
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
+    "asks_grad": asks_grad,
     "call_older": call_older,
     "contiguous_view": contiguous_view,
     "dispatch": dispatch,
@@ -80,6 +81,7 @@ NAMESPACE: dict[str, Any] = {
     "SCALARS": dispatch.SCALARS,
     "scalars": NUMBER_ARRAYS,
     "state": modes.state,
+    "wrap": wrap,
 }
 
 
@@ -169,7 +171,12 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
             {f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters}
         )
         namespace.update(
-            op=op, op_run=op.call, programs=op.programs, variants=op.variants, NodeClass=op.node_class
+            op=op,
+            op_run=op.call,
+            programs=op.programs,
+            variants=op.variants,
+            NodeClass=op.node_class,
+            returns=op.returns,
         )
         return text, namespace
 
@@ -184,8 +191,12 @@ LOCALS = {"aval", "c", "counter", "m", "mode", "node", "previous", "program", "r
 
 def is_inlined(op: Operator) -> bool:
     """Whether the common case of an operator is in its function."""
-    plain = all(p.kind in ("Array", "Operand", "Number") for p in op.runtime)
-    return (op.single or op.hidden > 0) and plain and LOCALS.isdisjoint(op.schema.names())
+    return LOCALS.isdisjoint(op.schema.names()) and not (op.kind == "pointwise" and is_wide(op))
+
+
+def is_wide(op: Operator) -> bool:
+    """Whether an operator takes a sequence of tensors or gives several results."""
+    return not (op.single or op.hidden) or any(p.kind == "Arrays" for p in op.runtime)
 
 
 def body(
@@ -222,7 +233,7 @@ def body(
 def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     """Plain Tensors and numbers in the default modes: read, run, wrap, record."""
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
-    tensors = [p for p in runtime if p.kind in ("Array", "Operand")]
+    tensors = [p for p in runtime if p.kind != "Number"]
     # What is no Tensor has no `_view`, which leads out of the `try`.
     lines = ["mode = state.mode", f"if mode <= 1{' and out is None' if out else ''}:"]
     inner: list[str] = ["try:"]
@@ -245,7 +256,14 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep.append(f"{results_of(op)} = program({', '.join(arguments)})")
     inner += [f"    {line}" for line in deep]
     inner += ["except Exception:", "    pass", "else:"]
-    tail = [
+    tail = wide_lines(op, key, runtime) if is_wide(op) else result_lines(op, runtime)
+    inner += [f"    {line}" for line in tail]
+    return lines + [f"    {line}" for line in inner]
+
+
+def result_lines(op: Operator, runtime: list[Parameter]) -> list[str]:
+    """One result as a Tensor, with its node."""
+    lines = [
         "s = new(Storage)",
         "s.array = r",
         "s.version = s.writes = s.address = 0",
@@ -256,13 +274,38 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
         "t._view = t._edge = t._meta = None",
     ]
     if op.rules.differentiable and not op.boolean:
-        tail += record_lines(op, {p.name: p for p in runtime})
-    tail.append("return t")
-    inner += [f"    {line}" for line in tail]
-    return lines + [f"    {line}" for line in inner]
+        lines += record_lines(op, {p.name: p for p in runtime})
+    return [*lines, "return t"]
+
+
+def wide_lines(op: Operator, key: str, runtime: list[Parameter]) -> list[str]:
+    """Several results as Tensors, or one of a sequence, with their node."""
+    lines = ["t = [wrap(r)]" if op.single else "t = [wrap(c) for c in r]"]
+    asked = []
+    for p in runtime:
+        if p.name not in op.rules.differentiable:
+            continue
+        if p.kind == "Arrays":
+            asked.append(f"any(map(asks_grad, {p.name}))")
+        elif p.kind == "Operand":
+            asked.append(f"(isinstance({p.name}, Tensor) and asks_grad({p.name}))")
+        else:
+            asked.append(f"({f'{p.name} is not None and ' if p.optional else ''}asks_grad({p.name}))")
+    if asked:
+        values = ", ".join([f"list({p.name})" if p.kind == "Arrays" else p.name for p in runtime])
+        arrays = ", ".join([f"x_{p.name}" for p in runtime])
+        lines += [
+            f"if mode == 0 and ({' or '.join(asked)}):",
+            f"    dispatch.record(op, {key}, [{values}], [{arrays}], t)",
+        ]
+    if op.single or op.hidden:
+        return [*lines, "return t[0]"]
+    return [*lines, "return returns(*t)" if op.returns is not None else "return tuple(t)"]
 
 
 def results_of(op: Operator) -> str:
+    if is_wide(op):
+        return "r"
     return ", ".join(["r", *[f"r{i}" for i in range(1, op.hidden + 1)]])
 
 
@@ -277,6 +320,11 @@ def odd_lines(op: Operator) -> list[str]:
 
 def operand_lines(p: Parameter, reader: str = "read") -> list[str]:
     n = p.name
+    if p.kind == "Arrays":
+        return [
+            f"if type({n}) is not list and type({n}) is not tuple: raise LookupError",
+            f"x_{n} = tuple([t._storage.array if t._view is None else {reader}(t._storage, t._view) for t in {n}])",
+        ]
     read = [
         f"v_{n} = {n}._view",
         f"x_{n} = {n}._storage.array if v_{n} is None else {reader}({n}._storage, v_{n})",
@@ -387,7 +435,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
 
     def parts() -> tuple[str, list[str]]:
         lines = older_lines(op, inplace=True)
-        if is_inlined(op):
+        if is_inlined(op) and not is_wide(op):
             lines += inplace_fast_path(op)
         lines.append("return run_inplace(op, (" + "".join(f"{p.name}, " for p in op.schema.parameters) + "))")
         return header(op, False, None), lines
