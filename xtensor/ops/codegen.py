@@ -186,7 +186,21 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
 
 
 # What the inline path calls its own; an operator with a parameter of that name does without the path.
-LOCALS = {"aval", "c", "counter", "m", "mode", "node", "previous", "program", "r", "r1", "r2", "s", "t"}
+LOCALS = {
+    "aval",
+    "c",
+    "counter",
+    "flags",
+    "m",
+    "node",
+    "previous",
+    "program",
+    "r",
+    "r1",
+    "r2",
+    "storage",
+    "t",
+}
 
 
 def is_inlined(op: Operator) -> bool:
@@ -218,16 +232,15 @@ def body(
     slow = f"return op_run({everything}{', out' if out else ''})"
     if is_inlined(op):
         lines += fast_path(op, out, own)
-    known = "if state.mode <= 1 and out is None:" if out else "if state.mode <= 1:"
-    lines += [
-        *check,
-        known,
-        f"    _known = run_known(op, {everything})",
-        "    if _known is not None:",
-        "        return _known",
-        slow,
-    ]
-    return lines
+    lines += check
+    if op.kind == "pointwise" and op.single:
+        lines += [
+            f"if state.mode <= 1{' and out is None' if out else ''}:",
+            f"    known = run_known(op, {everything})",
+            "    if known is not None:",
+            "        return known",
+        ]
+    return [*lines, slow]
 
 
 def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
@@ -235,7 +248,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     tensors = [p for p in runtime if p.kind != "Number"]
     # What is no Tensor has no `_view`, which leads out of the `try`.
-    lines = ["mode = state.mode", f"if mode <= 1{' and out is None' if out else ''}:"]
+    lines = ["flags = state.mode", f"if flags <= 1{' and out is None' if out else ''}:"]
     inner: list[str] = ["try:"]
     deep: list[str] = []
     plain: list[str] = []
@@ -264,13 +277,13 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
 def result_lines(op: Operator, runtime: list[Parameter]) -> list[str]:
     """One result as a Tensor, with its node."""
     lines = [
-        "s = new(Storage)",
-        "s.array = r",
-        "s.version = s.writes = s.address = 0",
-        "s.shared = False",
-        "s.cover = None",
+        "storage = new(Storage)",
+        "storage.array = r",
+        "storage.version = storage.writes = storage.address = 0",
+        "storage.shared = False",
+        "storage.cover = None",
         "t = new(Tensor)",
-        "t._storage = s",
+        "t._storage = storage",
         "t._view = t._edge = t._meta = None",
     ]
     if op.rules.differentiable and not op.boolean:
@@ -295,7 +308,7 @@ def wide_lines(op: Operator, key: str, runtime: list[Parameter]) -> list[str]:
         values = ", ".join([f"list({p.name})" if p.kind == "Arrays" else p.name for p in runtime])
         arrays = ", ".join([f"x_{p.name}" for p in runtime])
         lines += [
-            f"if mode == 0 and ({' or '.join(asked)}):",
+            f"if flags == 0 and ({' or '.join(asked)}):",
             f"    dispatch.record(op, {key}, [{values}], [{arrays}], t)",
         ]
     if op.single or op.hidden:
@@ -358,7 +371,7 @@ def number_lines(p: Parameter) -> list[str]:
 def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
     """Recording inline: the edges of differentiable arguments, and what the rules need saved for those that have one."""
     rules = op.rules
-    lines = ["if mode == 0:"]
+    lines = ["if flags == 0:"]
     inner: list[str] = []
     for n in rules.differentiable:
         edge = f"({n}._edge if v_{n} is None else edge_of({n}))"
@@ -410,7 +423,7 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
 def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
     at = result_index(name)
     if at is not None:
-        entry = f"(None, 0, r{at})" if at else "(s, 0, r)"
+        entry = f"(None, 0, r{at})" if at else "(storage, 0, r)"
     elif kinds[name].kind == "Number":
         return f"x_{name}"
     else:
@@ -450,11 +463,11 @@ def inplace_fast_path(op: Operator) -> list[str]:
     target, *others = op.runtime
     t = target.name
     deep = [
-        f"s = {t}._storage",
+        f"storage = {t}._storage",
         f"m = {t}._meta",
         f"if {t}._view is not None or (m is not None and m.inference): raise LookupError",
-        f"if mode == 0 and {t}._edge is not None: raise LookupError",
-        "donate = sole_owner(s)",
+        f"if flags == 0 and {t}._edge is not None: raise LookupError",
+        "donate = sole_owner(storage)",
     ]
     arguments = []
     for p in others:
@@ -465,7 +478,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
             continue
         deep += operand_lines(p)
         plain = [
-            f"if {n}._storage is s or (mode == 0 and ({n}._edge if v_{n} is None else edge_of({n})) is not None):",
+            f"if {n}._storage is storage or (flags == 0 and ({n}._edge if v_{n} is None else edge_of({n})) is not None):",
             "    raise LookupError",
         ]
         if p.kind == "Operand" or p.optional:
@@ -476,20 +489,20 @@ def inplace_fast_path(op: Operator) -> list[str]:
     deep += odd_lines(op)
     deep += [
         f"program = variants['inplace', {key}, donate]",
-        f"r = program(s.array{''.join(arguments)})",
+        f"r = program(storage.array{''.join(arguments)})",
     ]
     tail = [
-        "s.array = r",
-        "s.writes += 1",
-        "s.version += 1",
-        "s.shared = False",
+        "storage.array = r",
+        "storage.writes += 1",
+        "storage.version += 1",
+        "storage.shared = False",
         "f = getframe(1)",
-        f"s.writer = (f.f_code, f.f_lineno, '{op.name}_')",
+        f"storage.writer = (f.f_code, f.f_lineno, '{op.name}_')",
         f"return {t}",
     ]
     return [
-        "mode = state.mode",
-        "if mode <= 1:",
+        "flags = state.mode",
+        "if flags <= 1:",
         "    try:",
         *[f"        {line}" for line in deep],
         "    except Exception:",

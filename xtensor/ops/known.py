@@ -1,7 +1,7 @@
 """Calls whose signature has come before: nothing is checked or laid out again, and views enter the kernels that read them.
 
-The inline path of a generated function takes whole tensors and numbers; a call with views, sequences of tensors or several
-results comes here when its modes are the default ones, and goes to `dispatch` where anything is new or unusual.
+The inline path of a generated function takes whole tensors and numbers; a pointwise call with views comes here when its
+modes are the default ones, and goes to `dispatch` where anything is new or unusual.
 
 A pointwise kernel reads a view as part of its loop, as PyTorch's do: no copy is made, and since moving data rounds nothing the
 bits are the same. What a derivative saves, and what is reached in roundabout ways only, is read first and kept. A pointwise
@@ -45,7 +45,7 @@ def fresh(storage: Storage, view: View) -> Any:
 
 
 def run_known(op: Operator, values: tuple[Any, ...]) -> Any:
-    """A call in the default modes, one value per parameter; None where the complete path must answer."""
+    """A pointwise call in the default modes, one value per parameter; None where the complete path must answer."""
     try:
         return _run(op, values)
     except Exception:
@@ -61,7 +61,6 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     saved: Any = None
     if not state.mode and op.rules.differentiable and any(map(_asks, operands)):
         saved = op.rules.saved
-    pointwise = op.kind == "pointwise"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
     arrays: list[Any] = []
@@ -74,12 +73,6 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
             value = operands[at] = _number(parameter, value)
             signature.append(None if value is None else type(value))
             arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
-        elif parameter.kind == "Arrays":
-            if type(value) not in SEQUENCES:
-                return None
-            value = operands[at] = list(value)
-            signature.append(len(value))
-            arrays.append(tuple([array_of(t) for t in value]))
         elif parameter.kind == "Number":
             return None
         else:
@@ -96,11 +89,7 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
                     recipe = recipe_of(storage, view)
                     if recipe.identity:
                         recipe = None
-                    elif (
-                        not pointwise
-                        or recipe.kind not in DIRECT
-                        or (saved is not None and parameter.name in saved)
-                    ):
+                    elif recipe.kind not in DIRECT or (saved is not None and parameter.name in saved):
                         array, recipe = read_view(storage, view), None
                     elif not recipe.static:
                         offsets.append(operand(view.offset))
@@ -117,22 +106,14 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
     results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
-    if op.single:
-        tensor = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
-        tensors = [tensor]
-    else:
-        tensors = [wrap(r) for r in results]
-        if op.hidden:
-            tensor = tensors[0]
-        else:
-            tensor = op.returns(*tensors) if op.returns is not None else tuple(tensors)
+    tensor = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
     if saved is not None:
         # Of an operand that is not saved only shape and dtype are asked for, which a recipe has too.
         seen = [
-            r if r is not None else a if type(o) is list or isinstance(o, Tensor) else o
+            r if r is not None else a if isinstance(o, Tensor) else o
             for o, a, r in zip(operands, arrays, recipes, strict=True)
         ]
-        dispatch.record(op, key, operands, seen, tensors)
+        dispatch.record(op, key, operands, seen, [tensor])
     return tensor
 
 
@@ -155,7 +136,7 @@ def _learn(
     """The program for a signature, and its result's layout; None where arguments change on their way."""
     if not _check(op, values, key, operands):
         return None
-    layout = dispatch.result_layout(operands) if op.kind == "pointwise" and op.single else None
+    layout = dispatch.result_layout(operands)
     order = None if layout is None else layout[2]
     if any(r is not None for r in recipes):
         program = reading_program(op, key, recipes, order)
@@ -215,7 +196,7 @@ def read_in_order(recipe: Any, base: Any, offset: Any, order: tuple[int, ...] | 
 
 def _asks(value: Any) -> bool:
     if type(value) in SEQUENCES:
-        return any(asks_grad(t) for t in value)
+        return any(map(asks_grad, value))
     return isinstance(value, Tensor) and asks_grad(value)
 
 
