@@ -19,7 +19,7 @@ from ..tensor import Tensor, array_of, sizes_of
 from .declare import general
 from .derivatives import FROM_KERNEL
 from .embedding import readable
-from .index_bounds import bounds_of
+from .index_bounds import bounds_of, known_bounds
 from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 from .reductions import dtype_of
 from .schema import Array
@@ -39,6 +39,9 @@ __all__ = [
 def check_classes(target: Tensor, classes: int, ignored: int, error: Any) -> None:
     """Raise `error(value)` for a target outside `[0, classes)` that is not ignored, where values are at hand."""
     array = array_of(target)
+    known = known_bounds(array)
+    if known is not None and known[1] >= 0 and known[2] < classes:
+        return
     if array.dtype.kind not in "iu" or array.size == 0 or not readable(array):
         return
     least, most = bounds_of(array)
