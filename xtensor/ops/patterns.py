@@ -16,6 +16,10 @@ Found = tuple[list[Any], list[Any], list[Any]]
 """The nodes in the order in which the interpreter runs them, the program's arguments, and the leaves."""
 
 
+NOWHERE: Any = (None, -1)
+"""Where an edge leads that is None: no edge arrives at such a place."""
+
+
 class Pattern:
     """The structure of a graph: what each node compares itself with (`Node.matches`), and where its edges lead.
 
@@ -29,7 +33,7 @@ class Pattern:
         number: dict[Node, int] = {node: i for i, node in enumerate(nodes)}
         number |= {leaf: -1 - i for i, leaf in enumerate(leaves)}
         self.steps = [
-            (node.pattern(), tuple([None if e is None else (number[e[0]], e[1]) for e in node.edges]))
+            (node.pattern(), tuple([NOWHERE if e is None else (number[e[0]], e[1]) for e in node.edges]))
             for node in nodes
         ]
         self.n_leaves = len(leaves)
@@ -45,32 +49,34 @@ class Pattern:
         for at, (pattern, edges) in enumerate(self.steps):
             node = nodes[at]
             # Numbers that fall strictly show that the order is the interpreter's, and that no node has two places.
-            if node.sequence_nr >= last or node.meta is not None or not node.matches(pattern, args):
+            number = node.sequence_nr
+            if number >= last or node.meta is not None or not node.matches(pattern, args):
                 return None
-            last = node.sequence_nr
-            for edge, wanted in zip(node.edges, edges):
-                if edge is None or wanted is None:
-                    if edge is not wanted:
+            last = number
+            for edge, (to, slot) in zip(node.edges, edges):
+                if edge is None:
+                    if to is not None:
                         return None
                     continue
-                target = edge[0]
-                to = wanted[0]
-                if edge[1] != wanted[1]:
+                target, into = edge
+                if into != slot:
                     return None
                 if to >= 0:
-                    if nodes[to] is None:
+                    known = nodes[to]
+                    if known is None:
                         nodes[to] = target
-                    elif nodes[to] is not target:
+                    elif known is not target:
                         return None
-                elif leaves[to] is not target:
-                    if leaves[to] is not None or type(target) is not AccumulateGrad:
+                    continue
+                known = leaves[to]
+                if known is None:
+                    if target.__class__ is not AccumulateGrad or target.meta is not None:
                         return None
-                    if target.meta is not None or target.leaf.post_accumulate:
+                    if target.leaf.post_accumulate or (target.device is not place and place is not None):
                         return None
-                    if target.device is not place:
-                        if place is not None:
-                            return None
-                        place = target.device
+                    place = target.device
                     leaves[to] = target
+                elif known is not target:
+                    return None
         leaves.reverse()
         return (nodes, args, leaves) if len(set(leaves)) == len(leaves) else None

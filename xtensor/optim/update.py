@@ -108,7 +108,11 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     grads: list[Any] = []
     numbers: list[float] = []
     for group in work:
-        which = tuple([distinct.setdefault(count, len(distinct)) for count in group.counts])
+        first = group.counts[0]
+        if group.counts.count(first) == len(group.counts):
+            which = (distinct.setdefault(first, len(distinct)),) * len(group.counts)
+        else:
+            which = tuple([distinct.setdefault(count, len(distinct)) for count in group.counts])
         key.append((group.rule, group.flags, len(group.numbers), which, tuple(map(len, group.states))))
         numbers += group.numbers
         for param, states in zip(group.params, group.states, strict=True):

@@ -180,7 +180,10 @@ class Module(StateDict, Calls):
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
+        members = own.get("_parameters")
+        if members is not None and name in members:
+            return members[name]
+        for kind in ("_modules", "_buffers"):
             members = own.get(kind)
             if members is not None and name in members:
                 return members[name]
