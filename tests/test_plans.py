@@ -278,6 +278,11 @@ def test_graphs_that_begin_alike_are_told_apart(plans: PlanExecutor, monkeypatch
         lambda: (x[1:] * y[1:]).exp().sum(),
         lambda: (x * y).exp().mul(2.0).sum(),
         lambda: (x.exp() * y.exp()).exp().sum(),
+        lambda: (x * y).view(3).exp().sum(),
+        lambda: (x.exp() * y).exp().sum(),
+        lambda: (x.view(3) * y).exp().sum(),
+        lambda: xt.cat([x, y]).exp().sum(),
+        lambda: xt.cat([x, y, x]).exp().sum(),
     ]
 
     def found(run: Any) -> list[Any]:

@@ -107,7 +107,10 @@ class Node:
         return False
 
     def matches(self, pattern: Any, args: list[Any]) -> bool:
-        """Whether `plan` would add to a key what it added for the node of this pattern; then its values are in `args`."""
+        """Whether `plan` would add to a key what it added for the node of this class that has the pattern.
+
+        If so, `args` has its values.
+        """
         return False
 
     @property

@@ -195,11 +195,11 @@ class OpNode(Node):
             if type(form) is list:
                 plan_entry(entry, form, [])
             forms.append(form)
-        return type(self), self.key, self.shapes, self.aval, self.targets, forms
+        return self.key, self.shapes, self.aval, self.targets, forms
 
     def matches(self, pattern: Any, args: list[Any]) -> bool:
-        kind, key, shapes, aval, targets, forms = pattern
-        if type(self) is not kind or self.key != key or self.shapes != shapes or self.targets != targets:
+        key, shapes, aval, targets, forms = pattern
+        if self.key != key or self.shapes != shapes or self.targets != targets:
             return False
         if self.aval is not aval and (type(aval) is not tuple or self.aval != aval):
             return False

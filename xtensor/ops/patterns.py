@@ -23,7 +23,7 @@ NOWHERE: Any = (None, -1)
 class Pattern:
     """The structure of a graph: what each node compares itself with (`Node.matches`), and where its edges lead.
 
-    steps: of each node its own pattern, and per edge None or the number of the node it leads to (leaves: -1, -2, ...)
+    steps: of each node its class, its own pattern, and per edge None or the number of the node it leads to (leaves: -1, -2, ...)
     with the place among its inputs.
     """
 
@@ -33,7 +33,11 @@ class Pattern:
         number: dict[Node, int] = {node: i for i, node in enumerate(nodes)}
         number |= {leaf: -1 - i for i, leaf in enumerate(leaves)}
         self.steps = [
-            (node.pattern(), tuple([NOWHERE if e is None else (number[e[0]], e[1]) for e in node.edges]))
+            (
+                type(node),
+                node.pattern(),
+                tuple([NOWHERE if e is None else (number[e[0]], e[1]) for e in node.edges]),
+            )
             for node in nodes
         ]
         self.n_leaves = len(leaves)
@@ -46,11 +50,13 @@ class Pattern:
         nodes[0] = root
         place: Any = None
         last = root.sequence_nr + 1
-        for at, (pattern, edges) in enumerate(self.steps):
+        for at, (kind, pattern, edges) in enumerate(self.steps):
             node = nodes[at]
             # Numbers that fall strictly show that the order is the interpreter's, and that no node has two places.
             number = node.sequence_nr
-            if number >= last or node.meta is not None or not node.matches(pattern, args):
+            if type(node) is not kind or number >= last or node.meta is not None:
+                return None
+            if not node.matches(pattern, args):
                 return None
             last = number
             for edge, (to, slot) in zip(node.edges, edges):

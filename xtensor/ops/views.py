@@ -147,11 +147,11 @@ class ViewNode(Node):
         key: list[Any] = []
         args: list[Any] = []
         self.plan(key, args)
-        return type(self), (self.sizes, self.dtype, self.args, self.result), key, args
+        return (self.sizes, self.dtype, self.args, self.result), key, args
 
     def matches(self, pattern: Any, args: list[Any]) -> bool:
-        kind, same, key, values = pattern
-        if type(self) is kind and (self.sizes, self.dtype, self.args, self.result) == same:
+        same, key, values = pattern
+        if (self.sizes, self.dtype, self.args, self.result) == same:
             args += values
             return self.edges[0] is not None
         own: list[Any] = []
