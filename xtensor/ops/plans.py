@@ -77,7 +77,7 @@ class Plan:
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
     the key holds. donated: the arguments whose buffers become gradients, and where else the same arrays are. plain: whether
-    to do without, since other arrays were there once. pattern: for comparing graphs with it, once it has run.
+    to do without, since other arrays were there once. pattern, wanted: for comparing graphs with it, once it has run.
     """
 
     __slots__ = (
@@ -91,6 +91,7 @@ class Plan:
         "program",
         "ran",
         "seen",
+        "wanted",
     )
 
     def __init__(self, keep: Any) -> None:
@@ -102,6 +103,7 @@ class Plan:
         self.ran: tuple[int, ...] | None = None
         self.plain = False
         self.pattern: Pattern | None = None
+        self.wanted: tuple[int | None, ...] | None = None
         self.donated: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
@@ -165,14 +167,13 @@ class PlanExecutor:
         array = grad._storage.array
         if grad._view is not None or type(array) is MetaArray:
             return DECLINED["meta tensors"]
-        hint = (type(root), slot, id(array.aval))
-        found = self._recognized(hint, root, array) if inputs is None else None
+        hint = (type(root), slot, id(array.aval), inputs is None)
+        found = self._recognized(hint, root, array, inputs)
         if found is None:
             found = self._looked_up(root, slot, array, inputs, keep_graph)
             if type(found) is Fallback:
                 return found
-            if inputs is None:
-                self._remember(hint, *found)
+            self._remember(hint, *found)
         plan, nodes, args, leaves, wanted = found
         program: Any = plan.program
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
@@ -250,18 +251,24 @@ class PlanExecutor:
                 return plan
         return plan, nodes, args, list(leaves), wanted
 
-    def _recognized(self, hint: Any, root: Node, grad: Any) -> Any:
+    def _recognized(self, hint: Any, root: Node, grad: Any, inputs: Any) -> Any:
         """What `_looked_up` finds, without a key: by comparing the graph with the plans that ran last and begin as it does."""
         for plan in self.recent.get(hint, ()):
             pattern: Any = plan.pattern
             found = pattern.find(root, grad) if plan.program is not None else None
-            if found is not None:
-                return plan, *found, None
+            if found is None:
+                continue
+            wanted = None
+            if inputs is not None:
+                wanted = self._wanted(inputs, {leaf: -1 - i for i, leaf in enumerate(found[2])})
+                if wanted != plan.wanted:
+                    continue
+            return plan, *found, wanted
         return None
 
     def _remember(self, hint: Any, plan: Plan, nodes: list[Any], args: Any, leaves: Any, wanted: Any) -> None:
         if plan.pattern is None:
-            plan.pattern = Pattern(nodes, leaves)
+            plan.pattern, plan.wanted = Pattern(nodes, leaves), wanted
         others = [p for p in self.recent.get(hint, ()) if p is not plan]
         self.recent[hint] = [plan, *others[: RECENT - 1]]
 
