@@ -3,7 +3,8 @@
     python benchmarks/memory.py
     python benchmarks/memory.py gpt-large --json memory.json
 
-Each contender runs in a process of its own. Resident memory at rest is read after some steps (parameters and optimizer states,
+Each contender runs in processes of its own, of which the median counts: what `malloc` has at hand differs from one to the next,
+for a step of a few megabytes by as much as that. Resident memory at rest is read after some steps (parameters and optimizer states,
 with what programs and libraries occupy), then the highest it reaches during further steps. A figure is the rise
 plus the bytes of parameters and states. Linux only: it reads `/proc`.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import statistics
 import subprocess
 import sys
 from typing import Any
@@ -72,6 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("cases", nargs="*", help="parts of case names; every case without any")
+    parser.add_argument("--runs", type=int, default=3, help="processes per figure (default: 3)")
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args(argv)
@@ -86,7 +89,11 @@ def main(argv: list[str] | None = None) -> int:
         found = {}
         for contender in CONTENDERS:
             command = [sys.executable, "-W", "ignore", __file__, name, "--contender", contender]
-            found[contender] = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            runs = [
+                subprocess.run(command, check=True, capture_output=True, text=True)
+                for _ in range(options.runs)
+            ]
+            found[contender] = statistics.median([int(run.stdout) for run in runs])
         jit, torch = (found["xtensor"] / found[other] for other in ("jit", "torch"))
         figures[name] = {**found, "ratio to jit": jit, "ratio to torch": torch}
         row = [found["xtensor"] / MIB, found["jit"] / MIB, jit, found["torch"] / MIB, torch]
