@@ -1,6 +1,6 @@
 """Every benchmark, one table: what is measured, the bound, and whether it holds.
 
-    python benchmarks/suite.py                          about ten minutes; writes results.json and results.png
+    python benchmarks/suite.py                          about fifteen minutes; writes results.json and results.png
     python benchmarks/suite.py --only steps kernels     some
     python benchmarks/suite.py --results folder         where the files go
     python benchmarks/suite.py --report folder          the table and the plot of results that are there already
@@ -21,7 +21,7 @@ import sys
 from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).parent
-PARTS = ("dispatch", "backward", "kernels", "steps", "memory", "start")
+PARTS = ("dispatch", "backward", "kernels", "steps", "memory", "programs", "start")
 STEP_BOUNDS = {
     "mlp": 0.75,
     "cnn": 1.0,
@@ -101,6 +101,16 @@ def markdown(found: dict[str, Any]) -> str:
         bound = "" if row.bound is None else f"{row.bound:.2f}"
         verdict = "" if row.bound is None else "holds" if row.holds else "**missed**"
         lines.append(f"| {row.part} | {row.name} | {row.against} | {row.ratio:.2f} | {bound} | {verdict} |")
+    if "programs" in found:
+        lines += [
+            "",
+            "Programs compiled: in ten steps of a first run, in the last four of them, and in ten steps of a second run.",
+            "",
+            "| model | first run | settled | second run |",
+            "|---|---:|---:|---:|",
+        ]
+        for name, counts in found["programs"].items():
+            lines.append(f"| {name} | {counts['first']} | {counts['settled']} | {counts['second']} |")
     return "\n".join(lines) + "\n"
 
 
