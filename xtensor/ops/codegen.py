@@ -186,21 +186,7 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
 
 
 # What the inline path calls its own; an operator with a parameter of that name does without the path.
-LOCALS = {
-    "aval",
-    "c",
-    "counter",
-    "flags",
-    "m",
-    "node",
-    "previous",
-    "program",
-    "r",
-    "r1",
-    "r2",
-    "storage",
-    "t",
-}
+LOCALS = frozenset("aval c counter flags m node previous program r r1 r2 storage t".split())
 
 
 def is_inlined(op: Operator) -> bool:
