@@ -174,6 +174,29 @@ def test_a_write_to_a_view_is_one_program() -> None:
     assert lowering.stats() == (reads, writes)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_write_reads_views_by_itself(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, z = xtensor.zeros(6, 4), xtensor.rand(4, 6), xtensor.rand(6, 9)
+
+    def write() -> None:
+        target = x if whole else x[1:3]
+        target.add_(y.t() if whole else y.t()[1:3]).mul_(z[:, 3:7] if whole else z[1:3, 3:7])
+
+    write()
+    x.zero_()
+
+    def alone(recipe: Any) -> Any:
+        raise AssertionError(f"read by a program of its own: {recipe}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lowering, "read_program", alone)
+        write()
+    expected = y.numpy().T * z.numpy()[:, 3:7]
+    rows = slice(None) if whole else slice(1, 3)
+    np.testing.assert_array_equal(x.numpy()[rows], expected[rows])
+    assert x.numpy().sum() == x.numpy()[rows].sum()
+
+
 def test_writes_that_pytorch_refuses() -> None:
     x = xtensor.zeros(3, 1)
     with pytest.raises(
@@ -247,6 +270,165 @@ def test_the_bits_are_those_of_copies(rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(
             function(x.t()).numpy(), function(x.t().contiguous()).numpy(), err_msg=name
         )
+
+
+def functional(lib: Any) -> Any:
+    return lib.nn.functional
+
+
+# What moves, multiplies, orders or normalizes reads views in their own order; each with a view of [6, 8].
+KERNELS: dict[str, Any] = {
+    "matmul": lambda lib, v, w: v @ w.t(),
+    "vector": lambda lib, v, w: v @ w[0],
+    "linear": lambda lib, v, w: functional(lib).linear(v, w[:, :8], w[:, 0]),
+    "einsum": lambda lib, v, w: lib.einsum("ij,kj->ik", v, w),
+    "bmm": lambda lib, v, w: lib.bmm(v.unsqueeze(0), w.t().unsqueeze(0)),
+    "softmax": lambda lib, v, w: v.softmax(1),
+    "layer_norm": lambda lib, v, w: functional(lib).layer_norm(v, (8,), w[0], w[1]),
+    "cross_entropy": lambda lib, v, w: functional(lib).cross_entropy(v, lib.arange(6)),
+    "conv1d": lambda lib, v, w: functional(lib).conv1d(v.unsqueeze(1), w[:2, :3].unsqueeze(1)),
+    "attention": lambda lib, v, w: functional(lib).scaled_dot_product_attention(v[None], w[None], w[None]),
+    "max_pool": lambda lib, v, w: functional(lib).max_pool1d(v, 2),
+    "cat": lambda lib, v, w: lib.cat([v, w, v + 1], 1),
+    "stack": lambda lib, v, w: lib.stack((v, w)),
+    "sort": lambda lib, v, w: v.sort(1)[0],
+    "topk": lambda lib, v, w: v.topk(3, 1).values,
+    "cumsum": lambda lib, v, w: v.cumsum(1),
+    "var": lambda lib, v, w: v.var(1),
+    "norm": lambda lib, v, w: lib.linalg.vector_norm(v, dim=1),
+    "logsumexp": lambda lib, v, w: v.logsumexp([0]),
+    "max": lambda lib, v, w: v.max(1).values,
+    "argmax": lambda lib, v, w: v.argmax(1),
+    "index_select": lambda lib, v, w: v.index_select(1, lib.tensor([3, 1])),
+    "where": lambda lib, v, w: lib.where(v > 0, v, w),
+    "atan2": lambda lib, v, w: lib.atan2(v, w),
+}
+MATRICES: dict[str, tuple[tuple[int, ...], Any]] = {
+    "transpose": ((8, 6), lambda x: x.t()),
+    "slice": ((9, 12), lambda x: x[2:8, 1:9]),
+    "step": ((6, 16), lambda x: x[:, ::2]),
+    "expand": ((1, 8), lambda x: x.expand(6, 8)),
+    "select": ((8, 3, 6), lambda x: x[:, 1].t()),
+    "diagonal": ((6, 8, 8), lambda x: x.diagonal(0, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("view", MATRICES)
+def test_a_kernel_that_reads_a_view_has_the_bits_of_one_that_does_not(
+    view: str, kernel: str, rng: np.random.Generator
+) -> None:
+    shape, look = MATRICES[view]
+    run = KERNELS[kernel]
+    values = rng.normal(size=shape).astype(np.float32)
+    w = xtensor.tensor(rng.normal(size=(6, 8)).astype(np.float32))
+    found = []
+    for copied in (False, True):
+        x = xtensor.tensor(values, requires_grad=True)
+        v = look(x).contiguous() if copied else look(x)
+        with xtensor.no_grad():
+            quiet = run(xtensor, look(x).contiguous() if copied else look(x), w)
+        first, again = run(xtensor, v, w), run(xtensor, v, w)
+        if first.requires_grad:
+            (first * again).sum().backward()
+        found.append([quiet, first, again, x.grad])
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours is None) == (theirs is None)
+        if ours is not None:
+            np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
+
+
+@pytest.mark.parametrize("kernel", ["matmul", "softmax", "layer_norm", "conv1d", "cat", "sort", "var", "sum"])
+def test_a_view_and_the_kernel_that_reads_it_are_one_program(
+    kernel: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = {**KERNELS, "sum": lambda lib, v, w: v.sum(1)}[kernel]
+    x, w = xtensor.rand(8, 6), xtensor.rand(6, 8)
+    asks = xtensor.rand(8, 6, requires_grad=True)
+    for y in (x, asks):
+        expected = run(xtensor, y.t(), w)
+
+        def alone(recipe: Any) -> Any:
+            raise AssertionError(f"read by a program of its own: {recipe}")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(lowering, "read_program", alone)
+            found = run(xtensor, y.t(), w)
+        np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+
+
+def test_values_that_a_kernel_read_are_kept() -> None:
+    v = xtensor.rand(5, 7).t()
+    assert v._view is not None
+    first = xtensor.softmax(v, 1)
+    assert v._view.cached_at == v._storage.writes
+    before = programs("softmax")
+    np.testing.assert_array_equal(xtensor.softmax(v, 1).numpy(), first.numpy())
+    assert programs("softmax") == before
+    v += 1
+    np.testing.assert_array_equal(xtensor.softmax(v, 1).numpy(), xtensor.softmax(v.contiguous(), 1).numpy())
+
+
+FOLDS: dict[str, Any] = {
+    "sum": lambda v, **o: v.sum([1], **o),
+    "mean": lambda v, **o: xtensor.mean(v, (1,), **o),
+    "prod": lambda v, **o: xtensor.prod(v, 1, **o),
+    "amax": lambda v, **o: xtensor.amax(v, 1, **o),
+    "all": lambda v, **o: v.sum(**o),
+}
+
+
+@pytest.mark.parametrize("dtype", [xtensor.float32, xtensor.bfloat16, xtensor.int32])
+@pytest.mark.parametrize("fold", FOLDS)
+@pytest.mark.parametrize("view", MATRICES)
+def test_a_reduction_rounds_the_same_whatever_was_read_before(
+    view: str, fold: str, dtype: Any, rng: np.random.Generator
+) -> None:
+    shape, look = MATRICES[view]
+    if fold == "mean" and dtype is xtensor.int32:
+        pytest.skip("mean is of floats")
+    x = xtensor.tensor((rng.normal(size=shape) * 10).astype(np.float32)).to(dtype)
+    run = FOLDS[fold]
+    results = [run(look(x))]
+    v = look(x)
+    v.clone()
+    xtensor.softmax(v.float(), 1)
+    _ = v @ v.t()  # which keeps the values
+    results += [run(v), run(v)]
+    with xtensor.profiler.profile():
+        results.append(run(look(x)))
+    if dtype is not xtensor.int32:
+        results.append(run(look(x.clone().requires_grad_())).detach())
+    if fold != "all":
+        results.append(run(look(x), out=xtensor.empty_like(results[0])))
+    for other in results[1:]:
+        assert xtensor.equal(other, results[0])
+    np.testing.assert_allclose(
+        results[0].float().numpy(),
+        run(v.contiguous()).float().numpy(),
+        rtol=2e-2 if dtype is xtensor.bfloat16 else 1e-4,
+    )
+
+
+def test_what_a_reduction_saves_is_kept() -> None:
+    x = xtensor.rand(5, 7, requires_grad=True)
+    v = x.t()
+    assert v._view is not None
+    v.sum(0)
+    assert v._view.cached_at == -1
+    out = v.amax(0)
+    assert v._view.cached_at == v._storage.writes
+    out.sum().backward()
+    assert x.grad is not None
+    np.testing.assert_array_equal(x.grad.numpy(), (x == x.amax(1, keepdim=True)).numpy())
+
+
+@pytest.mark.parametrize(
+    "dtype", [xtensor.bfloat16, xtensor.float16, xtensor.float8_e4m3fn, xtensor.int8, xtensor.bool]
+)
+def test_large_strides_of_short_types(dtype: Any, rng: np.random.Generator) -> None:
+    x = xtensor.tensor(rng.normal(size=(70, 4096)).astype(np.float32) * 3).to(dtype)
+    np.testing.assert_array_equal(x.t().contiguous().float().numpy(), x.float().numpy().T)
 
 
 @pytest.mark.parametrize("wrong", [1.0, True, (1.0,)])

@@ -270,14 +270,14 @@ def _put_all(recipe: Recipe, typed: Any, offset: Any, values: Any, accumulate: b
     return typed
 
 
-def _to_view(recipe: Recipe, core: Any, order: Sequence[int] | None) -> Any:
+def _to_view(recipe: Recipe, core: Any, order: Sequence[int] | None, plain: bool) -> Any:
     """The core in the view's shape, with sizes of 1 and expanded dimensions; the view's dimensions in `order`."""
     order = range(len(recipe.sizes)) if order is None else order
     place = {d: i for i, d in enumerate(order)}
     places = [place[d] for d in recipe.dims]
     axes = sorted(range(len(places)), key=places.__getitem__)
     if axes != list(range(len(axes))):
-        core = transpose(core, axes)
+        core = lax.transpose(core, axes) if plain else transpose(core, axes)
     sizes = tuple([recipe.sizes[d] for d in order])
     if core.shape != sizes:
         core = lax.broadcast_in_dim(core, sizes, sorted(places))
@@ -313,13 +313,15 @@ def _to_core(recipe: Recipe, value: Any, accumulate: bool = False) -> Any:
 # --- pure functions of arrays ----------------------------------------------------------------------------------------
 
 
-def read(recipe: Recipe, base: Any, offset: Any, order: Sequence[int] | None = None) -> Any:
-    """The view's values, with its dimensions in `order` where that is given."""
+def read(
+    recipe: Recipe, base: Any, offset: Any, order: Sequence[int] | None = None, plain: bool = False
+) -> Any:
+    """The view's values, with its dimensions in `order` where that is given; `plain` for a loop that XLA lets read them in any."""
     if recipe.identity:
         return base if order is None else transpose(base, order)
     if recipe.access.kind == "empty":
         return jnp.zeros([recipe.sizes[d] for d in order or range(len(recipe.sizes))], recipe.dtype)
-    return _to_view(recipe, _take_all(recipe, _open(recipe, base), offset), order)
+    return _to_view(recipe, _take_all(recipe, _open(recipe, base), offset), order, plain)
 
 
 def write(recipe: Recipe, base: Any, offset: Any, value: Any) -> Any:

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..platforms import on_cpu
@@ -29,7 +30,7 @@ def transpose(x: Any, order: Sequence[int]) -> Any:
     order = tuple(order)
     if not conflicts(x, order):
         return lax.transpose(x, order)
-    return on_cpu("transposition", lambda x: in_strips(x, order), lambda x: lax.transpose(x, order), x)
+    return on_cpu("transposition", lambda x: as_bits(x, order), lambda x: lax.transpose(x, order), x)
 
 
 def conflicts(x: Any, order: tuple[int, ...]) -> bool:
@@ -37,6 +38,14 @@ def conflicts(x: Any, order: tuple[int, ...]) -> bool:
     last = order[-1]
     stride = prod(x.shape[last + 1 :]) * x.dtype.itemsize
     return stride >= CONFLICT and stride % CONFLICT == 0 and x.shape[last] >= LINE
+
+
+def as_bits(x: Any, order: tuple[int, ...]) -> Any:
+    """`in_strips` of whatever moves as fast as numbers do: XLA would widen a bfloat16 array for every strip, all of it."""
+    if x.dtype.kind != "V" or not jnp.issubdtype(x.dtype, jnp.floating):
+        return in_strips(x, order)
+    bits = lax.bitcast_convert_type(x, np.dtype(f"uint{8 * x.dtype.itemsize}"))
+    return lax.bitcast_convert_type(in_strips(bits, order), x.dtype)
 
 
 def in_strips(x: Any, order: tuple[int, ...]) -> Any:

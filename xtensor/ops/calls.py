@@ -25,8 +25,8 @@ MACHINERY = frozenset(
     for name in (
         "checks devices dtypes engine geometry gradients lowering nn.modules.calls nn.modules.module printing storage tensor x64 "
         "ops.attach ops.calls ops.catalog ops.codegen ops.declare ops.deferred ops.dependence ops.derivatives "
-        "ops.dispatch ops.examples ops.explain ops.inplace ops.node_names ops.nodes ops.older ops.programs "
-        "ops.promotion ops.pullback ops.saved ops.scalars ops.schema ops.views ops.write"
+        "ops.apart ops.dispatch ops.examples ops.explain ops.inplace ops.known ops.node_names ops.nodes ops.older ops.programs "
+        "ops.promotion ops.pullback ops.reading ops.saved ops.scalars ops.schema ops.views ops.write"
     ).split()
 )
 

@@ -22,8 +22,9 @@ from ..tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from . import dispatch
 from .deferred import deferred
 from .inplace import run_inplace
-from .known import fresh, run_known
+from .known import run_known
 from .older import call_older
+from .reading import fresh, whole
 from .saved import result_index, save
 from .schema import EMPTY, Parameter
 from .write import write_out
@@ -77,6 +78,7 @@ NAMESPACE: dict[str, Any] = {
     "read": read_view,
     "save": save,
     "run_known": run_known,
+    "whole": whole,
     "run_inplace": run_inplace,
     "SCALARS": dispatch.SCALARS,
     "scalars": NUMBER_ARRAYS,
@@ -191,7 +193,7 @@ LOCALS = frozenset("aval c counter flags m node previous program r r1 r2 storage
 
 def is_inlined(op: Operator) -> bool:
     """Whether the common case of an operator is in its function."""
-    return LOCALS.isdisjoint(op.schema.names()) and not (op.kind == "pointwise" and is_wide(op))
+    return LOCALS.isdisjoint(op.schema.names())
 
 
 def is_wide(op: Operator) -> bool:
@@ -219,13 +221,12 @@ def body(
     if is_inlined(op):
         lines += fast_path(op, out, own)
     lines += check
-    if op.kind == "pointwise" and op.single:
-        lines += [
-            f"if state.mode <= 1{' and out is None' if out else ''}:",
-            f"    known = run_known(op, {everything})",
-            "    if known is not None:",
-            "        return known",
-        ]
+    lines += [
+        f"if state.mode <= 1{' and out is None' if out else ''}:",
+        f"    known = run_known(op, {everything})",
+        "    if known is not None:",
+        "        return known",
+    ]
     return [*lines, slow]
 
 
@@ -239,7 +240,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep: list[str] = []
     plain: list[str] = []
     for p in tensors:
-        deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
+        deep += operand_lines(p, "whole" if op.folds else "fresh")
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []
@@ -462,7 +463,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
         if p.kind == "Number":
             deep += number_lines(p)
             continue
-        deep += operand_lines(p)
+        deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
         plain = [
             f"if {n}._storage is storage or (flags == 0 and ({n}._edge if v_{n} is None else edge_of({n})) is not None):",
             "    raise LookupError",

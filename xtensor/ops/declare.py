@@ -17,6 +17,7 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
 `out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
 with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given.
 Of an operator with `hidden` results only the first is given to the caller, the others are there for the rules, as `result1` and on.
+A reduction that `folds` reads its operand once, and views enter its loop (see `reading.py`).
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -108,6 +109,7 @@ class Operator:
         self.exact_out = False
         self.adopts_at: int | None = None
         self.boolean = False
+        self.folds = False
         self.hidden = 0
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
@@ -210,6 +212,7 @@ def declare(
     inplace: bool = False,
     out: bool | str = True,
     boolean: bool = False,
+    folds: bool = False,
     hidden: int = 0,
     node: str | None = None,
     returns: tuple[str, ...] | None = None,
@@ -226,6 +229,7 @@ def declare(
     if out == "adopt":
         op.adopts_at = [p.name for p in op.static].index("dtype")
     op.boolean = boolean
+    op.folds = folds
     op.hidden = hidden
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None

@@ -22,12 +22,14 @@ from ..tensor import (
     array_of,
     edge_of,
     plain_edge,
+    recipe_of,
     sizes_of,
     strides_of,
     wrap,
     wrap_strided,
 )
 from ..x64 import call
+from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
 from .write import write_out
 
@@ -74,15 +76,17 @@ def _run(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
     if out is not None:
         return into(op, runtime, key, out)
     arrays = [arrays_of(v) for v in runtime]
-    results = execute(op, key, runtime, arrays)
-    tensors = results if op.single else list(results)
+    tensors = execute(op, key, runtime, arrays)
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
-        record(op, key, runtime, arrays, [results] if op.single else tensors)
-    if op.single:
-        return tensors
-    if op.hidden:
-        return tensors[0]
-    return op.returns(*tensors) if op.returns is not None else tuple(tensors)
+        record(op, key, runtime, arrays, tensors)
+    return handed(op, tensors)
+
+
+def handed(op: Operator, results: list[Tensor]) -> Any:
+    """What the caller is given of an operator's results."""
+    if op.single or op.hidden:
+        return results[0]
+    return op.returns(*results) if op.returns is not None else tuple(results)
 
 
 def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
@@ -211,18 +215,35 @@ def has_meta(arrays: list[Any]) -> bool:
     )
 
 
-def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> Any:
+def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> list[Tensor]:
     """Run the kernel and wrap its results; a pointwise result takes the strides that TensorIterator gives it."""
     if has_meta(arrays):
         return evaluate(op, key, runtime, arrays)
-    if op.kind == "pointwise" and op.single:
+    if op.kind == "pointwise":
         layout = result_layout(runtime)
         if layout is not None:
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
-            return wrap_strided(array, sizes, strides)
-    out = invoke(op, op.program(key), arrays)
-    return wrap(out) if op.single else [wrap(o) for o in out]
+            return [wrap_strided(array, sizes, strides)]
+    if op.folds and any(isinstance(v, Tensor) and v._view is not None for v in runtime):
+        out = fold(op, key, runtime)
+    else:
+        out = invoke(op, op.program(key), arrays)
+    return [wrap(out)] if op.single else [wrap(o) for o in out]
+
+
+def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
+    """A reduction that reads views by itself, as it does on every path."""
+    parts = [operand_of(op, v) if isinstance(v, Tensor) else (v, None) for v in runtime]
+    arrays = [array for array, _ in parts]
+    reads = tuple([None if recipe is None else Read(recipe, False) for _, recipe in parts])
+    if not any(reads):
+        return invoke(op, op.program(key), arrays)
+    offsets = [
+        v._view.offset for v, r in zip(runtime, reads, strict=True) if r is not None and not r.recipe.static
+    ]
+    program = reading_program(op, key, Form((-1,) * len(reads), reads))
+    return invoke(op, program, [*arrays, *offsets])[0]
 
 
 # Told of every program that runs on this path: `ops.explain` looks on here.
@@ -278,8 +299,8 @@ def memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int,
     return tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], shape[d] != 1, d)))
 
 
-def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> Any:
-    """The result of meta tensors: shapes and dtypes by abstract evaluation."""
+def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list[Any]) -> list[Tensor]:
+    """The results of meta tensors: shapes and dtypes by abstract evaluation."""
     shapes = [tuple([abstract(x) for x in a]) if type(a) is tuple else abstract(a) for a in arrays]
     try:
         out = call(jax.eval_shape, op.traced(key), *shapes)
@@ -289,8 +310,8 @@ def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: lis
         return [wrap(MetaArray(o.shape, o.dtype)) for o in out]
     if op.kind == "pointwise" and (layout := result_layout(runtime)) is not None:
         sizes, strides, order = layout
-        return wrap_strided(MetaArray(tuple(sizes[d] for d in order), out.dtype), sizes, strides)
-    return wrap(MetaArray(out.shape, out.dtype))
+        return [wrap_strided(MetaArray(tuple(sizes[d] for d in order), out.dtype), sizes, strides)]
+    return [wrap(MetaArray(out.shape, out.dtype))]
 
 
 def node_for(
@@ -365,7 +386,13 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
                 entries = [save(t, array_of(t)) for t in which]
                 saved[at] = entries if name == "results" else entries[0]
         node.saved = tuple(saved)
-    node.aval = array_of(results[0]).aval if op.single else tuple([array_of(t).aval for t in results])
+    node.aval = form_of(results[0]) if op.single else tuple(map(form_of, results))
+
+
+def form_of(tensor: Tensor) -> Any:
+    """The shape and dtype of a tensor as JAX has them; nothing is read."""
+    view, storage = tensor._view, tensor._storage
+    return storage.array.aval if view is None else recipe_of(storage, view).aval
 
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:
@@ -393,7 +420,7 @@ def record(
 def connect(op: Operator, node: Any, results: list[Tensor]) -> None:
     differentiable = False
     for i, tensor in enumerate(results):
-        if jnp.issubdtype(array_of(tensor).dtype, np.inexact):
+        if jnp.issubdtype(form_of(tensor).dtype, np.inexact):
             tensor._edge = (node, i)
             differentiable = True
     if differentiable:
@@ -414,8 +441,7 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
     if at is not None and key[at] is None and isinstance(outs[0], Tensor):
         key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)
-    found = [results] if op.single else list(results)
-    for target, source in zip(outs, found, strict=True):
+    for target, source in zip(outs, results, strict=True):
         write_out(op.name, target, source, tensors, op.kind if op.exact_out else None)
     if op.single:
         return out

@@ -71,7 +71,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if tracked and op.rules.differentiable:
         node = dispatch.node_for(op, key, runtime, arrays, inplace=True)
     if type(arrays[0]) is MetaArray:
-        made = dispatch.evaluate(op, key, runtime, arrays)
+        (made,) = dispatch.evaluate(op, key, runtime, arrays)
         check_castable(made.dtype.numpy, target.dtype.numpy)
     else:
         old = arrays[0]

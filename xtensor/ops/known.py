@@ -1,51 +1,37 @@
-"""Calls whose signature has come before: nothing is checked or laid out again, and views enter the kernels that read them.
+"""Calls whose signature has come before: nothing is checked or laid out again, and views enter the programs that read them.
 
-The inline path of a generated function takes whole tensors and numbers; a pointwise call with views comes here when its
-modes are the default ones, and goes to `dispatch` where anything is new or unusual.
-
-A pointwise kernel reads a view as part of its loop, as PyTorch's do: no copy is made, and since moving data rounds nothing the
-bits are the same. What a derivative saves, and what is reached in roundabout ways only, is read first and kept. A pointwise
-write to a view that autograd does not follow reads, computes and writes in one program, which reuses the buffer.
+The inline path of a generated function takes whole tensors, numbers, and views whose values are there; a call with other views
+comes here when its modes are the default ones, and goes to `dispatch` where anything is new or unusual. How a program reads a
+view, and what is kept of it, says `reading`. A pointwise write to a view that autograd does not follow reads, computes and
+writes in one program, which reuses the buffer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import lowering
 from ..engine.modes import state
 from ..number_arrays import NUMBER_ARRAYS, operand
-from ..storage import MetaArray, Storage
-from ..tensor import Tensor, View, array_of, asks_grad, read_view, recipe_of, wrap, wrap_strided
-from ..x64 import call, jit
+from ..storage import MetaArray
+from ..tensor import Tensor, array_of, asks_grad, recipe_of, wrap, wrap_strided
+from ..x64 import call
 from . import dispatch
-from .write import bump, check_writable, fit_result
+from .reading import Form, Read, operand_of, reading_program, writing_program
+from .write import bump, check_writable
 
 if TYPE_CHECKING:
     from .declare import Operator
 
-__all__ = ["fresh", "run_known", "run_known_inplace"]
+__all__ = ["run_known", "run_known_inplace"]
 
 LIMIT = 4096
 """Signatures kept per operator."""
-DIRECT = ("reshape", "digits")
-"""The kinds of views that a kernel reads by itself; the others take many elements for one."""
 SCALARS = dispatch.SCALARS
 SEQUENCES = (list, tuple)
 
 
-def fresh(storage: Storage, view: View) -> Any:
-    """The values of a view that are there without running anything."""
-    if view.cached_at == storage.writes:
-        return view.cached
-    if recipe_of(storage, view).identity:
-        return storage.array
-    raise LookupError
-
-
 def run_known(op: Operator, values: tuple[Any, ...]) -> Any:
-    """A pointwise call in the default modes, one value per parameter; None where the complete path must answer."""
+    """A call in the default modes, one value per parameter; None where the complete path must answer."""
     try:
         return _run(op, values)
     except Exception:
@@ -54,67 +40,100 @@ def run_known(op: Operator, values: tuple[Any, ...]) -> Any:
 
 
 def _run(op: Operator, values: tuple[Any, ...]) -> Any:
-    key = tuple([values[i] for i in op.static_indices])
-    if dispatch.is_odd(op, key):
+    key = _key(op, values)
+    if op.integral and dispatch.is_odd(op, key):
         return None
     operands = [values[i] for i in op.indices]
-    saved: Any = None
-    if not state.mode and op.rules.differentiable and any(map(_asks, operands)):
-        saved = op.rules.saved
+    asked = not state.mode and bool(op.rules.differentiable) and any(map(_asks, operands))
+    pointwise = op.kind == "pointwise"
+    always = not (pointwise or op.folds)
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
     arrays: list[Any] = []
     recipes: list[Any] = []
     offsets: list[Any] = []
+    # The tensors whose views are kept once read, each with its place among the arguments.
+    kept: list[tuple[int, Tensor]] = []
     for at, parameter in enumerate(op.runtime):
         value = operands[at]
-        recipe = None
         if value is None or type(value) in SCALARS:
             value = operands[at] = _number(parameter, value)
             signature.append(None if value is None else type(value))
             arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
-        elif parameter.kind == "Number":
+            recipes.append(None)
+            continue
+        if parameter.kind == "Number":
             return None
+        if parameter.kind == "Arrays":
+            if type(value) not in SEQUENCES:
+                return None
+            tensors = operands[at] = list(value)
+            signature.append(len(tensors))
         else:
-            view, storage = value._view, value._storage
-            array = storage.array
+            tensors = (value,)
+        keeps = always or (asked and parameter.name in op.rules.saved)
+        for tensor in tensors:
+            view = tensor._view
+            if view is None:
+                array = tensor._storage.array
+                recipes.append(None)
+                signature.append(array.shape if pointwise else None)
+            else:
+                array, recipe = operand_of(op, tensor)
+                recipes.append(recipe)
+                signature.append(recipe)
+                if recipe is not None:
+                    if not recipe.static:
+                        offsets.append(operand(view.offset))
+                    if keeps:
+                        kept.append((len(arrays), tensor))
+                        signature.append(True)
+                if pointwise:
+                    signature += (view.sizes, view.strides)
             if type(array) is MetaArray:
                 return None
-            if view is None:
-                signature.append(array.shape)
-            else:
-                if view.cached_at == storage.writes:
-                    array = view.cached
-                else:
-                    recipe = recipe_of(storage, view)
-                    if recipe.identity:
-                        recipe = None
-                    elif recipe.kind not in DIRECT or (saved is not None and parameter.name in saved):
-                        array, recipe = read_view(storage, view), None
-                    elif not recipe.static:
-                        offsets.append(operand(view.offset))
-                signature += (recipe, view.sizes, view.strides)
             arrays.append(array)
-        recipes.append(recipe)
     mark = tuple(signature)
     found = op.known.get(mark)
     if found is None:
-        found = _learn(op, mark, values, key, operands, tuple(recipes))
+        found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
         if found is None:
             return None
-    program, layout = found
+    program, layout, reads = found
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
     results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
-    tensor = wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])
-    if saved is not None:
-        # Of an operand that is not saved only shape and dtype are asked for, which a recipe has too.
-        seen = [
-            r if r is not None else a if isinstance(o, Tensor) else o
-            for o, a, r in zip(operands, arrays, recipes, strict=True)
-        ]
-        dispatch.record(op, key, operands, seen, [tensor])
-    return tensor
+    if reads:
+        results, read = results
+        for (at, tensor), values_read in zip(kept, read, strict=True):
+            view = tensor._view
+            arrays[at], recipes[at] = values_read, None
+            view.cached = values_read  # pyright: ignore[reportOptionalMemberAccess]
+            view.cached_at = tensor._storage.writes  # pyright: ignore[reportOptionalMemberAccess]
+    if not op.single:
+        made = [wrap(r) for r in results]
+    else:
+        made = [wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])]
+    if asked:
+        dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
+    return dispatch.handed(op, made)
+
+
+def _key(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([tuple(v) if type(v := values[i]) is list else v for i in op.static_indices])
+
+
+def _seen(operands: list[Any], arrays: list[Any], recipes: list[Any]) -> list[Any]:
+    """What `record` takes for each operand: of what is not saved only shape and dtype are asked for, which a recipe has too."""
+    flat = iter([a if r is None else r for a, r in zip(arrays, recipes, strict=True)])
+    seen: list[Any] = []
+    for o in operands:
+        if type(o) is list:
+            seen.append(tuple([next(flat) for _ in o]))
+        else:
+            array = next(flat)
+            seen.append(array if isinstance(o, Tensor) else o)
+    return seen
 
 
 def _number(parameter: Any, value: Any) -> Any:
@@ -131,18 +150,29 @@ def _number(parameter: Any, value: Any) -> Any:
 
 
 def _learn(
-    op: Operator, mark: Any, values: tuple[Any, ...], key: Any, operands: list[Any], recipes: tuple[Any, ...]
-) -> tuple[Any, Any] | None:
-    """The program for a signature, and its result's layout; None where arguments change on their way."""
+    op: Operator,
+    mark: Any,
+    values: tuple[Any, ...],
+    key: Any,
+    operands: list[Any],
+    recipes: list[Any],
+    kept: list[int],
+) -> tuple[Any, Any, bool] | None:
+    """The program for a signature, its result's layout, and whether it reads; None where arguments change on their way."""
     if not _check(op, values, key, operands):
         return None
-    layout = dispatch.result_layout(operands)
+    layout = dispatch.result_layout(operands) if op.kind == "pointwise" else None
     order = None if layout is None else layout[2]
-    if any(r is not None for r in recipes):
-        program = reading_program(op, key, recipes, order)
+    reads = any(r is not None for r in recipes)
+    if reads:
+        how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
+        lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
+        program = reading_program(op, key, Form(lengths, tuple(how)), order)
+    elif any(type(o) is list for o in operands):
+        return None
     else:
         program = op.program(key) if order is None else op.permuted_program(key, order)
-    found = op.known[mark] = (program, layout)
+    found = op.known[mark] = (program, layout, reads)
     return found
 
 
@@ -151,47 +181,11 @@ def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any])
     if len(op.known) >= LIMIT:
         op.known.clear()
     checked, checked_key = dispatch.prepare(op, values)
-    return checked_key == key and all(map(_same, checked, operands))
-
-
-def reading_program(
-    op: Operator, key: tuple[Any, ...], recipes: tuple[Any, ...], order: tuple[int, ...] | None
-) -> Callable[..., Any]:
-    """The kernel that reads the operands which have a recipe by itself, in the order in which its result lies in memory."""
-    name = ("reading", key, (recipes, order))
-    found = op.variants.get(name)
-    if found is not None:
-        return found
-    run = op.traced(key)
-
-    def reading(*values: Any) -> Any:
-        offsets = iter(values[len(recipes) :])
-        return run(
-            *[
-                in_order(v, order)
-                if r is None
-                else read_in_order(r, v, 0 if r.static else next(offsets), order)
-                for v, r in zip(values, recipes, strict=False)
-            ]
-        )
-
-    reading.__name__ = reading.__qualname__ = op.name
-    found = op.variants[name] = jit(reading)
-    return found
-
-
-def in_order(array: Any, order: tuple[int, ...] | None) -> Any:
-    """An operand with its dimensions as they lie in the memory of the result."""
-    if order is None or array is None or array.ndim == 0:
-        return array
-    return lowering.transpose(array.reshape((1,) * (len(order) - array.ndim) + array.shape), order)
-
-
-def read_in_order(recipe: Any, base: Any, offset: Any, order: tuple[int, ...] | None) -> Any:
-    """`in_order` of a view's values: where the view has the result's order, nothing is transposed."""
-    if order is None or len(recipe.sizes) == len(order):
-        return lowering.read(recipe, base, offset, order)
-    return in_order(lowering.read(recipe, base, offset), order)
+    return (
+        list(map(type, checked_key)) == list(map(type, key))
+        and checked_key == key
+        and all(map(_same, checked, operands))
+    )
 
 
 def _asks(value: Any) -> bool:
@@ -229,10 +223,12 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     operands = [values[i] for i in op.indices]
     if not state.mode and any(map(_asks, operands)):
         return None
-    key = tuple([values[i] for i in op.static_indices])
+    key = _key(op, values)
     if dispatch.is_odd(op, key):
         return None
     arrays: list[Any] = []
+    reads: list[Read | None] = [None] * (len(operands) - 1)
+    offsets: list[Any] = []
     for at, parameter in enumerate(op.runtime[1:], 1):
         value = operands[at]
         if value is None or type(value) in SCALARS:
@@ -249,6 +245,13 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             arrays.append(tuple([array_of(t) for t in value]))
         elif value._storage is storage:
             return None
+        elif op.kind == "pointwise":
+            array, read = operand_of(op, value)
+            if read is not None and not read.static:
+                offsets.append(operand(value._view.offset))
+            signature += (Tensor, read)
+            arrays.append(array)
+            reads[at - 1] = None if read is None else Read(read, False)
         else:
             signature.append(Tensor)
             arrays.append(array_of(value))
@@ -259,25 +262,13 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         if not _check(op, values, key, operands):
             return None
         check_writable(target)
-        program = (
-            op.inplace_program(key, donate) if view is None else writing_program(op, key, recipe, donate)
-        )
+        if view is None and not any(reads):
+            program = op.inplace_program(key, donate)
+        else:
+            program = writing_program(op, key, recipe, tuple(reads), donate)
         op.known[mark] = program
-    if view is None:
-        storage.replace(call(program, storage.array, *arrays))
-    else:
-        storage.replace(call(program, storage.array, operand(view.offset), *arrays))
+    if view is not None:
+        arrays.append(operand(view.offset))
+    storage.replace(call(program, storage.array, *arrays, *offsets))
     bump(target, op.name + "_")
     return target
-
-
-def writing_program(op: Operator, key: tuple[Any, ...], recipe: Any, donate: bool) -> Callable[..., Any]:
-    """The program that writes a view from its own values and the other arguments."""
-    run = op.traced(key)
-
-    def writing(base: Any, offset: Any, *values: Any) -> Any:
-        old = lowering.read(recipe, base, offset)
-        return lowering.write(recipe, base, offset, fit_result(run(old, *values), old.shape, old.dtype))
-
-    writing.__name__ = writing.__qualname__ = op.name + "_"
-    return jit(writing, donate_argnums=0 if donate else ())

@@ -27,7 +27,6 @@ from typing import Any
 
 import jax
 from jax.core import Tracer
-from jax.experimental.xla_metadata import set_xla_metadata
 
 from .. import engine
 from ..compile_cache import compiling
@@ -36,6 +35,7 @@ from ..engine.graph import EdgeTuple, Gradients
 from ..storage import MetaArray
 from ..tensor import array_of, wrap
 from ..x64 import call, jit
+from .apart import apart
 from .donation import donating, matching, owned
 from .export import copied
 from .patterns import Pattern
@@ -511,39 +511,6 @@ def build(
 
     backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
     return backward, order, ran
-
-
-def apart(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """The function's value, where each program that it calls stays one of its own within the program around it.
-
-    So each is compiled as it is by itself, and rounds as it does by itself: XLA fuses nothing across their borders.
-    """
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    jaxpr = closed.jaxpr
-    values = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-    values.update(zip(jaxpr.invars, jax.tree.leaves(args), strict=True))
-
-    def value_of(var: Any) -> Any:
-        return var.val if hasattr(var, "val") else values[var]
-
-    for equation in jaxpr.eqns:
-        primitive = equation.primitive
-        results: Any = primitive.bind(*map(value_of, equation.invars), **equation.params)
-        results = list(results) if primitive.multiple_results else [results]
-        if primitive.name in CALLS and not convolves(equation):
-            results = set_xla_metadata(results, inlineable="false")
-        values.update(zip(equation.outvars, results, strict=True))
-    return jax.tree.unflatten(jax.tree.structure(shape), map(value_of, jaxpr.outvars))
-
-
-CALLS = ("jit", "pjit")
-
-
-def convolves(equation: Any) -> bool:
-    """Whether a program convolves: XLA's fast convolutions are found in the outermost program only."""
-    if equation.primitive.name in CALLS:
-        return any(map(convolves, equation.params["jaxpr"].jaxpr.eqns))
-    return equation.primitive.name == "conv_general_dilated"
 
 
 executor = PlanExecutor()
