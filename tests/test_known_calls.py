@@ -197,6 +197,45 @@ def test_a_write_reads_views_by_itself(whole: bool, monkeypatch: pytest.MonkeyPa
     assert x.numpy().sum() == x.numpy()[rows].sum()
 
 
+COPIES: dict[str, Any] = {
+    "whole": lambda x, y: x.copy_(y.t()),
+    "row": lambda x, y: x.__setitem__(1, y[:, 2]),
+    "broadcast": lambda x, y: x.__setitem__(slice(1, 3), y[:, 0]),
+    "column": lambda x, y: x.__setitem__((slice(None), 2), y[1]),
+    "converted": lambda x, y: x.__setitem__((slice(None), slice(1, 3)), y.double().t()[:, :2]),
+    "one": lambda x, y: x.copy_(y[:, :1].t()),
+    "within": lambda x, y: x[1:].copy_(x.clone()[:-1]),
+    "transposed": lambda x, y: x.t()[1:3].copy_(y[2:]),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_is_one_program(copy: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    values = [rng.normal(size=s).astype(np.float32) for s in ((6, 4), (4, 6))]
+    theirs, other = map(torch.tensor, values)
+    COPIES[copy](theirs, other)
+    COPIES[copy](*map(xtensor.tensor, values))
+    ours, other = map(xtensor.tensor, values)
+
+    def alone(recipe: Any) -> Any:
+        raise AssertionError(f"read by a program of its own: {recipe}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lowering, "read_program", alone)
+        COPIES[copy](ours, other)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    assert ours._version == theirs._version
+
+
+def test_a_copy_within_a_storage_reads_before_it_writes() -> None:
+    x = xtensor.arange(6.0)
+    half = x[:5]
+    half += 1
+    x.view(2, 3)[1].copy_(x.view(2, 3)[0])
+    assert x.tolist() == [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
+
+
 def test_writes_that_pytorch_refuses() -> None:
     x = xtensor.zeros(3, 1)
     with pytest.raises(

@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
 
-from .. import checks, devices, dtypes, geometry
+from .. import checks, devices, dtypes, geometry, lowering
 from ..engine import anomaly, modes, profiler
 from ..engine.graph import Node, next_sequence_nr
+from ..number_arrays import operand
 from ..storage import MetaArray
 from ..tensor import (
     Tensor,
@@ -23,6 +24,7 @@ from ..tensor import (
     asks_grad,
     edge_of,
     plain_edge,
+    recipe_of,
     sizes_of,
     strides_of,
     wrap,
@@ -40,6 +42,7 @@ from .options import (
     pick_dtype,
     python_number,
 )
+from .reading import operand_of
 from .schema import Array, Operand
 from .write import bump, cast, check_no_overlap, check_writable, convert, store
 
@@ -413,7 +416,10 @@ class OverwriteNode(Node):
 def overwrite(
     target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None = None
 ) -> Tensor:
-    """Replace the values of `target` by the array that `values()` makes (of its sizes and dtype), with its history."""
+    """Replace the values of `target` by the array that `values()` makes (of its sizes and dtype), with its history.
+
+    `values()` may also write by itself, and gives None then.
+    """
     if not modes.state.mode & modes.PROFILING:
         return _overwrite(target, name, title, values, source)
     token = profiler.begin(name, [tuple(sizes_of(target))])
@@ -446,8 +452,8 @@ def _overwrite(
             anomaly.record(node)
     if type(target._storage.array) is MetaArray:
         store(target, None)
-    else:
-        store(target, values())
+    elif (array := values()) is not None:
+        store(target, array)
     bump(target, name)
     if node is not None:
         rebase(target, node)
@@ -462,6 +468,43 @@ def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
         return jnp.broadcast_to(convert(array, dtype), shape)
 
     return jit(spread)
+
+
+@functools.lru_cache(maxsize=4096)
+def copy_program(
+    target: lowering.Recipe | None,
+    source: lowering.Recipe | None,
+    sizes: tuple[int, ...],
+    dtype: Any,
+    donate: bool,
+) -> Any:
+    """`program(base, start, array, offset)`: reading, conversion, broadcasting and the write of a view."""
+
+    def copy(base: Any, start: Any, array: Any, offset: Any) -> Any:
+        read = array if source is None else lowering.read(source, array, offset)
+        values = jnp.broadcast_to(convert(read, dtype), sizes)
+        return values if target is None else lowering.write(target, base, start, values)
+
+    # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
+    return jit(copy, donate_argnums=(0,) if donate and target is not None and not target.static else ())
+
+
+def copy_values(target: Tensor, source: Tensor) -> bool:
+    """Copy values in one program, where that saves one; else False."""
+    storage, view = target._storage, target._view
+    donate = storage is not source._storage and storage.sole_owner()
+    array, recipe = operand_of(source)
+    changes = tuple(sizes_of(source)) != tuple(sizes_of(target)) or source.dtype is not target.dtype
+    if recipe is None and (view is None or not changes):
+        return False
+    offset = None if recipe is None or recipe.static else operand(source.storage_offset())
+    if view is None:
+        program = copy_program(None, recipe, tuple(sizes_of(target)), target.dtype.numpy, False)
+        storage.replace(call(program, None, None, array, offset))
+    else:
+        program = copy_program(recipe_of(storage, view), recipe, view.sizes, view.dtype.numpy, donate)
+        storage.replace(call(program, storage.array, operand(view.offset), array, offset))
+    return True
 
 
 def is_same_data(self: Tensor, src: Tensor) -> bool:
@@ -501,6 +544,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
     def values() -> Any:
+        if src.device == self.device and copy_values(self, src):
+            return None
         array = array_of(src)
         if src.device is not self.device and src.device != self.device:
             array = call(jax.device_put, array, devices.jax_device(self.device))

@@ -234,7 +234,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
 
 def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
     """A reduction that reads views by itself, as it does on every path."""
-    parts = [operand_of(op, v) if isinstance(v, Tensor) else (v, None) for v in runtime]
+    parts = [operand_of(v, op.folds) if isinstance(v, Tensor) else (v, None) for v in runtime]
     arrays = [array for array, _ in parts]
     reads = tuple([None if recipe is None else Read(recipe, False) for _, recipe in parts])
     if not any(reads):

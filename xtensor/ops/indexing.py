@@ -26,6 +26,7 @@ from .declare import REGISTRY, general
 from .hostindex import Placed
 from .index_bounds import in_bounds, refuse_overlap, remember
 from .inplace import check_inplace, run_inplace
+from .known import run_known
 from .masks import check_number, masked_fill, masked_fill_
 from .options import placed
 from .ordered import run_like, run_ordered
@@ -274,7 +275,7 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     check_places(view, found)
     order = layout_of(view, found)
-    array = array_of(view)
+    array = view._storage.array
     if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
         return hostindex.read(view, found, order, title)
     place = view.device
@@ -290,10 +291,12 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
 
 def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     """Run `index`; in the default modes without the complete call path, which costs more than the program."""
-    array = array_of(view)
     mode = modes.state.mode
-    if mode > 1 or type(array) is MetaArray:
+    if mode > 1 or type(view._storage.array) is MetaArray:
         return INDEX.call((view, indices, dims))
+    if view._view is not None and (result := run_known(INDEX, (view, indices, dims))) is not None:
+        return result
+    array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
     result = wrap(call(INDEX.program((dims,)), array, arrays))
     if mode == 0 and (edge := plain_edge(edge_of(view))) is not None:

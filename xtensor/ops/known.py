@@ -79,7 +79,7 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
                 recipes.append(None)
                 signature.append(array.shape if pointwise else None)
             else:
-                array, recipe = operand_of(op, tensor)
+                array, recipe = operand_of(tensor, op.folds)
                 recipes.append(recipe)
                 signature.append(recipe)
                 if recipe is not None:
@@ -246,7 +246,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         elif value._storage is storage:
             return None
         elif op.kind == "pointwise":
-            array, read = operand_of(op, value)
+            array, read = operand_of(value)
             if read is not None and not read.static:
                 offsets.append(operand(value._view.offset))
             signature += (Tensor, read)

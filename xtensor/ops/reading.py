@@ -61,13 +61,16 @@ def whole(storage: Storage, view: View) -> Any:
     raise LookupError
 
 
-def operand_of(op: Operator, tensor: Tensor) -> tuple[Any, lowering.Recipe | None]:
-    """What a program takes for a tensor: its values, or the array of its storage and how the view is read."""
+def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recipe | None]:
+    """What a program takes for a tensor: its values, or the array of its storage and how the view is read.
+
+    again: whether it reads what has been read before.
+    """
     storage, view = tensor._storage, tensor._view
     array = storage.array
     if view is None:
         return array, None
-    if view.cached_at == storage.writes and not op.folds:
+    if view.cached_at == storage.writes and not again:
         return view.cached, None
     recipe = recipe_of(storage, view)
     if recipe.identity:
