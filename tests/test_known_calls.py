@@ -339,6 +339,17 @@ KERNELS: dict[str, Any] = {
     "max": lambda lib, v, w: v.max(1).values,
     "argmax": lambda lib, v, w: v.argmax(1),
     "index_select": lambda lib, v, w: v.index_select(1, lib.tensor([3, 1])),
+    "index": lambda lib, v, w: v[lib.tensor([3, 1, 1])],
+    "gather": lambda lib, v, w: v.gather(0, lib.tensor([[3, 1], [0, 0]]).t()),
+    "take": lambda lib, v, w: v.take(lib.tensor([40, 3])),
+    "embedding": lambda lib, v, w: functional(lib).embedding(lib.tensor([[1, 9], [2, 0]])[:, :1], v),
+    "flip": lambda lib, v, w: v.flip(0, 1),
+    "roll": lambda lib, v, w: v.roll(3, 1),
+    "repeat": lambda lib, v, w: v.repeat(2, 1),
+    "repeat_interleave": lambda lib, v, w: v.repeat_interleave(2, 1),
+    "tril": lambda lib, v, w: v.tril(),
+    "pad": lambda lib, v, w: functional(lib).pad(v, (1, 2)),
+    "masked_fill": lambda lib, v, w: v.masked_fill(w > 0, 2.0),
     "where": lambda lib, v, w: lib.where(v > 0, v, w),
     "atan2": lambda lib, v, w: lib.atan2(v, w),
 }
@@ -348,6 +359,7 @@ MATRICES: dict[str, tuple[tuple[int, ...], Any]] = {
     "step": ((6, 16), lambda x: x[:, ::2]),
     "expand": ((1, 8), lambda x: x.expand(6, 8)),
     "select": ((8, 3, 6), lambda x: x[:, 1].t()),
+    "large": ((8, 512), lambda x: x.t()[:6]),
     "diagonal": ((6, 8, 8), lambda x: x.diagonal(0, 1, 2)),
 }
 
@@ -377,7 +389,9 @@ def test_a_kernel_that_reads_a_view_has_the_bits_of_one_that_does_not(
             np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
 
 
-@pytest.mark.parametrize("kernel", ["matmul", "softmax", "layer_norm", "conv1d", "cat", "sort", "var", "sum"])
+@pytest.mark.parametrize(
+    "kernel", ["matmul", "softmax", "layer_norm", "conv1d", "cat", "sort", "var", "sum", "index", "take"]
+)
 def test_a_view_and_the_kernel_that_reads_it_are_one_program(
     kernel: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,6 +408,25 @@ def test_a_view_and_the_kernel_that_reads_it_are_one_program(
             patch.setattr(lowering, "read_program", alone)
             found = run(xtensor, y.t(), w)
         np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+
+
+def test_what_takes_a_few_elements_transposes_nothing() -> None:
+    x, at = xtensor.rand(64, 1024), xtensor.tensor([5, 3])
+    np.testing.assert_array_equal(x.t()[at].numpy(), x.numpy().T[[5, 3]])
+    for name, result in (("index", False), ("flip", True)):
+        if result:
+            np.testing.assert_array_equal(x.t().flip(0).numpy(), x.numpy().T[::-1])
+        found = [
+            p for k, p in REGISTRY[name].variants.items() if k[0] == "reading" and base_of(k) == (64, 1024)
+        ]
+        assert found
+        arrays = [np.zeros((64, 1024), np.float32)] + ([np.zeros(2, np.int64)] if name == "index" else [])
+        assert any(("while" in call(p.lower, *arrays).as_text()) == result for p in found)
+
+
+def base_of(key: Any) -> Any:
+    read = key[2].reads[0]
+    return None if read is None else read.recipe.base_shape
 
 
 def test_values_that_a_kernel_read_are_kept() -> None:

@@ -43,6 +43,7 @@ class Recipe:
     """How to read and write one kind of view; equal recipes are one object, so they hash by identity.
 
     identity: the view is the array itself. static: the offset is not needed (and ignored). aval: the view's shape and dtype.
+    direct: no more elements are touched than the view has, so that any program may read it by itself.
     dims: which of the view's dimensions the core's are, and after them those over which it is stacked.
     shifts: for each index of the `stacked` sizes, how far from the offset the core lies.
     """
@@ -57,6 +58,7 @@ class Recipe:
         "base_shape",
         "conj",
         "dims",
+        "direct",
         "dtype",
         "identity",
         "neg",
@@ -97,6 +99,7 @@ class Recipe:
             and dims == tuple(sorted(dims))
             and not (self.conj or neg)
         )
+        self.direct = not self.identity and not stacked and access.kind in ("reshape", "digits")
         self.aval = ShapedArray(sizes, dtype)
         self._reader: Program | None = None
         self._writer: Program | None = None

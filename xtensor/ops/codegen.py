@@ -240,7 +240,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep: list[str] = []
     plain: list[str] = []
     for p in tensors:
-        deep += operand_lines(p, "whole" if op.folds else "fresh")
+        deep += operand_lines(p, "whole" if op.views == "fold" else "fresh")
         if op.kind == "pointwise":
             plain.append(f"(v_{p.name} is None or contiguous_view(v_{p.name}))")
     arguments = []

@@ -17,7 +17,8 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
 `out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
 with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given.
 Of an operator with `hidden` results only the first is given to the caller, the others are there for the rules, as `result1` and on.
-A reduction that `folds` reads its operand once, and views enter its loop (see `reading.py`).
+`views` says how those among the operands are read: in the kernel's "loop" (pointwise kernels, and what only moves elements), by a
+"fold" (a reduction that reads its operand once), or "apart" (see `reading.py`).
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Operator] = {}
+Views = Literal["loop", "fold", "apart"]
 
 
 def strong(value: Any) -> Any:
@@ -109,7 +111,7 @@ class Operator:
         self.exact_out = False
         self.adopts_at: int | None = None
         self.boolean = False
-        self.folds = False
+        self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
@@ -212,7 +214,7 @@ def declare(
     inplace: bool = False,
     out: bool | str = True,
     boolean: bool = False,
-    folds: bool = False,
+    views: Views | None = None,
     hidden: int = 0,
     node: str | None = None,
     returns: tuple[str, ...] | None = None,
@@ -229,7 +231,7 @@ def declare(
     if out == "adopt":
         op.adopts_at = [p.name for p in op.static].index("dtype")
     op.boolean = boolean
-    op.folds = folds
+    op.views = views or op.views
     op.hidden = hidden
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None

@@ -179,7 +179,11 @@ def odd(value: Any) -> bool:
 
 def is_odd(op: Operator, key: tuple[Any, ...]) -> bool:
     """Whether what should be an int among the static arguments is none, so that no program kept may answer."""
-    return any(odd(key[i]) for i in op.integral)
+    for i in op.integral:
+        value = key[i]
+        if type(value) is not int and odd(value):
+            return True
+    return False
 
 
 def check_devices(op: Operator, runtime: list[Any]) -> None:
@@ -225,7 +229,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
             return [wrap_strided(array, sizes, strides)]
-    if op.folds and any(isinstance(v, Tensor) and v._view is not None for v in runtime):
+    if op.views == "fold" and any(isinstance(v, Tensor) and v._view is not None for v in runtime):
         out = fold(op, key, runtime)
     else:
         out = invoke(op, op.program(key), arrays)
@@ -234,7 +238,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
 
 def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
     """A reduction that reads views by itself, as it does on every path."""
-    parts = [operand_of(v, op.folds) if isinstance(v, Tensor) else (v, None) for v in runtime]
+    parts = [operand_of(v, again=True) if isinstance(v, Tensor) else (v, None) for v in runtime]
     arrays = [array for array, _ in parts]
     reads = tuple([None if recipe is None else Read(recipe, False) for _, recipe in parts])
     if not any(reads):

@@ -34,7 +34,7 @@ def _table_grad(
     return jnp.zeros((count, width), rows.dtype).at[flat].add(rows)
 
 
-@general(name="embedding", method=False, out=False, derivatives=dict(weight=_table_grad))
+@general(views="loop", name="embedding", method=False, out=False, derivatives=dict(weight=_table_grad))
 def embedding_lookup(
     weight: Array, indices: Array, padding_idx: int | None = None, scale_grad_by_freq: bool = False
 ) -> Array:

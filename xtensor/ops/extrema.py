@@ -60,7 +60,7 @@ def _amax_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return shared(grad, input, result, axes_of(dim, input.ndim), keepdim)
 
 
-@reduction(folds=True, out="exact", derivatives=dict(input=_amax_grad))
+@reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
 def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The largest element over `dim`; its gradient is shared by the elements that attain it."""
     check_real("max_values_cpu", input)
@@ -69,7 +69,7 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
     return extremum(input, axes, keepdim, True)
 
 
-@reduction(folds=True, out="exact", derivatives=dict(input=_amax_grad))
+@reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
 def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
     """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
     check_real("min_values_cpu", input)
@@ -84,7 +84,7 @@ def _aminmax_grad(grads: Any, input: Array, results: Any, dim: Any, keepdim: boo
     return low + high
 
 
-@reduction(folds=True, out="exact", returns=("min", "max"), derivatives=dict(input=_aminmax_grad))
+@reduction(views="fold", out="exact", returns=("min", "max"), derivatives=dict(input=_aminmax_grad))
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, ...]:
     """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
     check_real("aminmax", input)
@@ -153,13 +153,13 @@ def _full(name: str, input: Any, largest: bool) -> Any:
     return extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@reduction(folds=True, name="max_all", node="Max", method=False, derivatives=dict(input=shared_grad))
+@reduction(views="fold", name="max_all", node="Max", method=False, derivatives=dict(input=shared_grad))
 def max_all(input: Array) -> Array:
     """The largest element of a tensor."""
     return _full("max", input, True)
 
 
-@reduction(folds=True, name="min_all", node="Min", method=False, derivatives=dict(input=shared_grad))
+@reduction(views="fold", name="min_all", node="Min", method=False, derivatives=dict(input=shared_grad))
 def min_all(input: Array) -> Array:
     """The smallest element of a tensor."""
     return _full("min", input, False)

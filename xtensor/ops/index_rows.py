@@ -79,6 +79,7 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 
 
 @general(
+    views="loop",
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_rows(
@@ -241,6 +242,7 @@ def number_places(array: Array, index: Array) -> Array:
 
 
 @general(
+    views="loop",
     out="exact",
     derivatives=dict(
         input=lambda grad, index, input_shape: put_elements(

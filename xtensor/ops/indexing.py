@@ -68,6 +68,7 @@ SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=Fals
 
 
 @general(
+    views="loop",
     derivatives=dict(
         input=lambda grad, indices, input_shape, dims: at(
             jnp.zeros(input_shape, grad.dtype), indices, dims

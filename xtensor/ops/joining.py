@@ -61,7 +61,7 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
     return found
 
 
-@general(name="cat", method=False, derivatives=dict(tensors=_cat_grad))
+@general(views="loop", name="cat", method=False, derivatives=dict(tensors=_cat_grad))
 def cat_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors joined along a dimension that they have."""
     if not tensors:
@@ -114,7 +114,7 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
     return [lax.index_in_dim(grad, i, axis, keepdims=False) for i in range(grad.shape[axis])]
 
 
-@general(name="stack", method=False, derivatives=dict(tensors=_stack_grad))
+@general(views="loop", name="stack", method=False, derivatives=dict(tensors=_stack_grad))
 def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
     if not tensors:

@@ -44,9 +44,8 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     if op.integral and dispatch.is_odd(op, key):
         return None
     operands = [values[i] for i in op.indices]
-    asked = not state.mode and bool(op.rules.differentiable) and any(map(_asks, operands))
-    pointwise = op.kind == "pointwise"
-    always = not (pointwise or op.folds)
+    asked = state.mode == 0 and op.rules.differentiable and True in map(_asks, operands)
+    pointwise, folds, apart = op.kind == "pointwise", op.views == "fold", op.views == "apart"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
     arrays: list[Any] = []
@@ -54,38 +53,34 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     offsets: list[Any] = []
     # The tensors whose views are kept once read, each with its place among the arguments.
     kept: list[tuple[int, Tensor]] = []
-    for at, parameter in enumerate(op.runtime):
-        value = operands[at]
-        if value is None or type(value) in SCALARS:
-            value = operands[at] = _number(parameter, value)
-            signature.append(None if value is None else type(value))
-            arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
-            recipes.append(None)
-            continue
-        if parameter.kind == "Number":
-            return None
-        if parameter.kind == "Arrays":
-            if type(value) not in SEQUENCES:
+    for at, value in enumerate(operands):
+        if isinstance(value, Tensor):
+            tensors: Any = (value,)
+        elif type(value) in SEQUENCES:
+            if op.runtime[at].kind != "Arrays":
                 return None
             tensors = operands[at] = list(value)
             signature.append(len(tensors))
         else:
-            tensors = (value,)
-        keeps = always or (asked and parameter.name in op.rules.saved)
+            value = operands[at] = _number(op.runtime[at], value)
+            signature.append(None if value is None else type(value))
+            arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+            recipes.append(None)
+            continue
         for tensor in tensors:
-            view = tensor._view
+            view, storage = tensor._view, tensor._storage
             if view is None:
-                array = tensor._storage.array
+                array = storage.array
                 recipes.append(None)
                 signature.append(array.shape if pointwise else None)
             else:
-                array, recipe = operand_of(tensor, op.folds)
+                array, recipe = operand_of(tensor, folds)
                 recipes.append(recipe)
                 signature.append(recipe)
                 if recipe is not None:
                     if not recipe.static:
                         offsets.append(operand(view.offset))
-                    if keeps:
+                    if apart or (asked and op.runtime[at].name in op.rules.saved):
                         kept.append((len(arrays), tensor))
                         signature.append(True)
                 if pointwise:
@@ -105,21 +100,22 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
     if reads:
         results, read = results
-        for (at, tensor), values_read in zip(kept, read, strict=True):
-            view = tensor._view
-            arrays[at], recipes[at] = values_read, None
-            view.cached = values_read  # pyright: ignore[reportOptionalMemberAccess]
-            view.cached_at = tensor._storage.writes  # pyright: ignore[reportOptionalMemberAccess]
-    if not op.single:
-        made = [wrap(r) for r in results]
+        for (at, tensor), found in zip(kept, read):
+            view: Any = tensor._view
+            arrays[at], recipes[at] = found, None
+            view.cached, view.cached_at = found, tensor._storage.writes
+    if layout is not None:
+        made = [wrap_strided(results, layout[0], layout[1])]
     else:
-        made = [wrap(results) if layout is None else wrap_strided(results, layout[0], layout[1])]
+        made = [wrap(results)] if op.single else [wrap(r) for r in results]
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)
 
 
 def _key(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not op.static_indices:
+        return ()
     return tuple([tuple(v) if type(v := values[i]) is list else v for i in op.static_indices])
 
 
@@ -138,6 +134,8 @@ def _seen(operands: list[Any], arrays: list[Any], recipes: list[Any]) -> list[An
 
 def _number(parameter: Any, value: Any) -> Any:
     """A Python number or None, as the complete path would pass it: None also stands for a default."""
+    if value is not None and type(value) not in SCALARS:
+        raise LookupError
     if value is None:
         if not parameter.optional:
             raise LookupError
@@ -189,9 +187,9 @@ def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any])
 
 
 def _asks(value: Any) -> bool:
-    if type(value) in SEQUENCES:
-        return any(map(asks_grad, value))
-    return isinstance(value, Tensor) and asks_grad(value)
+    if isinstance(value, Tensor):
+        return value._edge is not None or (value._view is not None and asks_grad(value))
+    return type(value) in SEQUENCES and any(map(asks_grad, value))
 
 
 def _same(checked: Any, given: Any) -> bool:

@@ -104,6 +104,7 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 @general(
+    views="loop",
     derivatives=dict(
         input=lambda grad, mask: jnp.where(mask, 0, grad), value=lambda grad, mask: jnp.where(mask, grad, 0)
     ),

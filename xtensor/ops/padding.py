@@ -37,6 +37,7 @@ def _config(ndim: int, padding: Sequence[int], sign: int = 1) -> list[tuple[int,
 
 
 @general(
+    views="loop",
     out=False,
     method=False,
     derivatives=dict(

@@ -1,10 +1,10 @@
-"""How views enter the programs that read them.
+"""How views enter the programs that read them; an operator's `views` says which way.
 
-    pointwise   a loop reads its operands where they lie: moving data rounds nothing, so the bits are the same
-    folding     a reduction that reads its operand once does so too; it may add in another order then, and therefore always does,
-                whatever has been read before
-    others      (products, norms, sorts, ...) read a view and run in one program, each part compiled as it is by itself: what
-                reads an element several times wants it in order. The values are kept, as if they had been read alone
+    loop    what works element by element, or only moves elements, reads its operands where they lie: the bits are the same
+    fold    a reduction that reads its operand once does so too; it may add in another order then, and therefore always does,
+            whatever has been read before
+    apart   others (products, norms, sorts, ...) read a view and run in one program, each part compiled as it is by itself: what
+            reads an element several times wants it in order. The values are kept, as if they had been read alone
 
 What a derivative saves is kept by all of them. Views that are reached in roundabout ways (diagonals, windows) are read first.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 from jax import lax
 
 from .. import lowering
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Form", "Read", "fresh", "operand_of", "reading_program", "whole", "writing_program"]
 
-DIRECT = ("reshape", "digits")
-"""The kinds of views that a program reads by itself; the others take many elements for one."""
+
+Order = tuple[int, ...] | None
+"""A result's dimensions as they lie in memory, None where that is their own order."""
 
 
 class Read(NamedTuple):
@@ -72,16 +74,16 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
         return array, None
     if view.cached_at == storage.writes and not again:
         return view.cached, None
-    recipe = recipe_of(storage, view)
-    if recipe.identity:
-        return array, None
-    if recipe.kind in DIRECT and type(array) is not MetaArray:
+    recipe = view.recipe
+    if recipe is None:
+        recipe = recipe_of(storage, view)
+    if recipe.direct and type(array) is not MetaArray:
         return array, recipe
-    return read_view(storage, view), None
+    return array if recipe.identity else read_view(storage, view), None
 
 
 def reading_program(
-    op: Operator, key: tuple[Any, ...], form: Form, order: tuple[int, ...] | None = None
+    op: Operator, key: tuple[Any, ...], form: Form, order: Order = None
 ) -> Callable[..., Any]:
     """The kernel that reads by itself what is a view; a pointwise result lies in memory with its dimensions in `order`.
 
@@ -91,32 +93,38 @@ def reading_program(
     name = ("reading", key, form, order)
     found = op.variants.get(name)
     if found is None:
-        if op.kind == "pointwise":
-            program = in_loop(op, key, form, order)
-        else:
-            program = folding(op, key, form) if op.folds else side_by_side(op, key, form)
+        how = {"loop": in_loop, "fold": folding, "apart": side_by_side}[op.views]
+        program = how(op, key, form, order)
         program.__name__ = program.__qualname__ = op.name
         found = op.variants[name] = jit(program)
     return found
 
 
-def in_loop(
-    op: Operator, key: tuple[Any, ...], form: Form, order: tuple[int, ...] | None
-) -> Callable[..., Any]:
-    """A pointwise kernel whose loop reads the views."""
+def in_loop(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
+    """A kernel whose loop reads the views."""
     run = op.traced(key)
 
     def program(*values: Any) -> Any:
         given = located(form, values)
+        plain = op.kind != "pointwise" and picks(run, form, values)
         read = [
-            in_order(v, order) if r is None else read_in_order(r.recipe, v, at, order) for r, v, at in given
+            in_order(v, order) if r is None else read_in_order(r.recipe, v, at, order, plain)
+            for r, v, at in given
         ]
-        return run(*read), [lowering.read(r.recipe, v, at) for r, v, at in given if r is not None and r.kept]
+        kept = [lowering.read(r.recipe, v, at) for r, v, at in given if r is not None and r.kept]
+        return run(*grouped(form, read)), kept
 
     return program
 
 
-def folding(op: Operator, key: tuple[Any, ...], form: Form) -> Callable[..., Any]:
+def picks(run: Callable[..., Any], form: Form, values: Sequence[Any]) -> bool:
+    """Whether a kernel takes a part of what it reads: a few elements are not to wait until all are transposed."""
+    read = [v if r is None else r.recipe.aval for r, v in zip(form.reads, values, strict=False)]
+    result = jax.eval_shape(run, *grouped(form, read))
+    return result.size < max([r.recipe.aval.size for r in form.reads if r is not None])
+
+
+def folding(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
     """A reduction whose loop reads the views."""
     run = op.traced(key)
 
@@ -138,7 +146,7 @@ def folding(op: Operator, key: tuple[Any, ...], form: Form) -> Callable[..., Any
     return parted(parts)
 
 
-def side_by_side(op: Operator, key: tuple[Any, ...], form: Form) -> Callable[..., Any]:
+def side_by_side(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
     """The programs that read the views, and the kernel's own."""
     program = op.program(key)
 
@@ -179,17 +187,17 @@ def read_alone(read: Read | None, array: Any, offset: Any) -> Any:
     return array if read is None else lowering.read_program(read.recipe)(array, offset)
 
 
-def in_order(array: Any, order: tuple[int, ...] | None) -> Any:
+def in_order(array: Any, order: Order) -> Any:
     """An operand with its dimensions as they lie in the memory of the result."""
     if order is None or array is None or array.ndim == 0:
         return array
     return lowering.transpose(array.reshape((1,) * (len(order) - array.ndim) + array.shape), order)
 
 
-def read_in_order(recipe: lowering.Recipe, base: Any, offset: Any, order: tuple[int, ...] | None) -> Any:
+def read_in_order(recipe: lowering.Recipe, base: Any, offset: Any, order: Order, plain: bool) -> Any:
     """`in_order` of a view's values: where the view has the result's order, nothing is transposed."""
     if order is None or len(recipe.sizes) == len(order):
-        return lowering.read(recipe, base, offset, order)
+        return lowering.read(recipe, base, offset, order, plain)
     return in_order(lowering.read(recipe, base, offset), order)
 
 

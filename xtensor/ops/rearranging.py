@@ -53,7 +53,9 @@ def _flipped(x: Any, dims: Any) -> Any:
     return lax.rev(x, axes) if x.ndim and axes else x
 
 
-@general(varargs="dims", out=False, derivatives=dict(input=lambda grad, dims: _flipped(grad, dims)))
+@general(
+    views="loop", varargs="dims", out=False, derivatives=dict(input=lambda grad, dims: _flipped(grad, dims))
+)
 def flip(input: Array, dims: Sequence[int]) -> Array:
     """A copy with the order of the elements reversed along `dims`."""
     return _flipped(input, dims)
@@ -90,7 +92,11 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
     return x
 
 
-@general(out=False, derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)))
+@general(
+    views="loop",
+    out=False,
+    derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)),
+)
 def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
     """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
     return _rolled(input, shifts, dims)
@@ -122,7 +128,14 @@ def _repeat_grad(grad: Array, input_shape: Any, repeats: Any) -> Array:
     return jnp.sum(total, axis=tuple(range(0, 2 * len(times), 2))).reshape(tuple(input_shape))
 
 
-@general(name="repeat", node="Repeat", varargs="repeats", out=False, derivatives=dict(input=_repeat_grad))
+@general(
+    views="loop",
+    name="repeat",
+    node="Repeat",
+    varargs="repeats",
+    out=False,
+    derivatives=dict(input=_repeat_grad),
+)
 def repeat(input: Array, repeats: Sequence[int]) -> Array:
     """The tensor repeated `repeats` times along every dimension, new ones in front."""
     times = ints("repeat", "repeats", repeats)
@@ -146,7 +159,14 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return repeat(input, (1,) * (input.dim() - len(times)) + tuple(times))
 
 
-@general(name="repeat_elements", node="RepeatInterleave", method=False, out=False, derivatives=FROM_KERNEL)
+@general(
+    views="loop",
+    name="repeat_elements",
+    node="RepeatInterleave",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def repeat_elements(input: Array, repeats: int, dim: int) -> Array:
     """Every slice along `dim` repeated the same number of times."""
     x = input if input.ndim else input.reshape(1)
@@ -229,6 +249,7 @@ def _triangle(x: Any, diagonal: int, lower: bool, name: str) -> Any:
 
 
 @general(
+    views="loop",
     out="exact",
     inplace=True,
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, True, "tril")),
@@ -239,6 +260,7 @@ def tril(input: Array, diagonal: int = 0) -> Array:
 
 
 @general(
+    views="loop",
     out="exact",
     inplace=True,
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, False, "triu")),

@@ -130,7 +130,7 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad, input_shape, axes_of(dim, len(input_shape)), keepdim)
 
 
-@reduction(folds=True, out="adopt", derivatives=dict(input=_sum_grad))
+@reduction(views="fold", out="adopt", derivatives=dict(input=_sum_grad))
 def sum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -189,7 +189,7 @@ def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
 
 
-@reduction(folds=True, derivatives=dict(input=_mean_grad))
+@reduction(views="fold", derivatives=dict(input=_mean_grad))
 def mean(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -263,7 +263,7 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return full * jnp.conj(before * after).reshape(shape)
 
 
-@reduction(folds=True, out="adopt", derivatives=dict(input=_prod_grad))
+@reduction(views="fold", out="adopt", derivatives=dict(input=_prod_grad))
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:

@@ -107,6 +107,7 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
 
 
 @general(
+    views="loop",
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_along(
