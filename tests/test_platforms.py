@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import xtensor
 from xtensor.lowering import transposes
-from xtensor.ops import convolution, cumulative, sorting
+from xtensor.ops import apart, attention, convolution, cumulative, sorting
+from xtensor.ops.declare import REGISTRY
 from xtensor.platforms import CHOICES, on_cpu
 from xtensor.x64 import call
 
@@ -210,3 +212,119 @@ def test_a_choice_has_its_row() -> None:
 def test_only_the_platforms_own_way_enters_a_program() -> None:
     program = call(jax.jit(lambda x: sorting.order(x, 0, False)).lower, jnp.ones(8, jnp.float32))
     assert program.as_text().count("stablehlo.sort") == 1
+
+
+ATTENTIONS: dict[str, Any] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "mask": {"attn_mask": (9, 13)},
+    "mask of heads": {"attn_mask": (2, 1, 9, 13)},
+    "one row of a mask": {"attn_mask": (1, 13)},
+    "bool mask": {"attn_mask": "bool"},
+    "groups": {"enable_gqa": True},
+    "scale": {"scale": 0.3, "is_causal": True},
+}
+
+
+@pytest.mark.parametrize(("form", "length"), [*[(f, 9) for f in ATTENTIONS], ("causal", 13), ("mask", 13)])
+def test_attention_by_blocks_of_queries(form: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    heads = 2 if form == "groups" else 4
+    arrays = [
+        rng.normal(size=(2, h, n, 5)).astype(np.float32) for h, n in ((4, length), (heads, 13), (heads, 13))
+    ]
+    options = dict(ATTENTIONS[form])
+    given = options.get("attn_mask")
+    if given == "bool":
+        mask = rng.integers(0, 2, (length, 13)) > 0
+        mask[2] = False
+        options["attn_mask"] = xtensor.tensor(mask)
+    elif given is not None:
+        shape = tuple(length if n == 9 else n for n in given)
+        options["attn_mask"] = xtensor.tensor(rng.normal(size=shape).astype(np.float32), requires_grad=True)
+    found = []
+    for limit in (attention.MANY_SCORES, 10):
+        monkeypatch.setattr(attention, "MANY_SCORES", limit)
+        monkeypatch.setattr(attention, "BLOCK_SCORES", 2 * 4 * 13 * 2)
+        monkeypatch.setattr(attention, "LEAST_ROWS", 2)
+        REGISTRY["scaled_dot_product_attention"].forget()
+        q, k, v = (xtensor.tensor(a, requires_grad=True) for a in arrays)
+        out = xtensor.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+        wanted = [q, k, v]
+        if given is not None and given != "bool":
+            wanted.append(options["attn_mask"])
+        grads = xtensor.autograd.grad((out * out).sum(), wanted)
+        found.append([out.detach(), *grads])
+    REGISTRY["scaled_dot_product_attention"].forget()
+    for whole, parts in zip(*found, strict=True):
+        np.testing.assert_allclose(parts.numpy(), whole.numpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_attention_takes_memory_for_a_block_of_scores() -> None:
+    shape = jax.ShapeDtypeStruct((1, 4, 4096, 16), np.float32)
+    scores = 4 * 4096 * 4096 * 4
+
+    def run(q: Any, k: Any, v: Any) -> Any:
+        return REGISTRY["scaled_dot_product_attention"].traced((False, None, False))(q, k, v, None)
+
+    def loss(*args: Any) -> Any:
+        return jnp.sum(run(*args) ** 2)
+
+    for function in (run, jax.grad(loss, argnums=(0, 1, 2))):
+        memory = call(lambda f=function: jax.jit(f).lower(shape, shape, shape).compile()).memory_analysis()
+        assert memory.temp_size_in_bytes < scores / 8
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_groups_are_convolved_one_by_one(transposed: bool, dtype: str) -> None:
+    random = np.random.default_rng(0)
+
+    def draw(*shape: int) -> Any:
+        values = random.normal(size=shape) + (1j * random.normal(size=shape) if dtype == "complex64" else 0)
+        return jnp.asarray(values).astype(dtype)
+
+    def check() -> None:
+        for stride, padding, dilation in ((1, 1, 1), (2, 0, 2)):
+            x, w = draw(2, 6, 9, 8), draw(6, 4, 3, 2) if transposed else draw(9, 2, 3, 2)
+            plan = convolution.Plan(2, w.shape, stride, padding, dilation, 3, 0 if transposed else None)
+            assert plan.splits(x.shape, w.shape)
+            out = plan.run(x, w)
+            grad = draw(*out.shape)
+            found = [
+                plan.forward(x, w),
+                plan.pull_input(grad, w, x.shape),
+                plan.pull_weight(grad, x, w.shape),
+            ]
+            fixed, conj = jnp.conj(x), jnp.conj(w)
+            (of_x,) = jax.linear_transpose(lambda x, w=conj, plan=plan: plan.run(x, w), x)(grad)
+            (of_w,) = jax.linear_transpose(lambda w, x=fixed, plan=plan: plan.run(x, w), w)(grad)
+            for a, b in zip(found, [out, of_x, of_w], strict=True):
+                assert a.dtype == b.dtype
+                a, b = (np.asarray(v.astype(np.complex128)) for v in (a, b))
+                np.testing.assert_allclose(
+                    a,
+                    b,
+                    rtol=0.02 if dtype == "bfloat16" else 1e-4,
+                    atol=1e-2 if dtype == "bfloat16" else 1e-4,
+                )
+
+    call(check)
+
+
+def test_a_grouped_weight_gradient_has_no_grouped_convolution_on_the_cpu() -> None:
+    plan = convolution.Plan(2, (64, 16, 3, 3), 1, 1, 1, 4)
+    x = jax.ShapeDtypeStruct((2, 64, 8, 8), np.float32)
+    lowered = call(lambda: jax.jit(lambda g, x: plan.pull_weight(g, x, (64, 16, 3, 3))).lower(x, x).compile())
+    text = lowered.as_text()
+    assert "feature_group_count" not in text
+    assert "batch_group_count" not in text
+
+
+def test_a_convolution_in_a_branch_is_seen() -> None:
+    plan = convolution.Plan(2, (6, 2, 3, 3), 1, 0, 1, 2)
+    x, w = jnp.ones((2, 4, 6, 6), np.float32), jnp.ones((6, 2, 3, 3), np.float32)
+    (equation,) = call(lambda: jax.make_jaxpr(jax.jit(plan.forward))(x, w)).eqns
+    assert apart.convolves(equation)
+    (equation,) = jax.make_jaxpr(jax.jit(jnp.sin))(x).eqns
+    assert not apart.convolves(equation)

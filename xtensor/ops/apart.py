@@ -43,7 +43,12 @@ CALLS = ("jit", "pjit")
 
 
 def convolves(equation: Any) -> bool:
-    """Whether a program convolves: XLA's fast convolutions are found in the outermost program only."""
-    if equation.primitive.name in CALLS:
-        return any(map(convolves, equation.params["jaxpr"].jaxpr.eqns))
-    return equation.primitive.name == "conv_general_dilated"
+    """Whether a program convolves, in any branch: XLA's fast convolutions are found in the outermost program only."""
+    if equation.primitive.name == "conv_general_dilated":
+        return True
+    inner = jax.tree.leaves(list(equation.params.values()), is_leaf=is_program)
+    return any(convolves(e) for p in inner if is_program(p) for e in p.eqns)
+
+
+def is_program(value: Any) -> bool:
+    return hasattr(value, "eqns")

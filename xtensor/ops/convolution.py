@@ -7,6 +7,7 @@ slower.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -233,6 +234,10 @@ def expand_product(
     return correlate(x, transposed_weight(weight, groups), ones, borders, dilation, groups, stride)
 
 
+MOST_GROUPS = 64
+"""Groups up to which each is convolved by itself on a CPU: a program has a convolution for every one."""
+
+
 class Plan:
     """The arguments of a convolution, resolved; `run` is linear in the input and in the weight."""
 
@@ -267,6 +272,25 @@ class Plan:
             )
         return correlate(x, weight, self.stride, self.padding, self.dilation, self.groups)
 
+    def splits(self, shape: Any, weight_shape: Any) -> bool:
+        """Whether the groups of `(N, C, *)` may be convolved one by one: few, and not all of one channel."""
+        shifts = (
+            weight_shape[1] == 1 and self.groups == shape[1] and math.prod(weight_shape[2:]) <= SHIFTED_TAPS
+        )
+        return (
+            1 < self.groups <= MOST_GROUPS
+            and len(shape) == self.n + 2
+            and 0 not in shape
+            and (self.transposed or not shifts)
+        )
+
+    def by_groups(self, x: Any, weight: Any) -> Any:
+        """`run`, each group by itself."""
+        one = copy.copy(self)
+        one.groups = 1
+        parts = zip(jnp.split(x, self.groups, 1), jnp.split(weight, self.groups, 0), strict=True)
+        return jnp.concatenate([one.run(a, w) for a, w in parts], 1)
+
     def pull_input(self, grad: Any, weight: Any, shape: Any) -> Any:
         """The gradient of the input: the transpose of `run` in its first argument."""
         like = jax.ShapeDtypeStruct(tuple(shape), weight.dtype)
@@ -278,10 +302,12 @@ class Plan:
             return pulled.astype(weight.dtype)
         grad = grad.astype(weight.dtype)
 
-        def general(grad: Any, w: Any) -> Any:
-            (pulled,) = jax.linear_transpose(lambda x: self.run(x, w), like)(grad)
+        def general(grad: Any, w: Any, run: Any = self.run) -> Any:
+            (pulled,) = jax.linear_transpose(lambda x: run(x, w), like)(grad)
             return pulled
 
+        if self.splits(shape, w.shape):
+            return on_cpu("grouped convolution", lambda g, w: general(g, w, self.by_groups), general, grad, w)
         products = not self.transposed and len(shape) == self.n + 2 and w.dtype.itemsize > 2 and grad.size
         if products and is_pointwise(shape[2:], w.shape, self.stride, self.padding, self.groups):
             return on_cpu("pointwise convolution", pointwise_input, general, grad, w)
@@ -301,7 +327,9 @@ class Plan:
         """`run` in the way that the platform is best at."""
         way: Any = None
         kernel = weight.shape[2:]
-        if not self.transposed and x.ndim == self.n + 2 and x.dtype.itemsize > 2 and x.size:
+        if self.splits(x.shape, weight.shape):
+            way = "grouped convolution", self.by_groups
+        elif not self.transposed and x.ndim == self.n + 2 and x.dtype.itemsize > 2 and x.size:
             if is_pointwise(x.shape[2:], weight.shape, self.stride, self.padding, self.groups):
                 way = "pointwise convolution", pointwise
             elif has_few_inputs(x.shape[1], kernel, self.groups):
@@ -314,6 +342,14 @@ class Plan:
     def pull_weight(self, grad: Any, x: Any, shape: Any) -> Any:
         """The gradient of the weight: the transpose of `run` in its second argument."""
         grad = grad.astype(x.dtype)
+        if self.splits(x.shape, shape):
+            return on_cpu(
+                "grouped convolution",
+                lambda g, x: self.transpose_weight(g, x, shape, self.by_groups),
+                lambda g, x: self.transpose_weight(g, x, shape),
+                grad,
+                x,
+            )
         if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or self.transposed or not x.size:
             return self.transpose_weight(grad, x, shape)
 
@@ -347,10 +383,11 @@ class Plan:
             )
         return self.transpose_weight(grad, x, shape)
 
-    def transpose_weight(self, grad: Any, x: Any, shape: Any) -> Any:
+    def transpose_weight(self, grad: Any, x: Any, shape: Any, run: Any = None) -> Any:
+        run = run or self.run
         like = jax.ShapeDtypeStruct(tuple(shape), x.dtype)
         fixed = jnp.conj(x)
-        (pulled,) = jax.linear_transpose(lambda w: self.run(fixed, w), like)(grad.astype(x.dtype))
+        (pulled,) = jax.linear_transpose(lambda w: run(fixed, w), like)(grad.astype(x.dtype))
         return pulled
 
 
@@ -421,7 +458,7 @@ def convolve_transposed(
             f"Given input size per channel: ({' x '.join(map(str, x.shape[2:]))}). Calculated output size per channel: "
             f"({' x '.join(map(str, sizes))}). Output size is too small"
         )
-    return with_bias(plan.run(input, weight), bias, n)
+    return with_bias(plan.forward(input, weight), bias, n)
 
 
 def check_rank(name: str, n: int, input: Any) -> None:
