@@ -328,3 +328,36 @@ def test_a_convolution_in_a_branch_is_seen() -> None:
     assert apart.convolves(equation)
     (equation,) = jax.make_jaxpr(jax.jit(jnp.sin))(x).eqns
     assert not apart.convolves(equation)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_volumes_are_convolved_plane_by_plane(groups: int, dtype: str) -> None:
+    random = np.random.default_rng(0)
+
+    def draw(*shape: int) -> Any:
+        return jnp.asarray(random.normal(size=shape)).astype(dtype)
+
+    def check() -> None:
+        for stride, padding, dilation in ((1, 1, 1), ((2, 1, 3), (0, 2, 1), (2, 1, 1)), (1, "same", 2)):
+            x, w = draw(2, 4, 7, 6, 5), draw(6, 4 // groups, 3, 2, 3)
+            plan = convolution.Plan(3, w.shape, stride, padding, dilation, groups)
+            assert plan.has_planes(x.shape, w.shape) != plan.splits(x.shape, w.shape)
+            out = plan.run(x, w)
+            grad = draw(*out.shape)
+            found = [
+                plan.forward(x, w),
+                plan.pull_input(grad, w, x.shape),
+                plan.pull_weight(grad, x, w.shape),
+            ]
+            (of_x,) = jax.linear_transpose(lambda x, w=w, plan=plan: plan.run(x, w), x)(grad)
+            (of_w,) = jax.linear_transpose(lambda w, x=x, plan=plan: plan.run(x, w), w)(grad)
+            tolerance = 2e-2 if dtype == "bfloat16" else 1e-4
+            for a, b in zip(found, [out, of_x, of_w], strict=True):
+                assert a.dtype == b.dtype
+                a, b = (np.asarray(v.astype(np.float32)) for v in (a, b))
+                np.testing.assert_allclose(
+                    a, b, rtol=tolerance, atol=10 * tolerance if dtype == "bfloat16" else tolerance
+                )
+
+    call(check)

@@ -186,6 +186,24 @@ def correlate(
     )
 
 
+def correlate_planes(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """`correlate` of volumes: for every plane of the kernel a convolution of the planes that it meets."""
+    batch, channels, _, *sizes = x.shape
+    (low, high), step, gap = padding[0], stride[0], dilation[0]
+    planes = jnp.swapaxes(x, 1, 2)
+    none = (0, 0, 0)
+    planes = lax.pad(planes, jnp.zeros((), x.dtype), (none, (low, high, 0), none, none, none))
+    depth = (planes.shape[1] - gap * (weight.shape[2] - 1) - 1) // step + 1
+    total: Any = None
+    for i in range(weight.shape[2]):
+        start = i * gap
+        met = lax.slice_in_dim(planes, start, start + (depth - 1) * step + 1, step, axis=1)
+        images = met.reshape((batch * depth, channels, *sizes))
+        term = correlate(images, weight[:, :, i], stride[1:], padding[1:], dilation[1:], groups)
+        total = term if total is None else total + term
+    return jnp.swapaxes(total.reshape((batch, depth, *total.shape[1:])), 1, 2)
+
+
 def depthwise(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """A convolution of every channel with kernels of its own, as a sum of shifted products."""
     batch, channels = x.shape[:2]
@@ -234,6 +252,8 @@ def expand_product(
     return correlate(x, transposed_weight(weight, groups), ones, borders, dilation, groups, stride)
 
 
+MOST_PLANES = 16
+"""Planes of a kernel up to which volumes are convolved plane by plane on a CPU."""
 MOST_GROUPS = 64
 """Groups up to which each is convolved by itself on a CPU: a program has a convolution for every one."""
 
@@ -259,17 +279,19 @@ class Plan:
         self.output_padding = spatial("output_padding", output_padding, n) if self.transposed else (0,) * n
         self.padding = paddings(padding, n, self.stride, self.dilation, weight_shape[2:])
 
-    def run(self, x: Any, weight: Any) -> Any:
+    def run(self, x: Any, weight: Any, planes: bool = False) -> Any:
         # Products of short floats accumulate in float32, as PyTorch's do.
         short = x.dtype.itemsize == 2 and jnp.issubdtype(x.dtype, jnp.floating)
         if x.ndim == self.n + 1:
-            return self.run(x[None], weight)[0]
+            return self.run(x[None], weight, planes)[0]
         if short:
-            return self.run(x.astype(jnp.float32), weight.astype(jnp.float32)).astype(x.dtype)
+            return self.run(x.astype(jnp.float32), weight.astype(jnp.float32), planes).astype(x.dtype)
         if self.transposed:
             return expand_product(
                 x, weight, self.stride, self.padding, self.output_padding, self.dilation, self.groups
             )
+        if planes:
+            return correlate_planes(x, weight, self.stride, self.padding, self.dilation, self.groups)
         return correlate(x, weight, self.stride, self.padding, self.dilation, self.groups)
 
     def splits(self, shape: Any, weight_shape: Any) -> bool:
@@ -289,7 +311,16 @@ class Plan:
         one = copy.copy(self)
         one.groups = 1
         parts = zip(jnp.split(x, self.groups, 1), jnp.split(weight, self.groups, 0), strict=True)
-        return jnp.concatenate([one.run(a, w) for a, w in parts], 1)
+        return jnp.concatenate([one.run(a, w, planes=self.n == 3) for a, w in parts], 1)
+
+    def by_planes(self, x: Any, weight: Any) -> Any:
+        """`run` of volumes, as sums of convolutions of their planes."""
+        return self.run(x, weight, planes=True)
+
+    def has_planes(self, shape: Any, weight_shape: Any) -> bool:
+        """Whether a convolution is one of volumes `(N, C, D, H, W)`, and not done channel by channel or group by group."""
+        volumes = self.n == 3 and not self.transposed and len(shape) == 5 and 0 not in shape
+        return volumes and self.groups == 1 and weight_shape[2] <= MOST_PLANES
 
     def pull_input(self, grad: Any, weight: Any, shape: Any) -> Any:
         """The gradient of the input: the transpose of `run` in its first argument."""
@@ -311,6 +342,10 @@ class Plan:
         products = not self.transposed and len(shape) == self.n + 2 and w.dtype.itemsize > 2 and grad.size
         if products and is_pointwise(shape[2:], w.shape, self.stride, self.padding, self.groups):
             return on_cpu("pointwise convolution", pointwise_input, general, grad, w)
+        if self.has_planes(shape, w.shape):
+            return on_cpu(
+                "convolution of volumes", lambda g, w: general(g, w, self.by_planes), general, grad, w
+            )
         return general(grad, w)
 
     def alone(self, shape: Any, weight: Any) -> bool:
@@ -337,6 +372,8 @@ class Plan:
                     "convolution of few channels",
                     lambda x, w: by_columns(x, w, self.stride, self.padding, self.dilation),
                 )
+        if way is None and self.has_planes(x.shape, weight.shape):
+            way = "convolution of volumes", self.by_planes
         return self.run(x, weight) if way is None else on_cpu(*way, self.run, x, weight)
 
     def pull_weight(self, grad: Any, x: Any, shape: Any) -> Any:
@@ -350,12 +387,17 @@ class Plan:
                 grad,
                 x,
             )
-        if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or self.transposed or not x.size:
-            return self.transpose_weight(grad, x, shape)
 
         def general(grad: Any, x: Any) -> Any:
             return self.transpose_weight(grad, x, shape)
 
+        def by_planes(grad: Any, x: Any) -> Any:
+            return self.transpose_weight(grad, x, shape, self.by_planes)
+
+        if x.dtype.itemsize <= 2 or x.ndim != self.n + 2 or self.transposed or not x.size:
+            if self.has_planes(x.shape, shape):
+                return on_cpu("convolution of volumes", by_planes, general, grad, x)
+            return general(grad, x)
         if is_pointwise(x.shape[2:], shape, self.stride, self.padding, self.groups):
             return on_cpu(
                 "pointwise convolution",
@@ -381,7 +423,9 @@ class Plan:
                 grad,
                 x,
             )
-        return self.transpose_weight(grad, x, shape)
+        if self.has_planes(x.shape, shape):
+            return on_cpu("convolution of volumes", by_planes, general, grad, x)
+        return general(grad, x)
 
     def transpose_weight(self, grad: Any, x: Any, shape: Any, run: Any = None) -> Any:
         run = run or self.run
