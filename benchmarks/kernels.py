@@ -23,7 +23,7 @@ import numpy as np
 from turns import measure, ratio
 
 import xtensor
-from xtensor.ops.plans import executor
+from xtensor.plans.plans import executor
 
 try:
     import torch

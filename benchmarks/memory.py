@@ -40,7 +40,7 @@ def rise(contender: str, name: str) -> int:
     import torch
 
     import xtensor
-    from xtensor.ops.plans import executor
+    from xtensor.plans.plans import executor
 
     torch.set_num_threads(2)
     case = steps.CASES[name]

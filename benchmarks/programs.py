@@ -27,7 +27,7 @@ def count(name: str) -> list[int]:
     import steps
 
     import xtensor
-    from xtensor.ops.plans import executor
+    from xtensor.plans.plans import executor
 
     xtensor.manual_seed(0)
     step, _ = steps.eager(xtensor, CASES[name], None)

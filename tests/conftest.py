@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
     # When a plan is ready depends on the machine, and tests count programs and runs; they ask for plans themselves.
-    importlib.import_module("xtensor.ops.plans").executor.enabled = False
+    importlib.import_module("xtensor.plans.plans").executor.enabled = False
     if config.getoption("--plans"):
         importlib.import_module("tests.fuzz.planned")
     if not hasattr(config, "workerinput"):
@@ -97,10 +97,10 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     # A process that has run thousands of tests holds gigabytes of programs that nobody will call again.
     jax = sys.modules.get("jax")
     if jax is not None and _resident() > _resident_limit[0]:
-        declare = importlib.import_module("xtensor.ops.declare")
+        declare = importlib.import_module("xtensor.operators.declare")
         declare.forget_programs()
         # Numbers that are kept would hide that the program which makes them is gone, from tests that count programs.
-        importlib.import_module("xtensor.number_arrays").NUMBER_ARRAYS.clear()
+        importlib.import_module("xtensor.xla.number_arrays").NUMBER_ARRAYS.clear()
         jax.clear_caches()
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):

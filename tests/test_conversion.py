@@ -14,7 +14,7 @@ import xtensor
 from tests.expressions import expressions
 from tests.oracle import Cases
 from xtensor import interop, printing
-from xtensor.ops import display
+from xtensor.ops.tensor import display
 
 case = Cases()
 

@@ -12,7 +12,7 @@ import pytest
 
 import xtensor
 from tests.expressions import answer, expressions
-from xtensor.ops import options
+from xtensor.operators import options
 
 test_from_data = expressions(
     """

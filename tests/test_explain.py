@@ -11,8 +11,8 @@ import pytest
 
 import xtensor
 from xtensor import ops
-from xtensor.ops.calls import calls_in
-from xtensor.ops.catalog import entries_in, entries_of, families, namespaces, places_of
+from xtensor.explain.calls import calls_in
+from xtensor.explain.catalog import entries_in, entries_of, families, namespaces, places_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

@@ -15,9 +15,9 @@ import sys
 import pytest
 
 import xtensor
-from xtensor.ops.attach import DUNDERS
-from xtensor.ops.catalog import entries_in, entries_of, exported, families, namespaces
-from xtensor.ops.deferred import materialized
+from xtensor.explain.catalog import entries_in, entries_of, exported, families, namespaces
+from xtensor.operators.attach import DUNDERS
+from xtensor.operators.deferred import materialized
 from xtensor.tensor import Tensor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from xtensor import host
+from xtensor.xla import host
 
 LOOK = """
 import os, xtensor

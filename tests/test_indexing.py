@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import xtensor as xt
-from xtensor.ops import hostindex, index_bounds
-from xtensor.ops.statistics import counts_of
+from xtensor.operators import index_bounds
+from xtensor.ops.index import hostindex
+from xtensor.ops.reduce.statistics import counts_of
 
 SHAPES = [(3, 4), (2, 3, 4), (5,), (4, 1, 3), ()]
 LAYOUTS = ["plain", "transposed", "strided", "expanded", "offset"]

@@ -9,8 +9,8 @@ import pytest
 
 import xtensor
 from xtensor import lowering
-from xtensor.ops.declare import REGISTRY
-from xtensor.x64 import call
+from xtensor.operators.declare import REGISTRY
+from xtensor.xla.x64 import call
 
 VIEWS: dict[str, Any] = {
     "row": lambda x: x[1],

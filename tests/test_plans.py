@@ -14,7 +14,7 @@ import xtensor as xt
 from tests.fuzz.autograd import execute, generate
 from tests.fuzz.programs import judge
 from xtensor import engine
-from xtensor.ops.plans import PlanExecutor, executor
+from xtensor.plans.plans import PlanExecutor, executor
 
 
 @pytest.fixture(autouse=True)

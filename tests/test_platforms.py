@@ -12,10 +12,12 @@ import pytest
 
 import xtensor
 from xtensor.lowering import transposes
-from xtensor.ops import apart, attention, convolution, cumulative, sorting
-from xtensor.ops.declare import REGISTRY
-from xtensor.platforms import CHOICES, on_cpu
-from xtensor.x64 import call
+from xtensor.operators import apart
+from xtensor.operators.declare import REGISTRY
+from xtensor.ops.network import attention, convolution
+from xtensor.ops.reduce import cumulative, sorting
+from xtensor.xla.platforms import CHOICES, on_cpu
+from xtensor.xla.x64 import call
 
 NAN = float("nan")
 FLOATS = [

@@ -12,8 +12,8 @@ import pytest
 
 import xtensor
 from tests.expressions import expressions
-from xtensor.ops import draws, sampling
-from xtensor.x64 import call
+from xtensor.ops.create import draws, sampling
+from xtensor.xla.x64 import call
 
 test_arguments = expressions(
     """

@@ -10,8 +10,8 @@ import pytest
 
 from tests.table import ROWS, Row, Sample, T, facets, on_meta, unary
 from tests.table.bridge import composites, declared, families, operator_named
-from xtensor.ops.declare import REGISTRY
-from xtensor.ops.views import VIEWS
+from xtensor.operators.declare import REGISTRY
+from xtensor.operators.views import VIEWS
 from xtensor.tensor import Tensor
 
 FACETS = {**facets.FACETS, "meta": on_meta.meta}

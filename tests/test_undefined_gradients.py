@@ -89,7 +89,7 @@ test_undefined = case.test()
 
 
 def test_a_plan_leaves_undefined_what_the_interpreter_does(monkeypatch: pytest.MonkeyPatch):
-    from xtensor.ops.plans import executor
+    from xtensor.plans.plans import executor
 
     monkeypatch.setattr(executor, "enabled", True)
     monkeypatch.setattr(executor, "background", False)

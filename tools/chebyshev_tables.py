@@ -1,4 +1,4 @@
-"""Write xtensor/ops/chebyshev_tables.py: Chebyshev coefficients of special functions, computed in 45 digits by mpmath.
+"""Write xtensor/ops/pointwise/chebyshev_tables.py: Chebyshev coefficients of special functions, computed in 45 digits by mpmath.
 
 python tools/chebyshev_tables.py
 """

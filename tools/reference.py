@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import xtensor
-from xtensor.ops.catalog import (
+from xtensor.explain.catalog import (
     Entry,
     entries_in,
     entries_of,
@@ -73,7 +73,7 @@ def index() -> str:
     for name, module in {**namespaces(), **modules()}.items():
         held = len(exported(module)) if name in namespaces() else len(members(module))
         lines.append(f"| [`xtensor.{name}`](xtensor.{name}.md) | {summary(module).rstrip('.')} | {held} |")
-    lines += ["", "## Operators", "", "Of every operator: `xtensor.ops.explain(name)`.", ""]
+    lines += ["", "## Operators", "", "Of every operator: `xtensor.explain.explain(name)`.", ""]
     return NOTE + "\n".join(lines) + "\n" + table("", names=True)
 
 
@@ -95,8 +95,9 @@ def table(prefix: str, names: bool) -> str:
 
 def page(name: str, entries: list[Entry]) -> str:
     module = families()[name]
+    file = module.__name__.replace(".", "/") + ".py"
     lines = [f"# {name}", "", inspect.cleandoc(module.__doc__ or ""), ""]
-    lines += [f"Declared in [`xtensor/ops/{name}.py`](../../xtensor/ops/{name}.py).", ""]
+    lines += [f"Declared in [`{file}`](../../{file}).", ""]
     for entry in sorted(entries, key=lambda e: e.name):
         lines += section(entry)
     return NOTE + "\n".join(lines).rstrip() + "\n"

@@ -7,14 +7,29 @@ from importlib import import_module
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import host
+from .xla import host
 
 # A full collection in the middle of all these definitions walks what JAX has loaded: 70 ms, and nothing to free.
 _collecting = gc.isenabled()
 gc.disable()
 host.prepare()
 
-from . import autograd, fft, gradients, interop, linalg, nn, optim, random, serialization, special, utils
+from . import (
+    autograd,
+    compat,
+    explain,
+    fft,
+    gradients,
+    interop,
+    linalg,
+    nn,
+    optim,
+    plans,
+    random,
+    serialization,
+    special,
+    utils,
+)
 from .devices import current as get_default_device
 from .devices import device, set_default_device
 from .dtypes import (
@@ -76,51 +91,37 @@ from .engine import (
     no_grad,
     set_grad_enabled,
 )
-from .ops.activation_functions import *
-from .ops.activations import *
-from .ops.adaptive_pooling import adaptive_avg_pool1d
-from .ops.added_products import *
-from .ops.arithmetic import *
-from .ops.aten import *
-from .ops.attention import *
-from .ops.clamping import *
-from .ops.class_losses import *
-from .ops.comparison import *
-from .ops.conversion import *
-from .ops.convolution import *
-from .ops.copies import *
-from .ops.covariance import *
-from .ops.creation import *
-from .ops.ctc import ctc_loss
-from .ops.cumulative import *
-from .ops.decompositions import *
-from .ops.distances import *
-from .ops.distributions import *
-from .ops.einsum import *
-from .ops.elementwise import *
-from .ops.export import *
-from .ops.extrema import *
-from .ops.fourier_frames import *
-from .ops.gamma_functions import *
-from .ops.generator import *
-from .ops.grids import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
-from .ops.hashing import *
-from .ops.histograms import *
-from .ops.index_rows import *
-from .ops.indexing import *
-from .ops.indices import *
-from .ops.ingest import *
-from .ops.joining import *
-from .ops.least_squares import *
-from .ops.linear_algebra import *
-from .ops.losses import *
-from .ops.low_rank import *
-from .ops.lu_factors import *
-from .ops.masks import *
-from .ops.matmul import *
-from .ops.matrices import *
-from .ops.metadata import *
-from .ops.normalization import (
+from .operators.generator import *
+from .operators.precision import *
+from .ops.create.creation import *
+from .ops.create.distributions import *
+from .ops.create.ingest import *
+from .ops.create.random import *
+from .ops.create.ranges import *
+from .ops.index.index_rows import *
+from .ops.index.indexing import *
+from .ops.index.indices import *
+from .ops.index.masks import *
+from .ops.index.scatter import *
+from .ops.linalg.added_products import *
+from .ops.linalg.decompositions import *
+from .ops.linalg.einsum import *
+from .ops.linalg.least_squares import *
+from .ops.linalg.linear_algebra import *
+from .ops.linalg.low_rank import *
+from .ops.linalg.lu_factors import *
+from .ops.linalg.matmul import *
+from .ops.linalg.matrices import *
+from .ops.linalg.reflectors import *
+from .ops.linalg.tensor_systems import *
+from .ops.network.adaptive_pooling import adaptive_avg_pool1d
+from .ops.network.attention import *
+from .ops.network.class_losses import *
+from .ops.network.convolution import *
+from .ops.network.ctc import ctc_loss
+from .ops.network.grids import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
+from .ops.network.losses import *
+from .ops.network.normalization import (
     group_norm,
     layer_norm,
     native_batch_norm,
@@ -128,75 +129,92 @@ from .ops.normalization import (
     native_layer_norm,
     rms_norm,
 )
-from .ops.norms import *
-from .ops.other_layouts import *
-from .ops.padding import *
-from .ops.pooling import *
-from .ops.powers import *
-from .ops.precision import *
-from .ops.queries import *
-from .ops.random import *
-from .ops.ranges import *
-from .ops.rearranging import *
-from .ops.recurrent import *
-from .ops.reductions import *
-from .ops.reflectors import *
-from .ops.reinterpret import *
-from .ops.scalars import *
-from .ops.scatter import *
-from .ops.segments import *
-from .ops.shapes import *
-from .ops.shuffles import *
-from .ops.slopes import *
-from .ops.sorting import *
-from .ops.special import *
-from .ops.statistics import *
-from .ops.tensor_systems import *
-from .ops.view_scatter import *
-from .ops.windows import *
+from .ops.network.pooling import *
+from .ops.network.recurrent import *
+from .ops.pointwise.activation_functions import *
+from .ops.pointwise.activations import *
+from .ops.pointwise.arithmetic import *
+from .ops.pointwise.clamping import *
+from .ops.pointwise.comparison import *
+from .ops.pointwise.elementwise import *
+from .ops.pointwise.gamma_functions import *
+from .ops.pointwise.powers import *
+from .ops.pointwise.special import *
+from .ops.reduce.covariance import *
+from .ops.reduce.cumulative import *
+from .ops.reduce.distances import *
+from .ops.reduce.extrema import *
+from .ops.reduce.hashing import *
+from .ops.reduce.histograms import *
+from .ops.reduce.norms import *
+from .ops.reduce.reductions import *
+from .ops.reduce.segments import *
+from .ops.reduce.slopes import *
+from .ops.reduce.sorting import *
+from .ops.reduce.statistics import *
+from .ops.shape.copies import *
+from .ops.shape.joining import *
+from .ops.shape.metadata import *
+from .ops.shape.other_layouts import *
+from .ops.shape.rearranging import *
+from .ops.shape.reinterpret import *
+from .ops.shape.shapes import *
+from .ops.shape.shuffles import *
+from .ops.shape.view_scatter import *
+from .ops.signal.fourier_frames import *
+from .ops.signal.padding import *
+from .ops.signal.windows import *
+from .ops.tensor.aten import *
+from .ops.tensor.conversion import *
+from .ops.tensor.export import *
+from .ops.tensor.queries import *
+from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
 from .serialization import load, save
 from .tensor import Size, Tensor
 
 if TYPE_CHECKING:
     from . import (
-        accelerator,
         amp,
-        ao,
-        backends,
         compiler,
-        cpu,
-        cuda,
         distributed,
         distributions,
         func,
+        library,
+        masked,
+        profiler,
+        return_types,
+        signal,
+        testing,
+    )
+    from .amp import GradScaler
+    from .amp.autocast_mode import *
+    from .compat import (
+        accelerator,
+        ao,
+        backends,
+        cpu,
+        cuda,
         functional,
         fx,
         hub,
         jit,
-        library,
-        masked,
         mps,
         multiprocessing,
         onnx,
         overrides,
-        profiler,
-        return_types,
         settings,
-        signal,
         sparse,
-        testing,
         torch_version,
         types,
         version,
     )
-    from .amp import GradScaler
-    from .amp.autocast_mode import *
+    from .compat.legacy import *
+    from .compat.settings import *
     from .compiler import compile
     from .func import vmap
     from .functions import *  # the signatures of what declarations make
-    from .legacy import *
-    from .settings import *
+    from .xla import compile_cache
 
 if _collecting:
     gc.enable()
@@ -207,9 +225,8 @@ __version__ = "0.1.0"
 __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
-_MODULES = frozenset(
-    "__future__ accelerator amp ao backends compiler cpu cuda distributed distributions func functional foreach fx hub jit legacy "
-    "library masked mps multiprocessing onnx overrides profiler return_types settings signal sparse testing torch_version types version xpu".split()
+_MODULES = compat.HOMES.keys() | frozenset(
+    "amp compiler distributed distributions func library masked profiler return_types signal testing".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -224,7 +241,7 @@ _HOLDERS = {
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "symbolic": "SymBool SymFloat SymInt cond sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
     "sym_sum while_loop",
-    "ops.typed_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
+    "ops.tensor.typed_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
     "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage",
     "legacy": "AcceleratorError Event OutOfMemoryError Stream UntypedStorage alpha_dropout alpha_dropout_ "
     " convolution dropout dropout_ embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .ops.deferred import settle
-from .ops.fourier import (
+from .operators.deferred import settle
+from .ops.signal.fourier import (
     fft,
     fft2,
     fftfreq,

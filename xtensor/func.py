@@ -11,7 +11,7 @@ from .autograd import functional
 from .engine import enable_grad
 from .gradients import grad as gradients
 from .nn.modules.module import Module
-from .ops.joining import stack
+from .ops.shape.joining import stack
 from .tensor import Tensor
 
 __all__ = [

@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
+from .operators.attach import attach_methods
 from .storage import MetaArray
 from .tensor import (
     Size,
@@ -444,13 +445,13 @@ def retain_grad(self: Tensor) -> None:
     meta.retains_grad = True
 
 
-METHODS = {
-    "_accumulate_grad": accumulate_grad,
-    "_gradient_edge": gradient_edge,
-    "backward": tensor_backward,
-    "register_hook": register_hook,
-    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
-    "retain_grad": retain_grad,
-}
-for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
+attach_methods(
+    {
+        "_accumulate_grad": accumulate_grad,
+        "_gradient_edge": gradient_edge,
+        "backward": tensor_backward,
+        "register_hook": register_hook,
+        "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+        "retain_grad": retain_grad,
+    }
+)

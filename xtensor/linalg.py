@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .ops.cumulative import cross_along as cross
-from .ops.decompositions import (
+from .operators.deferred import settle
+from .ops.linalg.decompositions import (
     LinAlgError,
     cholesky,
     cholesky_ex,
@@ -15,10 +15,9 @@ from .ops.decompositions import (
     svd,
     svdvals,
 )
-from .ops.deferred import settle
-from .ops.ldl_factors import ldl_factor, ldl_factor_ex, ldl_solve
-from .ops.least_squares import lstsq, matrix_rank, pinv
-from .ops.linear_algebra import (
+from .ops.linalg.ldl_factors import ldl_factor, ldl_factor_ex, ldl_solve
+from .ops.linalg.least_squares import lstsq, matrix_rank, pinv
+from .ops.linalg.linear_algebra import (
     det,
     inv,
     inv_ex,
@@ -31,15 +30,16 @@ from .ops.linear_algebra import (
     solve_triangular,
     vecdot,
 )
-from .ops.lu_factors import linalg_lu as lu
-from .ops.lu_factors import linalg_lu_solve as lu_solve
-from .ops.lu_factors import lu_factor, lu_factor_ex
-from .ops.matmul import matmul
-from .ops.matrix_norms import cond, matrix_norm
-from .ops.matrix_norms import linalg_norm as norm
-from .ops.norms import vector_norm
-from .ops.reflectors import householder_product
-from .ops.tensor_systems import diagonal, tensorinv, tensorsolve, vander
+from .ops.linalg.lu_factors import linalg_lu as lu
+from .ops.linalg.lu_factors import linalg_lu_solve as lu_solve
+from .ops.linalg.lu_factors import lu_factor, lu_factor_ex
+from .ops.linalg.matmul import matmul
+from .ops.linalg.matrix_norms import cond, matrix_norm
+from .ops.linalg.matrix_norms import linalg_norm as norm
+from .ops.linalg.reflectors import householder_product
+from .ops.linalg.tensor_systems import diagonal, tensorinv, tensorsolve, vander
+from .ops.reduce.cumulative import cross_along as cross
+from .ops.reduce.norms import vector_norm
 
 __all__ = [
     "LinAlgError",

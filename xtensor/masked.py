@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import dtypes
-from .ops import activations, cumulative, extrema, norms, reductions, special, statistics
-from .ops.masks import where
+from .ops.index.masks import where
+from .ops.pointwise import activations, special
+from .ops.reduce import cumulative, extrema, norms, reductions, statistics
 from .tensor import Tensor, sizes_of
 
 __all__ = [

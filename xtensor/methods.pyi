@@ -386,7 +386,7 @@ class Methods:
     def conj_physical_(self) -> Tensor:
         """In-place version of `conj_physical`."""
     def const_data_ptr(self) -> builtins.int:
-        """A stable number naming the first element: two views of a storage differ by offset times itemsize."""
+        """`data_ptr`, for who only reads."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
     def copy_(self, src: Any, non_blocking: builtins.bool = False) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ops.declare import STRUCTURES
+from .operators.declare import STRUCTURES
 
 
 def __getattr__(name: str) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .ops.activations import log_softmax, softmax
-from .ops.bessel import (
+from .operators.deferred import settle
+from .ops.pointwise.activations import log_softmax, softmax
+from .ops.pointwise.bessel import (
     airy_ai,
     bessel_j0,
     bessel_j1,
@@ -20,13 +21,12 @@ from .ops.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
-from .ops.deferred import settle
-from .ops.elementwise import exp2, expm1, log1p, round
-from .ops.elementwise import sigmoid as expit
-from .ops.gamma_functions import igamma as gammainc
-from .ops.gamma_functions import igammac as gammaincc
-from .ops.gamma_functions import zeta
-from .ops.polynomials import (
+from .ops.pointwise.elementwise import exp2, expm1, log1p, round
+from .ops.pointwise.elementwise import sigmoid as expit
+from .ops.pointwise.gamma_functions import igamma as gammainc
+from .ops.pointwise.gamma_functions import igammac as gammaincc
+from .ops.pointwise.gamma_functions import zeta
+from .ops.pointwise.polynomials import (
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
     chebyshev_polynomial_v,
@@ -40,12 +40,12 @@ from .ops.polynomials import (
     shifted_chebyshev_polynomial_v,
     shifted_chebyshev_polynomial_w,
 )
-from .ops.probability import entr, erfcx, log_ndtr, ndtr, ndtri, xlog1py
-from .ops.reductions import logsumexp
-from .ops.special import digamma, erf, erfc, erfinv, i0, logit, polygamma, sinc, xlogy
-from .ops.special import digamma as psi
-from .ops.special import lgamma as gammaln
-from .ops.special import mvlgamma as multigammaln
+from .ops.pointwise.probability import entr, erfcx, log_ndtr, ndtr, ndtri, xlog1py
+from .ops.pointwise.special import digamma, erf, erfc, erfinv, i0, logit, polygamma, sinc, xlogy
+from .ops.pointwise.special import digamma as psi
+from .ops.pointwise.special import lgamma as gammaln
+from .ops.pointwise.special import mvlgamma as multigammaln
+from .ops.reduce.reductions import logsumexp
 
 __all__ = [
     "airy_ai",

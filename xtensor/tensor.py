@@ -14,9 +14,9 @@ import numpy as np
 
 from . import checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .number_arrays import operand
 from .storage import Counter, MetaArray, Storage, UntypedStorage
-from .x64 import call
+from .xla.number_arrays import operand
+from .xla.x64 import call
 
 if TYPE_CHECKING:  # the operators that `ops` attaches
     from .methods import Methods

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .ops.ingest import as_tensor
-from .ops.random import rand
+from .ops.create.ingest import as_tensor
+from .ops.create.random import rand
 from .tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]

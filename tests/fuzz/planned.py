@@ -3,7 +3,7 @@
 import sys
 
 import xtensor
-from xtensor.ops.plans import executor
+from xtensor.plans.plans import executor
 
 executor.enabled = True
 executor.hot = 1

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/activation_functions.py`."""
+"""Rows of `xtensor/ops/pointwise/activation_functions.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/activations.py`."""
+"""Rows of `xtensor/ops/pointwise/activations.py`."""
 
 import numpy as np
 from scipy import special

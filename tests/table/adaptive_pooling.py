@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/adaptive_pooling.py`."""
+"""Rows of `xtensor/ops/network/adaptive_pooling.py`."""
 
 from . import Row, Sample, T
 

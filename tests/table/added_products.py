@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/added_products.py`."""
+"""Rows of `xtensor/ops/linalg/added_products.py`."""
 
 import numpy as np
 

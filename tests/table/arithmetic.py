@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/arithmetic.py`."""
+"""Rows of `xtensor/ops/pointwise/arithmetic.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/aten.py`."""
+"""Rows of `xtensor/ops/tensor/aten.py`."""
 
 from . import Dtype, Row, Sample, T
 

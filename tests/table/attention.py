@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/attention.py`."""
+"""Rows of `xtensor/ops/network/attention.py`."""
 
 from . import Row, Sample, T, matrices
 

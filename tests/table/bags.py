@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/bags.py`."""
+"""Rows of `xtensor/ops/index/bags.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/bessel.py`."""
+"""Rows of `xtensor/ops/pointwise/bessel.py`."""
 
 from scipy import special
 

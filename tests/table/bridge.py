@@ -12,7 +12,7 @@ import numpy as np
 
 import xtensor
 from xtensor import devices, dtypes, gradients
-from xtensor.ops.catalog import about_tensors, declared, families
+from xtensor.explain.catalog import about_tensors, declared, families
 from xtensor.storage import MetaArray
 from xtensor.tensor import Tensor, alias, array_of, wrap
 

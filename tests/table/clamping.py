@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/clamping.py`."""
+"""Rows of `xtensor/ops/pointwise/clamping.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/class_losses.py`."""
+"""Rows of `xtensor/ops/network/class_losses.py`."""
 
 import numpy as np
 

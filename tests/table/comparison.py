@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/comparison.py`."""
+"""Rows of `xtensor/ops/pointwise/comparison.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/conversion.py`."""
+"""Rows of `xtensor/ops/tensor/conversion.py`."""
 
 import numpy as np
 

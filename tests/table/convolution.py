@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/convolution.py`."""
+"""Rows of `xtensor/ops/network/convolution.py`."""
 
 import numpy as np
 

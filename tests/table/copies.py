@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/copies.py`."""
+"""Rows of `xtensor/ops/shape/copies.py`."""
 
 from . import OTHERS, Row, Sample, T
 

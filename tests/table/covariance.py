@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/covariance.py`."""
+"""Rows of `xtensor/ops/reduce/covariance.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/creation.py`."""
+"""Rows of `xtensor/ops/create/creation.py`."""
 
 import numpy as np
 

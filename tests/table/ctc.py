@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/ctc.py`."""
+"""Rows of `xtensor/ops/network/ctc.py`."""
 
 import numpy as np
 

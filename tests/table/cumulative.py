@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/cumulative.py`."""
+"""Rows of `xtensor/ops/reduce/cumulative.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/decompositions.py`, on matrices whose eigenvalues and singular values lie apart."""
+"""Rows of `xtensor/ops/linalg/decompositions.py`, on matrices whose eigenvalues and singular values lie apart."""
 
 import numpy as np
 

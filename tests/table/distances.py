@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/distances.py`."""
+"""Rows of `xtensor/ops/reduce/distances.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/einsum.py`."""
+"""Rows of `xtensor/ops/linalg/einsum.py`."""
 
 import numpy as np
 

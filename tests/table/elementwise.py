@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/elementwise.py`."""
+"""Rows of `xtensor/ops/pointwise/elementwise.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/embedding.py`."""
+"""Rows of `xtensor/ops/index/embedding.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/export.py`."""
+"""Rows of `xtensor/ops/tensor/export.py`."""
 
 from . import Row, Sample, T
 

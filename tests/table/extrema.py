@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/extrema.py`."""
+"""Rows of `xtensor/ops/reduce/extrema.py`."""
 
 import numpy as np
 

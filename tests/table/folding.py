@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/folding.py`."""
+"""Rows of `xtensor/ops/signal/folding.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/fourier.py`."""
+"""Rows of `xtensor/ops/signal/fourier.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/fourier_frames.py`."""
+"""Rows of `xtensor/ops/signal/fourier_frames.py`."""
 
 from . import Row, Sample, T
 

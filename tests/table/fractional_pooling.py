@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/fractional_pooling.py`."""
+"""Rows of `xtensor/ops/network/fractional_pooling.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/gamma_functions.py`."""
+"""Rows of `xtensor/ops/pointwise/gamma_functions.py`."""
 
 from scipy import special
 

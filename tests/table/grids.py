@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/grids.py`."""
+"""Rows of `xtensor/ops/network/grids.py`."""
 
 from . import Row, Sample, T
 

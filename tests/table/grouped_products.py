@@ -1,8 +1,8 @@
-"""Rows of `xtensor/ops/grouped_products.py`."""
+"""Rows of `xtensor/ops/linalg/grouped_products.py`."""
 
 import functools
 
-from xtensor.ops.grouped_products import ScalingType
+from xtensor.ops.linalg.grouped_products import ScalingType
 
 from . import Row, Sample, T
 

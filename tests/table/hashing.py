@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/hashing.py`."""
+"""Rows of `xtensor/ops/reduce/hashing.py`."""
 
 from . import Row, Sample, T, reducing
 

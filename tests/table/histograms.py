@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/histograms.py`."""
+"""Rows of `xtensor/ops/reduce/histograms.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/index_rows.py`."""
+"""Rows of `xtensor/ops/index/index_rows.py`."""
 
 import numpy as np
 

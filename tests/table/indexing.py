@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/indexing.py`."""
+"""Rows of `xtensor/ops/index/indexing.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/indices.py`."""
+"""Rows of `xtensor/ops/index/indices.py`."""
 
 from . import OTHERS, Row, Sample, T
 

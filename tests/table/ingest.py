@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/ingest.py`."""
+"""Rows of `xtensor/ops/create/ingest.py`."""
 
 import numpy as np
 

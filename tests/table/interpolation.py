@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/interpolation.py`."""
+"""Rows of `xtensor/ops/network/interpolation.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/joining.py`."""
+"""Rows of `xtensor/ops/shape/joining.py`."""
 
 import numpy as np
 

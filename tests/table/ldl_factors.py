@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/ldl_factors.py`: blocks of one and of two, batches, what is refused."""
+"""Rows of `xtensor/ops/linalg/ldl_factors.py`: blocks of one and of two, batches, what is refused."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/least_squares.py`."""
+"""Rows of `xtensor/ops/linalg/least_squares.py`."""
 
 import numpy as np
 

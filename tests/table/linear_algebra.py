@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/linear_algebra.py`, on matrices that are far from singular."""
+"""Rows of `xtensor/ops/linalg/linear_algebra.py`, on matrices that are far from singular."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Rows of `xtensor/ops/linear_losses.py`."""
+"""Rows of `xtensor/ops/network/linear_losses.py`."""
 
-from xtensor.ops.linear_losses import LinearCrossEntropyOptions
+from xtensor.ops.network.linear_losses import LinearCrossEntropyOptions
 
 from . import Row, Sample, T
 

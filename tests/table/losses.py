@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/losses.py`."""
+"""Rows of `xtensor/ops/network/losses.py`."""
 
 import numpy as np
 

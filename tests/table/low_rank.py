@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/low_rank.py`: random vectors are drawn, so factors are put together again."""
+"""Rows of `xtensor/ops/linalg/low_rank.py`: random vectors are drawn, so factors are put together again."""
 
 import numpy as np
 

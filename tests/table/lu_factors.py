@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/lu_factors.py`, on matrices that are far from singular."""
+"""Rows of `xtensor/ops/linalg/lu_factors.py`, on matrices that are far from singular."""
 
 from . import Row, Sample, T
 

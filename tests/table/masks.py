@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/masks.py`."""
+"""Rows of `xtensor/ops/index/masks.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/matmul.py`."""
+"""Rows of `xtensor/ops/linalg/matmul.py`."""
 
 import numpy as np
 

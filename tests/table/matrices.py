@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/matrices.py`."""
+"""Rows of `xtensor/ops/linalg/matrices.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/metadata.py`."""
+"""Rows of `xtensor/ops/shape/metadata.py`."""
 
 from . import Row, Sample, T
 

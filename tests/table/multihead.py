@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/multihead.py`."""
+"""Rows of `xtensor/ops/network/multihead.py`."""
 
 from . import Row, Sample, T
 

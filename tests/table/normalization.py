@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/normalization.py`."""
+"""Rows of `xtensor/ops/network/normalization.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/norms.py`."""
+"""Rows of `xtensor/ops/reduce/norms.py`."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Rows of `xtensor/ops/other_layouts.py`."""
+"""Rows of `xtensor/ops/shape/other_layouts.py`."""
 
-from xtensor.ops import other_layouts
+from xtensor.ops.shape import other_layouts
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/padding.py`."""
+"""Rows of `xtensor/ops/signal/padding.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/polynomials.py`."""
+"""Rows of `xtensor/ops/pointwise/polynomials.py`."""
 
 import numpy as np
 from scipy import special

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/pooling.py`."""
+"""Rows of `xtensor/ops/network/pooling.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/powers.py`."""
+"""Rows of `xtensor/ops/pointwise/powers.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/probability.py`."""
+"""Rows of `xtensor/ops/pointwise/probability.py`."""
 
 from scipy import special
 

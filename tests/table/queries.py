@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/queries.py`."""
+"""Rows of `xtensor/ops/tensor/queries.py`."""
 
 from . import Row, Sample, T
 

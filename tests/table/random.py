@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/random.py`: the numbers are our own, so shapes, dtypes and ranges are what is compared."""
+"""Rows of `xtensor/ops/create/random.py`: the numbers are our own, so shapes, dtypes and ranges are what is compared."""
 
 import numpy as np
 

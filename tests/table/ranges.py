@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/ranges.py`."""
+"""Rows of `xtensor/ops/create/ranges.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/rearranging.py`."""
+"""Rows of `xtensor/ops/shape/rearranging.py`."""
 
 import numpy as np
 

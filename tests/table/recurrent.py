@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/recurrent.py`."""
+"""Rows of `xtensor/ops/network/recurrent.py`."""
 
 from . import Row, Sample, T
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/reductions.py`."""
+"""Rows of `xtensor/ops/reduce/reductions.py`."""
 
 import numpy as np
 from scipy import special

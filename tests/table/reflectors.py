@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/reflectors.py`."""
+"""Rows of `xtensor/ops/linalg/reflectors.py`."""
 
 from . import Row, Sample, T
 

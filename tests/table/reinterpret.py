@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/reinterpret.py`."""
+"""Rows of `xtensor/ops/shape/reinterpret.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/scatter.py`."""
+"""Rows of `xtensor/ops/index/scatter.py`."""
 
 import numpy as np
 

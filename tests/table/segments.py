@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/segments.py`."""
+"""Rows of `xtensor/ops/reduce/segments.py`."""
 
 from . import Row, Sample, T
 

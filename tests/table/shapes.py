@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/shapes.py`."""
+"""Rows of `xtensor/ops/shape/shapes.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/shuffles.py`."""
+"""Rows of `xtensor/ops/shape/shuffles.py`."""
 
 from . import OTHERS, Row, Sample, T
 

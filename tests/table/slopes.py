@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/slopes.py`."""
+"""Rows of `xtensor/ops/reduce/slopes.py`."""
 
 from . import Row, Sample, T
 

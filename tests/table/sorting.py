@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/sorting.py`."""
+"""Rows of `xtensor/ops/reduce/sorting.py`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/special.py`."""
+"""Rows of `xtensor/ops/pointwise/special.py`."""
 
 import numpy as np
 from scipy import special

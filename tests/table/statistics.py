@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/statistics.py`."""
+"""Rows of `xtensor/ops/reduce/statistics.py`."""
 
 import numpy as np
 

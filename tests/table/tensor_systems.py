@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/tensor_systems.py`."""
+"""Rows of `xtensor/ops/linalg/tensor_systems.py`."""
 
 from . import Row, Sample, T
 

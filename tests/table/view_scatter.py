@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/view_scatter.py`."""
+"""Rows of `xtensor/ops/shape/view_scatter.py`."""
 
 from . import Row, Sample, T
 

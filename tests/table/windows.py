@@ -1,4 +1,4 @@
-"""Rows of `xtensor/ops/windows.py` and of `xtensor/signal/windows.py`."""
+"""Rows of `xtensor/ops/signal/windows.py` and of `xtensor/signal/windows.py`."""
 
 from . import Dtype, Row, Sample
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks, devices, dtypes
 from ..engine import modes
-from ..ops import autocast as casting
+from ..operators import autocast as casting
 from ..tensor import Tensor
 
 __all__ = [

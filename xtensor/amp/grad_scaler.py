@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import devices, dtypes
-from ..ops.write import bump, store
+from ..operators.write import bump, store
 from ..tensor import Tensor, array_of
-from ..x64 import call, jit
+from ..xla.x64 import call, jit
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -9,8 +9,8 @@ from typing import Any
 from ..engine import Node
 from ..engine.graph import AccumulateGrad
 from ..gradients import gradient_edge
-from ..ops.inplace import CopySlices
-from ..ops.nodes import OpNode
+from ..operators.inplace import CopySlices
+from ..operators.nodes import OpNode
 from ..tensor import Tensor, sizes_of
 from .function import BackwardCFunction
 

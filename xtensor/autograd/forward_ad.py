@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..engine import enable_grad
 from ..gradients import grad
-from ..ops.creation import zeros_like
+from ..ops.create.creation import zeros_like
 from ..tensor import Tensor
 
 __all__ = [

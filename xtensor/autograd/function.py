@@ -20,10 +20,10 @@ from ..engine import (
     no_grad,
     profiler,
 )
-from ..ops.creation import zeros
-from ..ops.inplace import check_inplace, move_retained, rebase
-from ..ops.saved import check_version, save, unpack_tensor
-from ..ops.write import bump
+from ..operators.inplace import check_inplace, move_retained, rebase
+from ..operators.saved import check_version, save, unpack_tensor
+from ..operators.write import bump
+from ..ops.create.creation import zeros
 from ..tensor import (
     CUSTOM_FUNCTION,
     MULTI_OUTPUT,

@@ -15,7 +15,7 @@ from ..engine import (
     saved_tensors_hooks,
 )
 from ..gradients import GradientEdge, gradient_edge
-from ..ops.write import bump
+from ..operators.write import bump
 from ..tensor import Tensor
 
 __all__ = [

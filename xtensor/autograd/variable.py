@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.creation import zeros
+from ..ops.create.creation import zeros
 from ..tensor import Tensor
 
 __all__ = ["Variable"]

@@ -14,8 +14,8 @@ import numpy as np
 from jax.core import Tracer
 
 from .. import checks
-from ..jax_internals import PLATFORM_LOG
-from ..x64 import call
+from ..xla.jax_internals import PLATFORM_LOG
+from ..xla.x64 import call
 
 __all__ = [
     "DeviceLike",

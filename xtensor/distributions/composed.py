@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..linalg import cholesky, solve_triangular
-from ..ops.creation import ones, zeros
-from ..ops.joining import cat
-from ..ops.random import rand, randn
-from ..ops.ranges import arange, eye
+from ..ops.create.creation import ones, zeros
+from ..ops.create.random import rand, randn
+from ..ops.create.ranges import arange, eye
+from ..ops.shape.joining import cat
 from ..special import i0e, i1e
 from ..tensor import Tensor
 from . import constraints

@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..linalg import cholesky_ex, eigvalsh
-from ..ops.comparison import isclose
-from ..ops.creation import ones, zeros
-from ..ops.joining import cat as joined
-from ..ops.joining import stack as stacked
+from ..ops.create.creation import ones, zeros
+from ..ops.pointwise.comparison import isclose
+from ..ops.shape.joining import cat as joined
+from ..ops.shape.joining import stack as stacked
 from ..tensor import Tensor
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..linalg import cholesky, solve_triangular
 from ..nn.functional import softplus
-from ..ops.creation import empty, zeros
-from ..ops.random import rand, randn
+from ..ops.create.creation import empty, zeros
+from ..ops.create.random import rand, randn
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..nn.functional import logsigmoid
-from ..ops.creation import zeros
-from ..ops.distributions import binomial, poisson
-from ..ops.ranges import arange
+from ..ops.create.creation import zeros
+from ..ops.create.distributions import binomial, poisson
+from ..ops.create.ranges import arange
 from ..tensor import Tensor
 from . import constraints
 from .discrete import ByOdds, Categorical

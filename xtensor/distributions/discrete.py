@@ -6,10 +6,10 @@ from typing import Any
 
 from .. import dtypes
 from ..nn.functional import binary_cross_entropy_with_logits, one_hot
-from ..ops.creation import empty
-from ..ops.distributions import bernoulli, multinomial, poisson
-from ..ops.ranges import arange, eye
-from ..ops.special import xlogy
+from ..ops.create.creation import empty
+from ..ops.create.distributions import bernoulli, multinomial, poisson
+from ..ops.create.ranges import arange, eye
+from ..ops.pointwise.special import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, numel

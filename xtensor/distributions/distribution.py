@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from .. import dtypes
 from ..engine import no_grad
 from ..gradients import grad
-from ..ops.ingest import as_tensor
-from ..ops.joining import broadcast_tensors
+from ..ops.create.ingest import as_tensor
+from ..ops.shape.joining import broadcast_tensors
 from ..tensor import Size, Tensor
 from .constraints import Constraint, independent, is_dependent
 

@@ -12,12 +12,12 @@ from jax import lax
 
 from ..autograd.function import Function, once_differentiable
 from ..nn.functional import one_hot
-from ..ops import draws
-from ..ops.distributions import sample as draw_sample
-from ..ops.random import randn
-from ..ops.special import xlogy
+from ..ops.create import draws
+from ..ops.create.distributions import sample as draw_sample
+from ..ops.create.random import randn
+from ..ops.pointwise.special import xlogy
 from ..tensor import Tensor, array_of, wrap
-from ..x64 import call, jit
+from ..xla.x64 import call, jit
 from . import constraints
 from .continuous import Cauchy, LocationScale
 from .distribution import Distribution, broadcast_all

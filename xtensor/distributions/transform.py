@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..ops.joining import cat, stack
+from ..ops.shape.joining import cat, stack
 from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import sum_rightmost

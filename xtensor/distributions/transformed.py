@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..ops.creation import ones_like
-from ..ops.random import rand
+from ..ops.create.creation import ones_like
+from ..ops.create.random import rand
 from ..tensor import Tensor
 from . import constraints
 from .continuous import Exponential, Normal, Uniform

@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import dtypes
 from ..nn.functional import pad, softplus
-from ..ops.creation import ones, zeros
-from ..ops.ranges import arange, tril_indices
+from ..ops.create.creation import ones, zeros
+from ..ops.create.ranges import arange, tril_indices
 from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, sum_rightmost

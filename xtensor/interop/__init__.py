@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from .. import checks
-from ..ops.export import from_dlpack, jax_array, numpy, to_dlpack
-from ..ops.ingest import from_array, from_numpy
+from ..ops.create.ingest import from_array, from_numpy
+from ..ops.tensor.export import from_dlpack, jax_array, numpy, to_dlpack
 from ..tensor import Tensor
 from . import einops, pytrees
 from .alias import install, installed, is_installed, uninstall

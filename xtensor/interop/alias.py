@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import checks, devices
+from .. import checks, compat, devices
 from .absent import reason
 
 __all__ = ["install", "installed", "is_installed", "uninstall"]
@@ -110,7 +110,7 @@ class Missing:
                 pass
             else:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
-                    adopt(found, f"torch.{found.__name__.partition('.')[2]}")
+                    adopt(found, f"torch.{compat.public_path(found.__name__).partition('.')[2]}")
                 return found
         package = self.name.removeprefix("torch.").rpartition(".")[0]
         if package in BY_CLASS:
@@ -242,7 +242,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     top.__dict__["__getattr__"] = Missing("torch", attribute)
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
-            adopt(module, f"torch.{name.partition('.')[2]}")
+            adopt(module, f"torch.{compat.public_path(name).partition('.')[2]}")
     ours.__class__ = _Shared
     _state.top = top
     sys.meta_path.insert(0, _finder)

@@ -13,11 +13,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ..ops.einsum import einsum
-from ..ops.export import numpy
-from ..ops.ingest import from_numpy
-from ..ops.joining import cat, stack
-from ..ops.ranges import arange
+from ..ops.create.ingest import from_numpy
+from ..ops.create.ranges import arange
+from ..ops.linalg.einsum import einsum
+from ..ops.shape.joining import cat, stack
+from ..ops.tensor.export import numpy
 from ..tensor import Tensor
 
 __all__ = ["follow", "register"]

@@ -10,24 +10,24 @@ from typing import Any, Final
 import jax
 import jaxlib.version
 
-from .. import cuda
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
+from ..compat import cuda
+from ..compat.jit.annotations import BroadcastingList2
+from ..compat.overrides import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    handle_torch_function,
+    has_torch_function,
+)
 from ..compiler import disable, is_compiling, reset
-from ..jit.annotations import BroadcastingList2
 from ..nn import init
 from ..nn.functional import linear
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.state import IncompatibleKeys
 from ..nn.modules.transformer import activation_named
-from ..ops.joining import cat
-from ..overrides import (
-    DisableTorchFunction,
-    DisableTorchFunctionSubclass,
-    handle_torch_function,
-    has_torch_function,
-)
+from ..ops.shape.joining import cat
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
 

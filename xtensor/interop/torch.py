@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter
-from ..ops.export import from_dlpack
-from ..ops.ingest import from_numpy
+from ..ops.create.ingest import from_numpy
+from ..ops.tensor.export import from_dlpack
 from ..tensor import Tensor, alias, array_of, sizes_of, strides_of
 
 __all__ = ["from_torch", "to_torch"]

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from ..x64 import jit
+from ..xla.x64 import jit
 from .recipes import (
     Access,
     Core,

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..platforms import on_cpu
+from ..xla.platforms import on_cpu
 
 __all__ = ["in_strips", "transpose"]
 

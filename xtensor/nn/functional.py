@@ -4,7 +4,24 @@
 
 from __future__ import annotations
 
-from ..ops.activation_functions import (
+from ..ops.index.bags import embedding_bag
+from ..ops.index.embedding import *
+from ..ops.linalg.grouped_products import *
+from ..ops.linalg.matmul import bilinear, linear
+from ..ops.network.adaptive_pooling import *
+from ..ops.network.attention import scaled_dot_product_attention
+from ..ops.network.class_losses import *
+from ..ops.network.convolution import *
+from ..ops.network.ctc import ctc_loss
+from ..ops.network.fractional_pooling import *
+from ..ops.network.grids import affine_grid, grid_sample
+from ..ops.network.interpolation import *
+from ..ops.network.linear_losses import linear_cross_entropy
+from ..ops.network.losses import *
+from ..ops.network.multihead import multi_head_attention_forward
+from ..ops.network.normalization import *
+from ..ops.network.pooling import *
+from ..ops.pointwise.activation_functions import (
     celu,
     celu_,
     elu,
@@ -39,14 +56,9 @@ from ..ops.activation_functions import (
     threshold,
     threshold_,
 )
-from ..ops.activations import hardshrink
-from ..ops.adaptive_pooling import *
-from ..ops.attention import scaled_dot_product_attention
-from ..ops.bags import embedding_bag
-from ..ops.class_losses import *
-from ..ops.convolution import *
-from ..ops.ctc import ctc_loss
-from ..ops.distances import (
+from ..ops.pointwise.activations import hardshrink
+from ..ops.pointwise.elementwise import sigmoid, tanh
+from ..ops.reduce.distances import (
     cosine_embedding_loss,
     cosine_similarity,
     pairwise_distance,
@@ -54,22 +66,10 @@ from ..ops.distances import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ..ops.elementwise import sigmoid, tanh
-from ..ops.embedding import *
-from ..ops.folding import fold
-from ..ops.folding import unfold_blocks as unfold
-from ..ops.fractional_pooling import *
-from ..ops.grids import affine_grid, grid_sample
-from ..ops.grouped_products import *
-from ..ops.interpolation import *
-from ..ops.linear_losses import linear_cross_entropy
-from ..ops.losses import *
-from ..ops.matmul import bilinear, linear
-from ..ops.multihead import multi_head_attention_forward
-from ..ops.normalization import *
-from ..ops.padding import pad
-from ..ops.pooling import *
-from ..ops.shuffles import *
+from ..ops.shape.shuffles import *
+from ..ops.signal.folding import fold
+from ..ops.signal.folding import unfold_blocks as unfold
+from ..ops.signal.padding import pad
 from .dropout import *
 
 # Functions are pickled by name, and not all of these are found in `xtensor` itself.

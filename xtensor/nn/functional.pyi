@@ -9,8 +9,8 @@ from ..storage import UntypedStorage
 from ..tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
-from ..ops.grouped_products import ScalingType as ScalingType
-from ..ops.grouped_products import SwizzleType as SwizzleType
+from ..ops.linalg.grouped_products import ScalingType as ScalingType
+from ..ops.linalg.grouped_products import SwizzleType as SwizzleType
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The means of `output_size` windows over the last dimension."""

@@ -11,9 +11,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..engine import no_grad
-from ..ops.creation import empty, zeros
+from ..ops.create.creation import empty, zeros
 from ..tensor import Tensor, array_of, wrap
-from ..x64 import call, jit
+from ..xla.x64 import call, jit
 
 __all__ = [
     "calculate_gain",

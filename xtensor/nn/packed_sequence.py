@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes
-from ..ops.conversion import parse_to
-from ..ops.creation import full
-from ..ops.ingest import as_tensor, from_numpy
+from ..ops.create.creation import full
+from ..ops.create.ingest import as_tensor, from_numpy
+from ..ops.tensor.conversion import parse_to
 from ..tensor import Tensor
 
 __all__ = [

@@ -6,8 +6,8 @@ import weakref
 from typing import Any
 
 from .. import devices, dtypes
-from ..ops.creation import empty
-from ..ops.export import deepcopy as deepcopy_tensor
+from ..ops.create.creation import empty
+from ..ops.tensor.export import deepcopy as deepcopy_tensor
 from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of
 
 __all__ = ["Buffer", "Parameter", "adopt", "share"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..ops.creation import zeros
+from ..ops.create.creation import zeros
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer
 

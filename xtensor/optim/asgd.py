@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .. import dtypes
-from ..ops.ingest import tensor as make_tensor
+from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_lr, check_option
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..ops.declare import Operator
-from ..ops.derivatives import FROM_KERNEL
-from ..ops.ingest import tensor as make_tensor
-from ..ops.schema import Array, Arrays, read_schema
+from ..operators.declare import Operator
+from ..operators.derivatives import FROM_KERNEL
+from ..operators.schema import Array, Arrays, read_schema
+from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor
 from .update import Work, apply_rule
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine import enable_grad, no_grad
-from ..ops.joining import cat
-from ..ops.reinterpret import view_as_real
+from ..ops.shape.joining import cat
+from ..ops.shape.reinterpret import view_as_real
 from ..tensor import Tensor
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, ParamsT, as_float, check_lr

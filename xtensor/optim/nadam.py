@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .. import dtypes
-from ..ops.creation import ones
+from ..ops.create.creation import ones
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, check_betas, check_lr, check_option
 

@@ -15,8 +15,8 @@ import numpy as np
 from .. import checks, devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, no_grad, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
-from ..ops.creation import zeros_like
-from ..ops.ingest import tensor as make_tensor
+from ..ops.create.creation import zeros_like
+from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, counter_of
 from .differentiable import run_differentiable

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..ops.creation import full_like
+from ..ops.create.creation import full_like
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_lr
 

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..engine import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
-from ..ops.ingest import tensor as make_tensor
+from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, per_group
 from .optimizer import Optimizer

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import devices
-from ..ops.write import put_arrays, take_arrays, writer_at
+from ..operators.write import put_arrays, take_arrays, writer_at
 from ..tensor import Tensor, array_of, counter_of
-from ..x64 import jit
+from ..xla.x64 import jit
 
 __all__ = ["Rule", "Work", "run"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
-from ..ops.creation import empty_strided
+from ..ops.create.creation import empty_strided
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view
 from .allowed import blocked, refusal, user_globals

@@ -13,7 +13,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..storage import LazyStorage, MetaArray, Storage, UntypedStorage
 from ..tensor import Tensor
-from ..x64 import call
+from ..xla.x64 import call
 
 __all__ = ["FileStorage", "LoadedStorage", "fill", "unread_of"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..ops.options import finish, pick_device
-from ..ops.windows import cosines, kaisers, made_window, triangle
+from ..operators.options import finish, pick_device
+from ..ops.signal.windows import cosines, kaisers, made_window, triangle
 from ..tensor import Tensor
 
 __all__ = [

@@ -20,7 +20,7 @@ from ..amp.autocast_mode import (
 from ..autograd.function import Function
 from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
 from ..gradients import backward
-from ..ops.generator import fork_rng, get_rng_state, set_rng_state
+from ..operators.generator import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor
 
 __all__ = [

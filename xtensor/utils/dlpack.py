@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..ops.export import DLDeviceType, from_dlpack, to_dlpack
+from ..ops.tensor.export import DLDeviceType, from_dlpack, to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

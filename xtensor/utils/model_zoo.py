@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..hub import download_url_to_file, load_state_dict_from_url, tqdm
+from ..compat.hub import download_url_to_file, load_state_dict_from_url, tqdm
 
 __all__ = ["load_state_dict_from_url", "load_url", "tqdm"]
 

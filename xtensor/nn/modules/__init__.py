@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ops.linear_losses import LinearCrossEntropyOptions
+from ...ops.network.linear_losses import LinearCrossEntropyOptions
 from . import (
     activation,
     adaptive,

@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-from ...ops.joining import cat
+from ...ops.shape.joining import cat
 from ...tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential

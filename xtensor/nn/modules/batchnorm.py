@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ...engine import no_grad
-from ...ops.creation import empty, ones, zeros
+from ...ops.create.creation import empty, ones, zeros
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...engine import no_grad
-from ...ops.creation import empty
+from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

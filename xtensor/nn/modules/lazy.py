@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import dtypes
 from ...engine import no_grad
-from ...ops.ingest import tensor as make_tensor
+from ...ops.create.ingest import tensor as make_tensor
 from ...tensor import Tensor
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ... import __future__ as conversion
 from ... import checks, devices, dtypes
+from ...compat import __future__ as conversion
 from ...engine import no_grad
-from ...ops.conversion import parse_to
-from ...ops.creation import empty_like
+from ...ops.create.creation import empty_like
+from ...ops.tensor.conversion import parse_to
 from ...tensor import Tensor
 from ..hooks import (
     everywhere,

@@ -7,8 +7,8 @@ import numbers
 import warnings
 from typing import Any
 
-from ...ops.creation import empty, zeros
-from ...ops.recurrent import run_stack
+from ...ops.create.creation import empty, zeros
+from ...ops.network.recurrent import run_stack
 from ...tensor import Tensor
 from .. import init
 from ..packed_sequence import PackedSequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.creation import empty, zeros
-from ...ops.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from ...ops.create.creation import empty, zeros
+from ...ops.network.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from ...tensor import Tensor
 from .. import init
 from ..parameter import Parameter

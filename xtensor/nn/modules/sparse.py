@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ...engine import no_grad
-from ...ops.creation import empty
+from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

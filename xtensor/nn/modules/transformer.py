@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...engine import is_grad_enabled
-from ...ops.creation import full
-from ...ops.multihead import added
-from ...ops.rearranging import triu
+from ...ops.create.creation import full
+from ...ops.network.multihead import added
+from ...ops.shape.rearranging import triu
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

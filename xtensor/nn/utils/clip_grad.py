@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...engine import no_grad
-from ...ops.creation import zeros
-from ...ops.write import put_arrays, take_arrays, writer_at
+from ...operators.write import put_arrays, take_arrays, writer_at
+from ...ops.create.creation import zeros
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
-from ...x64 import call, jit
+from ...xla.x64 import call, jit
 
 __all__ = [
     "clip_grad_norm",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
-from ...ops.elementwise import rsqrt
+from ...ops.create.creation import ones_like, zeros_like
+from ...ops.pointwise.elementwise import rsqrt
 from ...tensor import Tensor
 from ..parameter import Parameter
 

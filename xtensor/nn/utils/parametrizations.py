@@ -6,14 +6,14 @@ from typing import Any
 
 from ... import dtypes
 from ...engine import no_grad
-from ...ops.comparison import allclose
-from ...ops.creation import zeros_like
-from ...ops.joining import cat
-from ...ops.linear_algebra import solve
-from ...ops.matmul import mv, vdot
-from ...ops.random import randn
-from ...ops.ranges import eye
-from ...ops.reflectors import geqrf, householder_product
+from ...ops.create.creation import zeros_like
+from ...ops.create.random import randn
+from ...ops.create.ranges import eye
+from ...ops.linalg.linear_algebra import solve
+from ...ops.linalg.matmul import mv, vdot
+from ...ops.linalg.reflectors import geqrf, householder_product
+from ...ops.pointwise.comparison import allclose
+from ...ops.shape.joining import cat
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

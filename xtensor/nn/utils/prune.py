@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...ops.creation import ones_like, zeros_like
-from ...ops.norms import norm
-from ...ops.random import rand, rand_like
+from ...ops.create.creation import ones_like, zeros_like
+from ...ops.create.random import rand, rand_like
+from ...ops.reduce.norms import norm
 from ...tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...engine import no_grad
-from ...ops.linear_algebra import multi_dot
-from ...ops.matmul import dot, mv
+from ...ops.linalg.linear_algebra import multi_dot
+from ...ops.linalg.matmul import dot, mv
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

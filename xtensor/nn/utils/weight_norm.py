@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops.norms import norm
+from ...ops.reduce.norms import norm
 from ...tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...ops.ingest import as_tensor
-from ...ops.ingest import tensor as make_tensor
-from ...ops.joining import stack
+from ...ops.create.ingest import as_tensor
+from ...ops.create.ingest import tensor as make_tensor
+from ...ops.shape.joining import stack
 from ...tensor import Tensor
 
 __all__ = ["collate", "default_collate", "default_convert"]

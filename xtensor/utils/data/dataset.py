@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...ops.ingest import tensor as make_tensor
-from ...ops.random import randperm
+from ...ops.create.ingest import tensor as make_tensor
+from ...ops.create.random import randperm
 from ...tensor import Tensor
 from .sampler import place_of
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sized
 from typing import Any
 
-from ...ops.generator import Generator
-from ...ops.random import randperm
+from ...operators.generator import Generator
+from ...ops.create.random import randperm
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ... import dtypes
-from ...ops.distributions import multinomial
-from ...ops.generator import Generator
-from ...ops.ingest import as_tensor
-from ...ops.random import randint, randperm
+from ...operators.generator import Generator
+from ...ops.create.distributions import multinomial
+from ...ops.create.ingest import as_tensor
+from ...ops.create.random import randint, randperm
 
 __all__ = [
     "BatchSampler",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.generator import manual_seed
+from ...operators.generator import manual_seed
 from .dataset import IterableDataset
 from .fetch import fetcher_for
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
-from ....ops.random import randint
+from ....ops.create.random import randint
 from ..collate import default_collate
 from ..sampler import SequentialSampler
 from ..workers import get_worker_info

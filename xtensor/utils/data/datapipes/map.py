@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ....ops.random import randint
+from ....ops.create.random import randint
 from .pipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]

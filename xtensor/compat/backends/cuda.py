@@ -1,0 +1,81 @@
+"""`torch.backends.cuda`: precision of matrix products, and the choice of attention kernels, which XLA makes."""
+
+from __future__ import annotations
+
+from ... import devices
+from ...nn.attention import sdp_kernel as sdp_kernel
+from .switches import Precision
+
+__all__ = [
+    "cudnn_sdp_enabled",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "is_built",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "preferred_linalg_library",
+    "sdp_kernel",
+]
+
+matmul = Precision()
+_sdp = {"flash": False, "mem_efficient": False, "math": True, "cudnn": False}
+
+
+def is_built() -> bool:
+    """Whether JAX finds a CUDA device: there is no build that could do without."""
+    return devices.is_available("cuda")
+
+
+def is_flash_attention_available() -> bool:
+    """False: the kernel is not here."""
+    return False
+
+
+def flash_sdp_enabled() -> bool:
+    """What `enable_flash_sdp` was told."""
+    return _sdp["flash"]
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """What `enable_mem_efficient_sdp` was told."""
+    return _sdp["mem_efficient"]
+
+
+def math_sdp_enabled() -> bool:
+    """What `enable_math_sdp` was told."""
+    return _sdp["math"]
+
+
+def cudnn_sdp_enabled() -> bool:
+    """What `enable_cudnn_sdp` was told."""
+    return _sdp["cudnn"]
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Remembered; attention is one formula that XLA fuses as it sees fit."""
+    _sdp["flash"] = bool(enabled)
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Remembered; see `enable_flash_sdp`."""
+    _sdp["mem_efficient"] = bool(enabled)
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Remembered; see `enable_flash_sdp`."""
+    _sdp["math"] = bool(enabled)
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Remembered; see `enable_flash_sdp`."""
+    _sdp["cudnn"] = bool(enabled)
+
+
+def preferred_linalg_library(backend: str | None = None) -> str:
+    """XLA's, whatever is preferred."""
+    return "default"

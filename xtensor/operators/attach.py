@@ -1,0 +1,94 @@
+"""Attach operators to Tensor as they are declared: the method, its in-place form and aliases, and the arithmetic dunders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+from .codegen import operator_method
+
+__all__ = ["DUNDERS", "INPLACE_DUNDERS", "REFLECTED_DUNDERS", "attach", "attach_methods"]
+
+# Python's operator -> the operator that it calls.
+DUNDERS = {
+    "__add__": "add",
+    "__radd__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "__truediv__": "div",
+    "__div__": "div",
+    "__floordiv__": "floor_divide",
+    "__mod__": "remainder",
+    "__pow__": "pow",
+    "__matmul__": "matmul",
+    "__and__": "bitwise_and",
+    "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
+    "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
+    "__lshift__": "bitwise_left_shift",
+    "__rshift__": "bitwise_right_shift",
+    "__eq__": "eq",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+}
+REFLECTED_DUNDERS = {
+    "__rsub__": "sub",
+    "__rtruediv__": "div",
+    "__rdiv__": "div",
+    "__rfloordiv__": "floor_divide",
+    "__rmod__": "remainder",
+    "__rpow__": "pow",
+    "__rmatmul__": "matmul",
+    "__rlshift__": "bitwise_left_shift",
+    "__rrshift__": "bitwise_right_shift",
+}
+UNARY_DUNDERS = {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not", "__pos__": "positive"}
+INPLACE_DUNDERS = {
+    "__iadd__": "add",
+    "__isub__": "sub",
+    "__imul__": "mul",
+    "__itruediv__": "div",
+    "__ifloordiv__": "floor_divide",
+    "__imod__": "remainder",
+    "__ipow__": "pow",
+    "__iand__": "bitwise_and",
+    "__ior__": "bitwise_or",
+    "__ixor__": "bitwise_xor",
+    "__ilshift__": "bitwise_left_shift",
+    "__irshift__": "bitwise_right_shift",
+}
+
+
+def attach(op: Any) -> None:
+    """Set the methods of Tensor that a declared operator or view gives."""
+    if op.is_method:
+        for name in (op.name, *op.aliases):
+            setattr(Tensor, name, op.function)
+            if op.inplace is not None:
+                setattr(Tensor, name + "_", op.inplace)
+    for dunder, name in DUNDERS.items():
+        if name == op.name:
+            setattr(Tensor, dunder, operator_method(op, dunder))
+    for dunder, name in REFLECTED_DUNDERS.items():
+        if name == op.name:
+            setattr(Tensor, dunder, operator_method(op, dunder, reflected=True))
+    for dunder, name in UNARY_DUNDERS.items():
+        if name == op.name:
+            setattr(Tensor, dunder, op.function)
+    for dunder, name in INPLACE_DUNDERS.items():
+        if name == op.name and op.inplace is not None:
+            setattr(Tensor, dunder, op.inplace)
+
+
+def attach_methods(methods: dict[str, Any], rename: bool = False) -> None:
+    """Set methods of Tensor that are written by hand; with `rename`, functions take the names of their methods."""
+    for name, method in methods.items():
+        if rename:
+            method.__name__ = method.__qualname__ = name
+        setattr(Tensor, name, method)

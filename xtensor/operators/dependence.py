@@ -1,0 +1,73 @@
+"""What the results of a traced function depend on: which arguments, and whether one is passed through as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..xla.x64 import call
+
+__all__ = ["origin", "trace", "used"]
+
+_CALLS = ("jit", "pjit")
+
+
+def trace(function: Callable[..., Any], *args: Any) -> Any:
+    """The jaxpr of a function of arrays, `jax.ShapeDtypeStruct`s and numbers; its inputs are their leaves in order."""
+    return call(jax.make_jaxpr(function), *args).jaxpr
+
+
+def is_literal(var: Any) -> bool:
+    return hasattr(var, "val")
+
+
+def used(jaxpr: Any, wanted: Sequence[bool], smoothly: bool = False) -> list[bool]:
+    """For each input whether any of the `wanted` outputs needs it.
+
+    With `smoothly`, only where it matters through floating point values all the way: not through a comparison.
+    """
+
+    def counts(var: Any) -> bool:
+        return not is_literal(var) and (not smoothly or jnp.issubdtype(var.aval.dtype, np.inexact))
+
+    live = {v for v, w in zip(jaxpr.outvars, wanted, strict=True) if w and counts(v)}
+    for eqn in reversed(jaxpr.eqns):
+        needed = [v in live for v in eqn.outvars]
+        if not any(needed):
+            continue
+        inputs = eqn.invars
+        if eqn.primitive.name in _CALLS:
+            inner = used(eqn.params["jaxpr"].jaxpr, needed, smoothly)
+            inputs = [v for v, u in zip(inputs, inner, strict=True) if u]
+        live.update(v for v in inputs if counts(v))
+    return [v in live for v in jaxpr.invars]
+
+
+def origin(jaxpr: Any, index: int) -> tuple[int, bool] | None:
+    """The input that an output is, and whether it is one number spread over a shape; None where it is computed."""
+    makers = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
+    var, spread = jaxpr.outvars[index], False
+    while not is_literal(var):
+        if var in places:
+            return places[var], spread
+        if var not in makers:
+            return None
+        eqn, at = makers[var]
+        name = eqn.primitive.name
+        if name in _CALLS:
+            inner = origin(eqn.params["jaxpr"].jaxpr, at)
+            if inner is None:
+                return None
+            var, spread = eqn.invars[inner[0]], spread or inner[1]
+        elif name == "broadcast_in_dim" and eqn.invars[0].aval.shape == ():
+            var, spread = eqn.invars[0], True
+        elif name == "convert_element_type" and eqn.invars[0].aval.dtype == var.aval.dtype:
+            var = eqn.invars[0]
+        else:
+            return None
+    return None

@@ -1,0 +1,368 @@
+"""The node of a declared operator: what it saved, and its derivative rules run as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+from jax.core import ShapedArray, Tracer
+
+from ..engine import RELEASED, modes
+from ..engine.graph import Node
+from ..storage import MetaArray, Storage, abstract
+from ..tensor import Tensor, new, recipe_of, wrap
+from ..xla.x64 import call, restore, swap
+from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern
+from .saved import check_version, result_index, unpack_array, unpack_tensor
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["OpNode"]
+
+state = modes.state
+INFERENCE = modes.INFERENCE
+NO_GRAD = modes.NO_GRAD
+CACHE_LIMIT = 4096
+SCALARS = frozenset((int, float, complex, bool))
+
+
+class OpNode(Node):
+    """The node of a declared operator: runs its derivative rules as one jitted program.
+
+    saved: one entry per name in `Rules.saved`. key: the forward's static arguments. aval: shape and dtype of the
+    result, or a tuple of them. targets: shape and dtype of each edge's gradient, None where there is no edge.
+    shapes: what `Rules.shapes` names.
+    """
+
+    __slots__ = ("aval", "key", "saved", "shapes", "targets")
+    op: Operator
+    aval: Any
+    key: tuple[Any, ...]
+    saved: Any
+    shapes: tuple[Any, ...]
+    targets: tuple[Any, ...]
+    trusted = True
+    namers: ClassVar[dict[str, Callable[[OpNode], str]]] = {}
+    """How nodes of an operator are named where the class name does not say enough."""
+
+    def name(self) -> str:
+        named = self.namers.get(self.op.name)
+        return type(self).__name__ if named is None else named(self)
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        aval = self.aval
+        return aval if type(aval) is tuple else (aval,)
+
+    @property
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.aval) if type(self.aval) is tuple else 1
+
+    def release(self) -> None:
+        # As in PyTorch, a node that saved no tensor can run again.
+        if self.op.rules.keeps:
+            self.saved = None
+
+    def origin_of(self, entry: Any) -> Any:
+        """The edge of the tensor that a saved entry came from, where it had one."""
+        rules = self.op.rules
+        for name, kept in zip(rules.saved, self.saved, strict=True):
+            for at, found in enumerate(kept if isinstance(kept, list) else [kept]):
+                if found is not entry:
+                    continue
+                result = result_index(name)
+                if result is not None or name == "results":
+                    return (self, at if result is None else result)
+                if name not in rules.functions:
+                    return None
+                place = edge_position(self, name)
+                return self.edges[place][at] if isinstance(kept, list) else self.edges[place]
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "targets":
+            found = self.targets = targets_of(self.edges)
+            return found
+        if name.startswith("_saved_"):
+            return saved_attribute(self, name[7:])
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(RELEASED)
+        mode = state.mode
+        if not mode & NO_GRAD:
+            return self._apply_recorded(grads)
+        op = self.op
+        if op.single:
+            key: Any = (self.key, self.shapes, id(self.aval), *map(id, self.targets))
+        else:
+            undefined = tuple([g is None for g in grads])
+            key = (self.key, self.shapes, tuple(map(id, self.aval)), undefined, *map(id, self.targets))
+        if op.rules.optional:
+            key = (key, tuple([s is None for s in saved]))
+        args: list[Any] = []
+        recipes: Any = None
+        for g in grads:
+            if g is None:
+                if op.single or all(e is None for e in grads):
+                    return (None,) * len(self.edges)
+                args.append(None)
+                continue
+            v, s = g._view, g._storage
+            if v is None:
+                args.append(s.array)
+            elif v.cached_at == s.writes:
+                args.append(v.cached)
+            else:
+                recipe = recipe_of(s, v)
+                args.append(s.array)
+                if not recipe.identity:
+                    recipes = [None] * len(grads) if recipes is None else recipes
+                    recipes[len(args) - 1] = recipe
+        for entry in saved:
+            if type(entry) is tuple:
+                counter = entry[0]
+                if counter is not None and counter.version != entry[1]:
+                    check_version(entry, self)
+                args.append(entry[2])
+            else:
+                args.append(unpack_array(entry, self))
+        found = op.pullbacks.get(key)
+        if found is None:
+            found = self._pullback(key, grads, args)
+        program = found.program
+        if program is None:
+            return found.deliver((), grads)
+        if recipes is not None:
+            program = found.reader(tuple(recipes))
+            viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
+            args += [g._view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
+        previous = swap(True)
+        try:
+            results = program(*args)
+        except TypeError:
+            if not is_meta(args):
+                raise
+            pairs = zip(self.targets, found.routes, strict=True)
+            return tuple([None if r is None else wrap(MetaArray(t.shape, t.dtype)) for t, r in pairs])
+        finally:
+            restore(previous)
+        if not found.plain or mode & INFERENCE:
+            return found.deliver(results, grads)
+        made = []
+        for array in results:
+            storage = new(Storage)
+            storage.array = array
+            storage.version = storage.writes = storage.address = 0
+            storage.shared = False
+            storage.cover = None
+            tensor = new(Tensor)
+            tensor._storage = storage
+            tensor._view = tensor._edge = tensor._meta = None
+            made.append(tensor)
+        return tuple(made)
+
+    def plan(self, key: list[Any], args: list[Any]) -> bool:
+        saved = self.saved
+        if saved is None:
+            return False
+        for entry in saved:
+            if type(entry) is tuple:
+                counter = entry[0]
+                if counter is not None and counter.version != entry[1]:
+                    return False
+                array = entry[2]
+                args.append(array)
+                key.append(id(array.aval))
+            elif not plan_entry(entry, key, args):
+                return False
+        aval = self.aval
+        key.append(type(self))
+        key.append(self.key)
+        key.append(self.shapes)
+        key.append(id(aval) if type(aval) is not tuple else tuple(map(id, aval)))
+        key += map(id, self.targets)
+        return True
+
+    def pattern(self) -> Any:
+        forms = []
+        for entry in self.saved:
+            form: Any = entry[2].aval if type(entry) is tuple else []
+            if type(form) is list:
+                plan_entry(entry, form, [])
+            forms.append(form)
+        return self.key, self.shapes, self.aval, self.targets, forms
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        key, shapes, aval, targets, forms = pattern
+        if self.key != key or self.shapes != shapes or self.targets != targets:
+            return False
+        if self.aval is not aval and (type(aval) is not tuple or self.aval != aval):
+            return False
+        saved = self.saved
+        if saved is None:
+            return False
+        for entry, form in zip(saved, forms):
+            if type(entry) is tuple:
+                counter = entry[0]
+                array = entry[2]
+                if array.aval is not form or (counter is not None and counter.version != entry[1]):
+                    return False
+                args.append(array)
+                continue
+            own: list[Any] = []
+            if not plan_entry(entry, own, args) or own != form:
+                return False
+        return True
+
+    def bare(self) -> OpNode:
+        """A copy without saved values or neighbours, for a plan."""
+        made = object.__new__(type(self))
+        made.edges = tuple([None if e is None else NOWHERE for e in self.edges])
+        made.aval, made.key, made.shapes, made.targets = self.aval, self.key, self.shapes, self.targets
+        made.sequence_nr, made.meta, made.saved = self.sequence_nr, None, None
+        return made
+
+    def replay(self, grads: tuple[Tensor | None, ...], values: Sequence[Any]) -> tuple[Tensor | None, ...]:
+        """`apply` with the values that `plan` named."""
+        self.saved = [replayed(v) for v in values]
+        try:
+            return self.apply(grads)
+        finally:
+            self.saved = None
+
+    def keep(self) -> Any:
+        """What a plan's key names by identity."""
+        return self.aval, self.targets
+
+    def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any]) -> Pullback:
+        cache = self.op.pullbacks
+        if len(cache) >= CACHE_LIMIT:
+            cache.clear()
+        found = cache[key] = call(Pullback, self, grads, [concrete(a) for a in args[len(grads) :]])
+        return found
+
+    def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """With create_graph: the rules as operators over Tensors, which autograd follows."""
+        if all(g is None for g in grads):
+            return (None,) * len(self.edges)
+        values: list[Any] = [*grads, *[unpack_saved(self, i) for i in range(len(self.op.rules.saved))]]
+        structure, flat = pattern(values), flatten(values)
+        forms = tuple([form_of(v) for v in flat])
+        outputs = tuple(map(id, self.input_metadata))
+        key = ("recorded", self.key, self.shapes, outputs, tuple(map(id, self.targets)), structure, forms)
+        cache = self.op.pullbacks
+        found = cache.get(key)
+        if found is None:
+            if len(cache) >= CACHE_LIMIT:
+                cache.clear()
+            found = cache[key] = call(RecordedPullback, self, len(grads), structure, forms)
+        return found.deliver(flat)
+
+
+NOWHERE: Any = (None, 0)
+
+
+def replayed(value: Any) -> Any:
+    """A saved entry around a value that a plan was given."""
+    if type(value) is tuple:
+        return [(None, 0, v) for v in value]
+    return (None, 0, value) if isinstance(value, jax.Array) else value
+
+
+def plan_entry(entry: Any, key: list[Any], args: list[Any]) -> bool:
+    """A saved entry that is no single tensor, for a plan: None, a number, or the entries of a sequence."""
+    if entry is None or type(entry) in SCALARS:
+        key.append(type(entry))
+        args.append(entry)
+    elif isinstance(entry, jax.Array):
+        key.append(id(entry.aval))
+        args.append(entry)
+    elif type(entry) is list:
+        arrays: list[Any] = []
+        ids: list[Any] = []
+        for e in entry:
+            if type(e) is not tuple or (e[0] is not None and e[0].version != e[1]):
+                return False
+            arrays.append(e[2])
+            ids.append(id(e[2].aval))
+        key.append(tuple(ids))
+        args.append(tuple(arrays))
+    else:
+        return False
+    return True
+
+
+def concrete(value: Any) -> Any:
+    """A saved array as a trace can take it."""
+    if type(value) is MetaArray:
+        return ShapedArray(value.shape, value.dtype)
+    return abstract(value) if isinstance(value, Tracer) else value
+
+
+def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Shape and dtype that the gradient for each edge must have."""
+    return tuple([None if e is None else aval_of(e[0].input_metadata[e[1]]) for e in edges])
+
+
+def aval_of(metadata: Any) -> Any:
+    """Shape and dtype of a tensor, or of what describes one, as one hashable object."""
+    if type(metadata) is ShapedArray:
+        return metadata
+    if isinstance(metadata, Tensor):
+        if metadata._view is None:
+            return metadata._storage.array.aval
+        metadata = metadata._view
+        return ShapedArray(tuple(metadata.sizes), metadata.dtype.numpy)
+    return ShapedArray(tuple(metadata.shape), getattr(metadata.dtype, "numpy", metadata.dtype))
+
+
+def saved_attribute(node: OpNode, wish: str) -> Any:
+    """`node._saved_self` and the like, under PyTorch's names for the arguments."""
+    rules = node.op.rules
+    wish = {"self": "input"}.get(wish, wish)
+    if wish in rules.saved:
+        return unpack_saved(node, rules.saved.index(wish))
+    statics = [p.name for p in node.op.static]
+    if wish in statics:
+        return node.key[statics.index(wish)]
+    raise AttributeError(f"'{node.name()}' object has no attribute '_saved_{wish}'")
+
+
+def unpack_saved(node: OpNode, index: int) -> Any:
+    """A saved value as a Tensor that stands where it stood in the graph."""
+    if node.saved is None:
+        raise RuntimeError(RELEASED)
+    entry = node.saved[index]
+    rules = node.op.rules
+    name = rules.saved[index]
+    if name == "results":
+        return (
+            [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
+            if isinstance(entry, list)
+            else None
+        )
+    at = result_index(name)
+    if at is not None:
+        return unpack_tensor(entry, node, (node, at))
+    edges = node.edges[edge_position(node, name)] if name in rules.functions else None
+    if isinstance(entry, list):
+        return [unpack_tensor(e, node, edges[i] if edges else None) for i, e in enumerate(entry)]
+    return unpack_tensor(entry, node, edges)
+
+
+def edge_position(node: OpNode, name: str) -> Any:
+    """Where the edges of an argument lie among a node's edges: an index, or a slice for a sequence."""
+    rules = node.op.rules
+    length = len(node.edges) - len(rules.differentiable) + 1
+    at = 0
+    for n in rules.differentiable:
+        step = length if n == rules.sequence else 1
+        if n == name:
+            return slice(at, at + step) if n == rules.sequence else at
+        at += step
+    raise KeyError(name)

@@ -1,0 +1,338 @@
+"""A node's derivative rules made ready for one signature: what is passed on as it is, and one program for the rest.
+
+`Pullback` works on arrays, for a backward pass that records nothing; `RecordedPullback` on Tensors, for `create_graph`:
+there each gradient is an operator over exactly the values that it depends on, so that a second derivative saves, checks
+and requires no more than it must.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from .. import lowering
+from ..storage import MetaArray
+from ..tensor import Tensor, make_view, new, sizes_of, wrap
+from ..xla.x64 import jit
+from .dependence import origin, trace, used
+from .derivatives import backward_function
+from .schema import Parameter, Schema
+
+if TYPE_CHECKING:
+    from .declare import Operator
+
+__all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "rules_function", "spread_over"]
+
+UNSET: Any = object()
+ZERO_SLOPE = frozenset(
+    ("abs", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "threshold"),
+)
+"""Operators whose derivative PyTorch takes as an operator of its own, with slope zero in the value it branches on."""
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether a dtype is floating point or complex."""
+    return bool(jnp.issubdtype(dtype, jnp.inexact))
+
+
+def rules_function(node: Any, mask: tuple[bool, ...]) -> Callable[..., tuple[Any, ...]]:
+    """`(grads, saved) -> gradients of the edges in mask` of a node."""
+    op = node.op
+    statics = dict(zip([p.name for p in op.static], node.key, strict=True))
+    return backward_function(op.rules, statics, mask, node.targets, node.shapes, node.input_metadata)
+
+
+def incoming(node: Any, grads: Sequence[Any]) -> list[Any]:
+    """The shapes and dtypes of the gradients that a node receives, None where undefined."""
+    return [
+        None if g is None else jax.ShapeDtypeStruct(o.shape, o.dtype)
+        for g, o in zip(grads, node.input_metadata, strict=True)
+    ]
+
+
+def sees_gradients_only(node: Any, edge: int) -> bool:
+    """Whether the rule for an edge takes no saved array: their shapes, say of an empty index, are not in the key."""
+    rules = node.op.rules
+    extra = len(node.edges) - len(rules.differentiable)
+    names = [n for n in rules.differentiable for _ in range(extra + 1 if n == rules.sequence else 1)]
+    arrays = {p.name for p in rules.schema.runtime if p.kind != "Number"} | {"result", "results"}
+    return not any(w in arrays or w.startswith("result") for w in rules.parameters[names[edge]])
+
+
+def results_of(mask: Sequence[bool], defined: Sequence[bool]) -> list[tuple[int, int]]:
+    """The gradients that are defined, in order: their places among the rules' results, and their edges."""
+    edges = [i for i, m in enumerate(mask) if m]
+    return [(k, edge) for k, (edge, there) in enumerate(zip(edges, defined, strict=True)) if there]
+
+
+def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient of one number seen over a shape, with stride 0; unknown to autograd."""
+    old = grad._view
+    storage = grad._storage
+    dtype, offset = (grad.dtype, 0) if old is None else (old.dtype, old.offset)
+    result = new(Tensor)
+    result._storage = storage
+    result._view = make_view(storage, storage, dtype, shape, (0,) * len(shape), offset)
+    if old is not None:
+        result._view.conj, result._view.neg = old.conj, old.neg
+    result._edge = result._meta = None
+    return result
+
+
+class Pullback:
+    """The rules of a node over arrays.
+
+    routes: for each edge None, the place of its gradient among the program's results, or `(i, shape)`: the incoming
+    gradient `i`, spread over a shape where that is not None. keep: what the cache's key refers to by identity.
+    """
+
+    __slots__ = ("keep", "plain", "program", "reading", "routes", "rules")
+
+    def __init__(self, node: Any, grads: Sequence[Any], saved: Sequence[Any]) -> None:
+        mask = tuple([t is not None for t in node.targets])
+        function = rules_function(node, mask)
+        count = len(grads)
+        given = incoming(node, grads)
+        defined: list[bool] = []
+
+        def traced(*args: Any) -> tuple[Any, ...]:
+            found = function(args[:count], args[count:])
+            defined[:] = [g is not None for g in found]
+            return found
+
+        jaxpr = trace(traced, *given, *saved)
+        # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
+        places = [i for i, g in enumerate(given) if g is not None]
+        routes: list[Any] = [None] * len(mask)
+        kept: list[int] = []
+        for j, (k, edge) in enumerate(results_of(mask, defined)):
+            var = jaxpr.outvars[j]
+            found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
+            if (
+                found is not None
+                and found[0] < len(places)
+                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+            ):
+                routes[edge] = (places[found[0]], tuple(var.aval.shape) if found[1] else None)
+            else:
+                routes[edge] = len(kept)
+                kept.append(k)
+        self.routes = tuple(routes)
+        self.plain = self.routes == tuple(range(len(mask)))
+        self.keep = (node.aval, node.targets)
+        self.reading: dict[Any, Any] = {}
+        self.program = self.rules = None
+        if kept:
+
+            def rules(*args: Any) -> tuple[Any, ...]:
+                found = function(args[:count], args[count:])
+                return tuple([found[k] for k in kept])
+
+            rules.__name__ = rules.__qualname__ = node.op.name + "_backward"
+            self.rules = rules
+            self.program = jit(rules)
+
+    def reader(self, recipes: tuple[Any, ...]) -> Any:
+        """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""
+        found = self.reading.get(recipes)
+        if found is None:
+            rules = self.rules
+            assert rules is not None
+            count = len(recipes)
+
+            def read_first(*args: Any) -> Any:
+                offsets = iter(args[len(args) - sum(r is not None for r in recipes) :])
+                grads = [
+                    a if r is None else lowering.read(r, a, next(offsets))
+                    for a, r in zip(args[:count], recipes, strict=True)
+                ]
+                return rules(*grads, *args[count : len(args) - sum(r is not None for r in recipes)])
+
+            read_first.__name__ = read_first.__qualname__ = rules.__name__
+            found = self.reading[recipes] = jit(read_first)
+        return found
+
+    def deliver(self, results: Any, grads: Sequence[Any]) -> tuple[Any, ...]:
+        """One gradient per edge, from the program's results and the gradients that came in."""
+        found = []
+        for route in self.routes:
+            if route is None:
+                found.append(None)
+            elif type(route) is int:
+                found.append(wrap(results[route]))
+            elif route[1] is None:
+                found.append(grads[route[0]])
+            else:
+                found.append(spread_over(grads[route[0]], route[1]))
+        return tuple(found)
+
+
+# -- with create_graph
+
+
+def pattern(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The structure of a node's gradients and saved values: None, the length of a sequence, or -1 for one value."""
+    return tuple([None if v is None else (len(v) if isinstance(v, (list, tuple)) else -1) for v in values])
+
+
+def flatten(values: Sequence[Any]) -> list[Any]:
+    """The values of a structure in one list, without what is None."""
+    flat: list[Any] = []
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            flat.extend(v)
+        elif v is not None:
+            flat.append(v)
+    return flat
+
+
+def unflatten(structure: tuple[Any, ...], flat: Sequence[Any]) -> list[Any]:
+    values: list[Any] = []
+    at = 0
+    for s in structure:
+        if s is None:
+            values.append(None)
+        elif s < 0:
+            values.append(flat[at])
+            at += 1
+        else:
+            values.append(tuple(flat[at : at + s]))
+            at += s
+    return values
+
+
+def form_of(value: Any) -> Any:
+    """What a trace must know of a value, hashable: sizes and dtype of a tensor, the type of a number."""
+    return (tuple(sizes_of(value)), value.dtype.numpy) if isinstance(value, Tensor) else type(value)
+
+
+def stand_in(form: Any) -> Any:
+    """Something of that form for a trace."""
+    return jax.ShapeDtypeStruct(*form) if isinstance(form, tuple) else form(0)
+
+
+def nothing(form: Any) -> Any:
+    """Something of that form for an argument that is not used."""
+    return jnp.zeros(*form) if isinstance(form, tuple) else form(0)
+
+
+class RecordedPullback:
+    """The rules of a node over Tensors: a route or an operator (with the values it takes) for each edge."""
+
+    def __init__(self, node: Any, count: int, structure: tuple[Any, ...], forms: tuple[Any, ...]) -> None:
+        mask = tuple([t is not None for t in node.targets])
+        function = rules_function(node, mask)
+
+        defined: list[bool] = []
+
+        def flat_function(*flat: Any) -> tuple[Any, ...]:
+            full = unflatten(structure, flat)
+            found = function(tuple(full[:count]), tuple(full[count:]))
+            defined[:] = [g is not None for g in found]
+            return found
+
+        jaxpr = trace(flat_function, *[stand_in(f) for f in forms])
+        incoming = sum(s is not None for s in structure[:count])
+        self.keep = (node.aval, node.targets)
+        self.routes: list[Any] = [None] * len(mask)
+        for j, (k, edge) in enumerate(results_of(mask, defined)):
+            var = jaxpr.outvars[j]
+            found = origin(jaxpr, j)
+            chosen = [i == j for i in range(len(jaxpr.outvars))]
+            if (
+                found is not None
+                and found[0] < incoming
+                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+            ):
+                self.routes[edge] = (found[0], tuple(var.aval.shape) if found[1] else None)
+                continue
+            needs = used(jaxpr, chosen)
+            takes = tuple([i for i, u in enumerate(needs) if u])
+            smooth = used(jaxpr, chosen, smoothly=True)
+            if node.op.name in ZERO_SLOPE:
+                smooth = [
+                    u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)
+                ]
+            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth), takes)
+
+    def deliver(self, flat: Sequence[Any]) -> tuple[Any, ...]:
+        """One gradient per edge."""
+        found: list[Any] = []
+        for route in self.routes:
+            if route is None:
+                found.append(None)
+            elif type(route[0]) is int:
+                value = flat[route[0]]
+                found.append(value if route[1] is None else value.expand(route[1]))
+            else:
+                found.append(route[0].call(tuple([flat[i] for i in route[1]])))
+        return tuple(found)
+
+
+def derived(
+    op: Operator,
+    function: Callable[..., Any],
+    k: int,
+    takes: tuple[int, ...],
+    forms: tuple[Any, ...],
+    smooth: Sequence[bool],
+) -> Operator:
+    """Result `k` of `function` as an operator over the arguments in `takes`, with rules for those that are `smooth`."""
+    names = [f"x{i}" for i in takes]
+
+    def kernel(**values: Any) -> Any:
+        full = [values[f"x{i}"] if i in takes else nothing(f) for i, f in enumerate(forms)]
+        return function(*full)[k]
+
+    examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
+    out = jax_shape(kernel, examples)
+    ruled = [n for n, i in zip(names, takes, strict=True) if smooth[i]]
+    rules = {n: rule_of(kernel, n, examples, out) for n in ruled}
+    parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
+    name = op.name + "_backward"
+    return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
+
+
+def jax_shape(kernel: Callable[..., Any], examples: dict[str, Any]) -> Any:
+    var = trace(lambda *xs: kernel(**dict(zip(examples, xs, strict=True))), *examples.values()).outvars[0]
+    return jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype)
+
+
+def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out: Any) -> Callable[..., Any]:
+    """The rule for one argument: `jax.vjp` of the kernel, with only the names that it needs."""
+
+    def pulled(grad: Any, **known: Any) -> Any:
+        def alone(value: Any) -> Any:
+            return kernel(**{**known, name: value})
+
+        primal, pull = jax.vjp(alone, known[name])
+        # JAX's cotangents are conjugated with respect to PyTorch's.
+        return jnp.conj(pull(jnp.conj(jax.lax.convert_element_type(grad, primal.dtype)))[0])
+
+    def flat(grad: Any, *values: Any) -> tuple[Any]:
+        return (pulled(grad, **dict(zip(examples, values, strict=True))),)
+
+    needs = used(trace(flat, out, *examples.values()), [True])[1:]
+    wanted = [n for n, u in zip(examples, needs, strict=True) if u]
+    absent = [n for n, u in zip(examples, needs, strict=True) if not u]
+
+    def rule(grad: Any, **given: Any) -> Any:
+        for n in absent:
+            e = examples[n]
+            given[n] = jnp.zeros(e.shape, e.dtype) if isinstance(e, jax.ShapeDtypeStruct) else e
+        return pulled(grad, **given)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    rule.__signature__ = inspect.Signature(  # pyright: ignore[reportFunctionMemberAccess]
+        [inspect.Parameter(n, kind) for n in ("grad", *wanted)]
+    )
+    return rule
+
+
+def is_meta(values: Sequence[Any]) -> bool:
+    """Whether any array is that of a meta tensor."""
+    return any(type(v) is MetaArray for v in values)

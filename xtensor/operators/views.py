@@ -1,0 +1,457 @@
+"""View operators: geometry only. Nothing runs on the device, and the result shares the storage.
+
+A view operator is declared by its geometry alone:
+
+    @view
+    def transpose(g: Geometry, dim0: int, dim1: int): ...
+
+Its gradient is the adjoint of reading that geometry, one mechanism for all: the gradient is put (and, where elements
+repeat, summed) where the view lies in a zero tensor of the input's sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from .. import checks, dtypes, lowering
+from ..engine import anomaly, modes, profiler
+from ..engine.graph import Node, next_sequence_nr
+from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
+from ..tensor import (
+    CUSTOM_FUNCTION,
+    DEFAULT,
+    INFERENCE_VIEW,
+    MULTI_OUTPUT,
+    NO_GRAD_VIEW,
+    Tensor,
+    View,
+    alias,
+    array_of,
+    edge_of,
+    meta_of,
+    wrap,
+)
+from .attach import attach
+from .declare import general
+from .deferred import deferred
+from .dispatch import memory_order
+from .schema import Array, Arrays, Number
+
+NOWHERE: Any = (None, 0)
+
+__all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
+
+new = object.__new__
+FROM_NUMPY = dtypes.FROM_NUMPY
+VIEWS: dict[str, ViewOperator] = {}
+
+
+class ViewOperator:
+    """A declared view: its geometry function, its node class and its public function."""
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[..., Any],
+        node: str | None = None,
+        multiple: bool = False,
+        separate: bool = False,
+    ) -> None:
+        self.kind = "view"
+        self.name = name
+        self.make = make
+        self.multiple = multiple
+        self.pieces: ViewOperator | None = None
+        if separate:
+            self.pieces = ViewOperator(name, lambda g, i, *args: make(g, *args)[i], node)
+        self.doc = inspect.cleandoc(make.__doc__ or "")
+        title = node or "".join(part.capitalize() for part in name.split("_"))
+        self.node_class: type[ViewNode] = type(
+            f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self}
+        )
+        self.function: Any = None
+        self.aliases: tuple[str, ...] = ()
+        self.is_method = True
+        self.inplace = None
+
+
+class ViewNode(Node):
+    """The node of a view operator.
+
+    sizes, dtype: of the input. args: the operator's arguments. aval: shape and dtype of the result(s).
+    result: the result's dtype, and whether its conjugate and negative bits differ from the input's.
+    """
+
+    __slots__ = ("args", "aval", "dtype", "result", "sizes")
+    op: ViewOperator
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        aval = self.aval
+        return tuple(aval) if type(aval) is list else (aval,)
+
+    @property
+    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.aval) if type(self.aval) is list else 1
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        if self.edges[0] is None:
+            return (None,)
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        return self.adjoint(grads, recipes)
+
+    def adjoint(self, grads: tuple[Tensor | None, ...], recipes: Sequence[Any]) -> tuple[Tensor | None]:
+        """The gradient of the input from those of the views: each lies there by recipe, offset and order."""
+        present = [(g, r) for g, r in zip(grads, recipes, strict=True) if g is not None]
+        if not present:
+            return (None,)
+        if len(recipes) == 1:
+            ((grad, (recipe, offset, order)),) = present
+            if order is not None:
+                return (rearranged(grad, order, self.sizes),)
+            if not isinstance(offset, Tracer):
+                return (view_adjoint(grad, offset, recipe=recipe),)
+            op = view_adjoint.operator
+            return (wrap(op.program((recipe,))(array_of(grad), offset)),)
+        return (
+            views_adjoint(
+                [g for g, _ in present],
+                recipes=tuple(r for _, (r, _, _) in present),
+                offsets=tuple(o for _, (_, o, _) in present),
+            ),
+        )
+
+    def plan(self, key: list[Any], args: list[Any]) -> bool:
+        if self.edges[0] is None:
+            return False
+        key.append(type(self))
+        key.append(self.sizes)
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        if len(recipes) > 1:
+            key.append(tuple([(recipe, offset) for recipe, offset, _ in recipes]))
+            return True
+        ((recipe, offset, order),) = recipes
+        if order is None:
+            key.append(recipe)
+            args.append(offset)
+        else:
+            key.append(order)
+        return True
+
+    def pattern(self) -> Any:
+        key: list[Any] = []
+        args: list[Any] = []
+        self.plan(key, args)
+        return (self.sizes, self.dtype, self.args, self.result), key, args
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        same, key, values = pattern
+        if (self.sizes, self.dtype, self.args, self.result) == same:
+            args += values
+            return self.edges[0] is not None
+        own: list[Any] = []
+        return self.plan(own, args) and own == key
+
+    def bare(self) -> ViewNode:
+        """A copy without neighbours, for a plan."""
+        made = object.__new__(type(self))
+        made.edges = (NOWHERE,)
+        made.sequence_nr, made.meta = self.sequence_nr, None
+        made.sizes, made.dtype, made.args = self.sizes, self.dtype, self.args
+        made.aval, made.result = self.aval, self.result
+        return made
+
+    def replay(self, grads: tuple[Tensor | None, ...], offsets: Sequence[Any]) -> tuple[Tensor | None, ...]:
+        """`apply` with the offsets that `plan` named."""
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        if offsets:
+            recipes = [(recipes[0][0], offsets[0], None)]
+        return self.adjoint(grads, recipes)
+
+    def keep(self) -> Any:
+        """What a plan's key names by identity: nothing."""
+        return None
+
+
+@functools.lru_cache(maxsize=4096)
+def relative(
+    make: Callable[..., Any],
+    sizes: tuple[int, ...],
+    dtype: dtypes.dtype,
+    args: tuple[Any, ...],
+    result: dtypes.dtype,
+    conj: bool,
+    neg: bool,
+) -> list[Any]:
+    """How each result of a view operator lies over a contiguous input of these sizes: recipe, offset, order.
+
+    The order, where the view has every element once, lists its dimensions from the slowest in memory to the fastest.
+    """
+    made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
+    found = []
+    for g in made if isinstance(made, list) else [made]:
+        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg)
+        order = None
+        if dtype is result and not (conj or neg) and numel(g.sizes) == numel(sizes) > 0:
+            if is_non_overlapping_and_dense(g.sizes, g.strides):
+                order = memory_order(g.sizes, g.strides)
+        found.append((recipe, g.offset, order))
+    return found
+
+
+def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
+    """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
+    if not modes.state.mode & modes.NO_GRAD:
+        return grad.permute(order).reshape(sizes)
+    g = geometry_of(grad)
+    permuted = Geometry(tuple([g[0][d] for d in order]), tuple([g[1][d] for d in order]), g[2])
+    found = permuted if permuted.sizes == sizes else reshape(permuted, sizes)
+    return grad.permute(order).reshape(sizes) if found is None else alias(grad, *found)
+
+
+@general(
+    derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)),
+    method=False,
+    out=False,
+)
+def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
+    """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
+    zeros = jnp.zeros(recipe.base_shape, recipe.base_dtype)
+    return lowering.scatter_add(recipe, zeros, offset, grad_output)
+
+
+@general(
+    derivatives=dict(
+        grad_outputs=lambda grad, recipes, offsets: [
+            lowering.read(r, grad, o) for r, o in zip(recipes, offsets, strict=True)
+        ]
+    ),
+    method=False,
+    out=False,
+)
+def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
+    """The sum of the adjoints of several views of one tensor."""
+    total = jnp.zeros(recipes[0].base_shape, grad_outputs[0].dtype)
+    for grad, recipe, offset in zip(grad_outputs, recipes, offsets, strict=True):
+        total = lowering.scatter_add(recipe, total, offset, grad)
+    return total
+
+
+def geometry_of(tensor: Tensor) -> Geometry:
+    v = tensor._view
+    if v is None:
+        shape = tensor._storage.array.shape
+        return Geometry(shape, contiguous_strides(shape), 0)
+    return Geometry(v.sizes, v.strides, v.offset)
+
+
+def alias_of(
+    op: ViewOperator,
+    input: Tensor,
+    made: tuple[Any, Any, int],
+    args: tuple[Any, ...],
+    creation: int = DEFAULT,
+    dtype: dtypes.dtype | None = None,
+    conj: bool | None = None,
+    neg: bool | None = None,
+) -> Tensor:
+    """A differentiable view of `input` with the geometry `made`."""
+    storage = input._storage
+    old = input._view
+    view = new(View)
+    view.sizes, view.strides, view.offset = made
+    view.recipe = view.cached = None
+    view.cached_at = -1
+    if old is None:
+        if storage.cover is None:
+            storage.cover = weakref.ref(input)
+        view.dtype = dtype or FROM_NUMPY[storage.array.dtype]
+        view.conj = conj or False
+        view.neg = neg or False
+        view.counter = storage
+        view.base = input
+        view.attr_version = storage.version
+        view.creation = creation
+        edge = input._edge
+    else:
+        view.dtype = dtype or old.dtype
+        view.conj = old.conj if conj is None else conj
+        view.neg = old.neg if neg is None else neg
+        counter = view.counter = old.counter
+        view.base = input if old.base is None else old.base
+        view.attr_version = counter.version
+        view.creation = creation or old.creation
+        edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
+    result = new(Tensor)
+    result._storage = storage
+    result._view = view
+    result._edge = None
+    result._meta = None
+    mode = modes.state.mode
+    if mode & modes.NO_GRAD:
+        made_in = INFERENCE_VIEW if mode & modes.INFERENCE else NO_GRAD_VIEW
+        view.creation = creation if creation == CUSTOM_FUNCTION else made_in
+    elif edge is not None:
+        node = new(op.node_class)
+        node.edges = (edge if type(edge) is tuple else edge.edge(),)
+        node.sequence_nr = next_sequence_nr()
+        node.meta = None
+        node.sizes = storage.array.shape if old is None else old.sizes
+        node.dtype = FROM_NUMPY[storage.array.dtype] if old is None else old.dtype
+        node.args = tuple([tuple(a) if type(a) is list else a for a in args])
+        node.aval = ViewAval(view)
+        node.result = (
+            (view.dtype, view.conj, view.neg)
+            if old is None
+            else (view.dtype, view.conj is not old.conj, view.neg is not old.neg)
+        )
+        result._edge = (node, 0)
+        if mode & modes.ANOMALY:
+            anomaly.record(node)
+    meta = input._meta
+    if meta is not None and meta.inference:
+        meta_of(result).inference = True
+    return result
+
+
+class ViewAval:
+    """Shape and dtype of a view, for the gradients that its node receives; without the view's memory."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, view: View) -> None:
+        self.shape = view.sizes
+        self.dtype = view.dtype
+
+
+def aliases_of(
+    op: ViewOperator, input: Tensor, made: list[Geometry], args: tuple[Any, ...]
+) -> tuple[Tensor, ...]:
+    """The results of a view operator with several; autograd sees one node, and refuses in-place writes to them.
+
+    Where the operator is a series of views (`pieces`), each result has a node of its own and may be written.
+    """
+    if op.pieces is not None:
+        return tuple([alias_of(op.pieces, input, g, (i, *args)) for i, g in enumerate(made)])
+    results = [alias_of(op, input, g, args, MULTI_OUTPUT) for g in made]
+    if results and type(results[0]._edge) is tuple:
+        node: Any = results[0]._edge[0]
+        node.aval = [ViewAval(r._view) for r in results if r._view is not None]
+        for i, r in enumerate(results):
+            r._edge = (node, i)
+    return tuple(results)
+
+
+def view(
+    make: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    aliases: tuple[str, ...] = (),
+    node: str | None = None,
+    varargs: str | None = None,
+    multiple: bool = False,
+    separate: bool = False,
+    method: bool = True,
+) -> Any:
+    """Declare a view operator from its geometry function `(g, *arguments) -> Geometry`.
+
+    multiple: it gives a list of them; separate: and stands for as many single views.
+    """
+    if make is None:
+        return functools.partial(
+            view,
+            name=name,
+            aliases=aliases,
+            node=node,
+            varargs=varargs,
+            multiple=multiple,
+            separate=separate,
+            method=method,
+        )
+    op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
+    op.aliases = aliases
+    op.is_method = method
+    op.function = view_function(op, varargs)
+    VIEWS[op.name] = op
+    attach(op)
+    return op.function
+
+
+def view_function(op: ViewOperator, varargs: str | None) -> Callable[..., Any]:
+    """The public function, with the geometry function's own signature."""
+    made = deferred(op.name, f"<xtensor view {op.name}>", lambda: view_source(op, varargs), op.make)
+    made.operator = op
+    return made
+
+
+def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, Any]]:
+    """The text of a view operator's function, and its globals."""
+    parameters = list(inspect.signature(op.make).parameters.values())[1:]
+    empty = inspect.Parameter.empty
+    header = ["input"]
+    lines = []
+    for p in parameters:
+        if p.name == varargs:
+            header.append(f"*{p.name}_")
+            lines += [f"if {p.name}_:", f"    {p.name} = {p.name}_[0] if len({p.name}_) == 1 else {p.name}_"]
+        optional = p.default is not empty or p.name == varargs
+        header.append(f"{p.name}=default_{p.name}" if optional else p.name)
+    names = "".join(f"{p.name}, " for p in parameters)
+    lines += [
+        "if state.mode > 1 or not isinstance(input, Tensor):",
+        f"    return slow(op, input, ({names}))",
+        "_v = input._view",
+        "if _v is None:",
+        "    _sizes = input._storage.array.shape",
+        "    _g = (_sizes, contiguous_strides(_sizes), 0)",
+        "else:",
+        "    _g = (_v.sizes, _v.strides, _v.offset)",
+        f"return {'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))",
+    ]
+    text = f"def {op.name}({', '.join(header)}):\n" + "".join(f"    {line}\n" for line in lines)
+    namespace = {f"default_{p.name}": None if p.default is empty else p.default for p in parameters}
+    namespace.update(
+        __name__="xtensor.ops.made",
+        Tensor=Tensor,
+        alias_of=alias_of,
+        aliases_of=aliases_of,
+        contiguous_strides=contiguous_strides,
+        make=op.make,
+        op=op,
+        slow=slow_view,
+        state=modes.state,
+    )
+    return text, namespace
+
+
+def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
+    """A view in unusual modes, or a wrong type of argument."""
+    if not isinstance(input, Tensor):
+        raise checks.argument_error(op.name, "input", 1, "Tensor", input)
+    token = profiler.begin(op.name, [tuple(input.shape)]) if modes.state.mode & modes.PROFILING else None
+    try:
+        made = op.make(geometry_of(input), *args)
+        return aliases_of(op, input, made, args) if op.multiple else alias_of(op, input, made, args)
+    finally:
+        if token is not None:
+            profiler.end(token)
+
+
+def ints(values: Any) -> tuple[int, ...]:
+    """Sizes or dims given as a sequence or one int, as plain ints."""
+    if type(values) is tuple:
+        for v in values:
+            if type(v) is not int:
+                break
+        else:
+            return values
+    if isinstance(values, int):
+        return (values,)
+    return tuple([v if type(v) is int else v.__index__() for v in values])

@@ -1,0 +1,285 @@
+"""Writing to a tensor's memory: whole, through a view, and to `out=`.
+
+Every write replaces `storage.array`; where the storage is the sole owner of the old array its buffer is reused.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+from sys import getrefcount
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import checks, dtypes, geometry, lowering
+from ..storage import MetaArray, Storage, resize
+from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..xla.x64 import call, jit
+
+__all__ = [
+    "bump",
+    "writer_at",
+    "check_castable",
+    "check_no_overlap",
+    "check_writable",
+    "fit_result",
+    "put_arrays",
+    "resize_tensor",
+    "scalar_name",
+    "store",
+    "take_arrays",
+    "write_out",
+]
+
+
+# Operators that read their input while they write: PyTorch refuses any overlap of these with `out=`.
+DISJOINT = frozenset({"cat", "gather", "index_select", "take"})
+
+
+def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
+    """Count a write; remember the line of the program that wrote, for the version error."""
+    counter_of(tensor).version += 1
+    tensor._storage.writer = writer_at(name, depth + 1)
+
+
+def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
+    """The line of the program that writes: the first frame outside of the package, from `depth` calls up."""
+    frame: Any = sys._getframe(depth)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
+        frame = frame.f_back
+    return (frame.f_code, frame.f_lineno, name)
+
+
+def take_arrays(tensors: list[Tensor]) -> list[Any]:
+    """The values as arrays whose buffers a program may take over: copies where anybody but the tensor can see them."""
+    arrays = [tensor._storage.array for tensor in tensors]
+    for i, references in enumerate(list(map(getrefcount, arrays))):
+        tensor = tensors[i]
+        if tensor._view is not None and not covers(tensor):
+            arrays[i] = call(copy, array_of(tensor))
+        elif references != SOLE or tensor._storage.shared:
+            arrays[i] = call(copy, arrays[i])
+    return arrays
+
+
+def put_arrays(tensors: list[Tensor], arrays: Iterable[Any], writer: tuple[Any, int, str]) -> None:
+    """Replace the values of tensors, as `writer` wrote them."""
+    for tensor, array in zip(tensors, arrays):
+        storage = tensor._storage
+        storage.writer = writer
+        if tensor._view is None:
+            storage.version += 1
+        else:
+            counter_of(tensor).version += 1
+            if not covers(tensor):
+                store(tensor, array)
+                continue
+        storage.array = array
+        storage.writes += 1
+        storage.shared = False
+
+
+def covers(tensor: Tensor) -> bool:
+    """Whether the tensor's values are its storage's array itself."""
+    view = tensor._view
+    return view is None or recipe_of(tensor._storage, view).identity
+
+
+def copy(array: Any) -> Any:
+    return jax.device_put(array, array.sharding, may_alias=False)
+
+
+def references_of_one() -> int:
+    """What `take_arrays` counts for an array that its storage alone holds."""
+    storages = [Storage(object())]
+    return next(map(getrefcount, [storage.array for storage in storages]))
+
+
+SOLE = references_of_one()
+
+
+def store(tensor: Tensor, values: Any) -> None:
+    """Put an array of the tensor's own sizes and dtype in its place in the storage."""
+    storage, view = tensor._storage, tensor._view
+    if type(storage.array) is MetaArray:
+        storage.writes += 1
+    elif view is None:
+        storage.replace(values)
+    else:
+        recipe = recipe_of(storage, view)
+        program = lowering.write_program(recipe, donate=storage.sole_owner())
+        storage.replace(call(program, storage.array, view.offset, values))
+
+
+def check_writable(tensor: Tensor) -> None:
+    """Refuse a destination in which two elements share memory."""
+    view = tensor._view
+    if view is not None:
+        geometry.assert_no_internal_overlap(view.sizes, view.strides)
+
+
+def check_no_overlap(target: Tensor, source: Tensor, disjoint: bool = False) -> None:
+    """Refuse a source that shares memory with the destination; unless `disjoint`, the same elements in place are fine."""
+    if target._storage is not source._storage or (target is source and not disjoint):
+        return
+    if target is source:
+        raise RuntimeError(geometry.INPUT_OVERLAP)
+    check = geometry.assert_no_overlap if disjoint else geometry.assert_no_partial_overlap
+    check(
+        (sizes_of(target), strides_of(target), target.storage_offset()),
+        (sizes_of(source), strides_of(source), source.storage_offset()),
+        target.dtype.itemsize,
+        source.dtype.itemsize,
+    )
+
+
+def fit_result(out: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Check, while tracing, that a result may be written to a tensor of this shape and dtype."""
+    if out.shape != shape:
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(out.shape)}"
+        )
+    check_castable(out.dtype, dtype)
+    return jax.lax.convert_element_type(out, dtype)
+
+
+def check_castable(source: Any, target: Any) -> None:
+    """RuntimeError where PyTorch would refuse to store a result of one dtype in a tensor of another."""
+    a, b = dtypes.FROM_NUMPY[np.dtype(source)], dtypes.FROM_NUMPY[np.dtype(target)]
+    if not dtypes.can_cast(a, b):
+        raise RuntimeError(
+            f"result type {scalar_name(a)} can't be cast to the desired output type {scalar_name(b)}"
+        )
+
+
+def scalar_name(dtype: dtypes.dtype) -> str:
+    """The name that PyTorch's messages give a dtype: Float, Long, ..."""
+    return dtype.scalar_name
+
+
+def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
+    """`resize_`: new sizes over the same storage, which grows where it must."""
+    sizes = tuple(sizes)
+    dtype, offset = tensor.dtype, tensor.storage_offset()
+    strides = strides or geometry.contiguous_strides(sizes)
+    tensor._pin_geometry()
+    storage = tensor._storage
+    needed = geometry.storage_nbytes(sizes, strides, dtype.itemsize, offset)
+    if needed > storage.nbytes():
+        resize(storage, needed)
+    old = tensor._view
+    assert old is not None
+    view = make_view(storage, old.counter, dtype, sizes, strides, offset, old.conj, old.neg)
+    view.base, view.creation, view.attr_version = old.base, old.creation, old.attr_version
+    tensor._view = view
+
+
+# What PyTorch's messages call dtypes in C++.
+C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short"}
+
+
+def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> None:
+    """Refuse an `out=` tensor of another dtype, in the words that PyTorch has for this kind of operator."""
+    if source is target:
+        return
+    if kind == "pointwise":
+        raise RuntimeError(f"Found dtype {scalar_name(target)} but expected {scalar_name(source)}")
+    have, want = (C_NAMES.get(d.numpy.name, d.numpy.name) for d in (target, source))
+    raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
+
+
+# Operators that PyTorch joins tensors by, whose error is of another class.
+JOINING = {"_chunk_cat", "cat", "stack"}
+
+
+def write_out(
+    name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None
+) -> None:
+    """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
+
+    exact: the operator's kind, where only the result's own dtype will do.
+    """
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
+    if target.device != source.device:
+        checks.check_same_device(name, [target, source])
+    if exact is not None:
+        check_same_dtype(exact, source.dtype, target.dtype)
+    if name in JOINING and not dtypes.can_cast(source.dtype, target.dtype):
+        kind = scalar_name(target.dtype)
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {kind}")
+    check_castable(source.dtype.numpy, target.dtype.numpy)
+    sizes = tuple(sizes_of(source))
+    if name in DISJOINT:
+        check_writable(target)
+    if tuple(sizes_of(target)) != sizes:
+        if target.numel() != 0:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(sizes_of(target))}, which "
+                f"does not match the required output shape {list(sizes)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        resize_tensor(target, sizes, strides_of(source))
+    check_writable(target)
+    for operand in operands:
+        check_no_overlap(target, operand, name in DISJOINT)
+    store(target, cast(array_of(source), target.dtype))
+    bump(target, name)
+
+
+def cast(array: Any, dtype: dtypes.dtype) -> Any:
+    """An array converted to `dtype`, as a kernel of its own; itself where it has that dtype."""
+    if array.dtype == dtype.numpy:
+        return array
+    if type(array) is MetaArray:
+        return MetaArray(array.shape, dtype.numpy)
+    return call(_cast_program(dtype.numpy), array)
+
+
+_casts: dict[Any, Any] = {}
+
+
+def _cast_program(dtype: Any) -> Any:
+    program = _casts.get(dtype)
+    if program is None:
+        program = _casts[dtype] = jit(lambda array: convert(array, dtype))
+    return program
+
+
+def convert(array: Any, dtype: Any) -> Any:
+    """Element conversion as PyTorch's: complex to real drops the imaginary part, integers wrap round."""
+    source, target = array.dtype, np.dtype(dtype)
+    if source == target:
+        return array
+    if np.issubdtype(source, np.complexfloating) and target.kind != "c":
+        if target.kind == "b":
+            return array != 0
+        array = jnp.real(array)
+        source = array.dtype
+    if target.kind in "iu" and jnp.issubdtype(source, np.floating):
+        return truncate(array, target)
+    if source == np.float64 and target.itemsize < 4 and target.kind not in "biu":
+        # PyTorch rounds doubles to float on their way to shorter types.
+        array = array.astype(np.float32)
+    return array.astype(target)
+
+
+def truncate(array: Any, target: Any) -> Any:
+    """Floats to integers as x86 converts them: what does not fit (NaN too) is the least integer, then cut to size."""
+    if target.itemsize < 4:
+        return truncate(array, np.dtype(np.int32)).astype(target)
+    if target.kind == "u":
+        wide = truncate(array, np.dtype(np.int64)).astype(target)
+        return jnp.where(array >= 2.0**63, array.astype(target), wide) if target.itemsize == 8 else wide
+    limit = 2.0 ** (8 * target.itemsize - 1)
+    if array.dtype == np.float16:  # which does not reach the limit
+        array = array.astype(np.float32)
+    fits = (array >= -limit) & (array < limit)
+    return jnp.where(fits, array.astype(target), np.iinfo(target).min)

@@ -1,0 +1,1 @@
+"""Tensors from values, rules and random numbers."""

@@ -1,0 +1,409 @@
+"""Tensors of one value: `zeros`, `ones`, `full`, `empty`, and their `_like` and `new_` forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import checks, devices, dtypes, geometry
+from ...operators.attach import attach_methods
+from ...operators.options import (
+    check_layout,
+    check_sizes,
+    filled,
+    finish,
+    format_name,
+    into_out,
+    like_strides,
+    number_array,
+    pick_device,
+    pick_dtype,
+    pick_sizes,
+    python_number,
+)
+from ...operators.write import write_out
+from ...tensor import Size, Tensor
+
+__all__ = [
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+
+def make(
+    function: str,
+    args: tuple[Any, ...],
+    size: Any,
+    value: Any,
+    out: Tensor | None,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+    memory_format: Any = None,
+) -> Tensor:
+    """The body of `zeros`, `ones` and `empty`."""
+    sizes = pick_sizes(function, args, size)
+    if layout is not None:
+        check_layout(function, layout)
+    if out is not None:
+        dtype, device = into_out(function, out, dtype, device)
+    chosen, place = pick_dtype(function, dtype), pick_device(function, device)
+    strides = None
+    if memory_format is not None and memory_format is not dtypes.contiguous_format:
+        strides = geometry.format_strides(sizes, format_name(memory_format))
+    made = filled(sizes, chosen, place, value, strides)
+    if out is not None:
+        write_out(function, out, made, [])
+        return out
+    return made if requires_grad is False else finish(function, made, requires_grad)
+
+
+def zeros(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of zeros, of the sizes given one by one or as a sequence."""
+    return make("zeros", args, size, 0, out, dtype, layout, device, requires_grad)
+
+
+def ones(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ones, of the sizes given one by one or as a sequence."""
+    return make("ones", args, size, 1, out, dtype, layout, device, requires_grad)
+
+
+def empty(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = None,
+) -> Tensor:
+    """A tensor whose values are nobody's business.
+
+    Differs from PyTorch: they are always zero.
+    """
+    return make("empty", args, size, 0, out, dtype, layout, device, requires_grad, memory_format)
+
+
+def full(
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of one value, whose kind gives the dtype (bool, int64, the default float or complex)."""
+    if not isinstance(size, (list, tuple)):
+        raise checks.argument_error("full", "size", 1, "tuple of ints", size)
+    sizes = pick_sizes("full", (size,))
+    value = python_number("full", "fill_value", 2, fill_value)
+    check_layout("full", layout)
+    dtype, device = into_out("full", out, dtype, device)
+    chosen = pick_dtype("full", dtype, dtypes.scalar_dtype(value))
+    made = filled(sizes, chosen, pick_device("full", device), number_array(value, chosen))
+    if out is not None:
+        write_out("full", out, made, [])
+        return out
+    return finish("full", made, requires_grad)
+
+
+# ---- like another --------------------------------------------------------------------------------------------------
+
+
+def make_like(
+    function: str,
+    input: Any,
+    value: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+    memory_format: Any,
+) -> Tensor:
+    """The body of the `_like` functions; `value` is 0, 1 or a Python number in a tuple."""
+    if not isinstance(input, Tensor):
+        raise checks.argument_error(function, "input", 1, "Tensor", input)
+    if layout is not None:
+        check_layout(function, layout)
+    chosen = input.dtype if dtype is None else pick_dtype(function, dtype)
+    place = input.device if device is None else pick_device(function, device)
+    if type(value) is tuple:
+        value = number_array(value[0], chosen)
+    made = filled(tuple(input.shape), chosen, place, value, like_strides(input, memory_format))
+    return made if requires_grad is False else finish(function, made, requires_grad)
+
+
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """Zeros with the sizes, dtype, device and order of dimensions of `input`."""
+    return make_like("zeros_like", input, 0, dtype, layout, device, requires_grad, memory_format)
+
+
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """Ones with the sizes, dtype, device and order of dimensions of `input`."""
+    return make_like("ones_like", input, 1, dtype, layout, device, requires_grad, memory_format)
+
+
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros."""
+    return make_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """One value with the sizes, dtype, device and order of dimensions of `input`."""
+    value = (python_number("full_like", "fill_value", 2, fill_value),)
+    return make_like("full_like", input, value, dtype, layout, device, requires_grad, memory_format)
+
+
+# ---- methods of a tensor, whose dtype and device they take ---------------------------------------------------------
+
+
+def make_new(
+    function: str,
+    self: Tensor,
+    sizes: tuple[int, ...],
+    value: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+) -> Tensor:
+    if layout is not None:
+        check_layout(function, layout)
+    chosen = self.dtype if dtype is None else pick_dtype(function, dtype)
+    place = self.device if device is None else pick_device(function, device)
+    if type(value) is tuple:
+        value = number_array(value[0], chosen)
+    return finish(function, filled(sizes, chosen, place, value), requires_grad)
+
+
+def new_zeros(
+    self: Tensor,
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Zeros of the sizes given, with this tensor's dtype and device."""
+    sizes = pick_sizes("new_zeros", args, size)
+    return make_new("new_zeros", self, sizes, 0, dtype, layout, device, requires_grad)
+
+
+def new_ones(
+    self: Tensor,
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Ones of the sizes given, with this tensor's dtype and device."""
+    sizes = pick_sizes("new_ones", args, size)
+    return make_new("new_ones", self, sizes, 1, dtype, layout, device, requires_grad)
+
+
+def new_empty(
+    self: Tensor,
+    *args: Any,
+    size: Sequence[int] | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the sizes given, with this tensor's dtype and device; its values are zeros."""
+    sizes = pick_sizes("new_empty", args, size)
+    return make_new("new_empty", self, sizes, 0, dtype, layout, device, requires_grad)
+
+
+def new_full(
+    self: Tensor,
+    size: Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """One value in the sizes given, with this tensor's dtype and device."""
+    if not isinstance(size, (list, tuple)):
+        raise checks.argument_error("new_full", "size", 1, "tuple of ints", size)
+    value = (python_number("new_full", "fill_value", 2, fill_value),)
+    sizes = pick_sizes("new_full", (size,))
+    return make_new("new_full", self, sizes, value, dtype, layout, device, requires_grad)
+
+
+def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
+    """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`."""
+    if not args:
+        return new_empty(self, (0,), device=device)
+    first = args[0]
+    if len(args) == 1 and isinstance(first, Tensor):
+        return first.detach()
+    if len(args) == 1 and not isinstance(first, (int, Size)):
+        return self.new_tensor(first, device=device)
+    return new_empty(self, *args, device=device)
+
+
+# ---- with strides --------------------------------------------------------------------------------------------------
+
+
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with these sizes and strides; its values are zeros."""
+    sizes, strides = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
+    if len(sizes) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(sizes)}) must match dimensionality of strides ({len(strides)})"
+        )
+    check_sizes("empty_strided", sizes)
+    if any(n < 0 for n in strides):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}"
+        )
+    chosen, place = pick_dtype("empty_strided", dtype), pick_device("empty_strided", device)
+    return finish("empty_strided", filled(sizes, chosen, place, 0, strides), requires_grad)
+
+
+def new_empty_strided(
+    self: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """As `empty_strided`, with this tensor's dtype and device."""
+    return empty_strided(
+        size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
+
+
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor whose dimensions lie in memory in the order `physical_layout`, slowest first; its values are zeros."""
+    sizes, order = tuple(size), tuple(physical_layout)
+    if len(sizes) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(sizes)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for i, dim in enumerate(order):
+        if not 0 <= dim < len(sizes):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(sizes) - 1}, but got {dim} at index {i}). "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if dim in order[:i]:
+            raise RuntimeError("Duplicate dim not allowed")
+    packed = geometry.contiguous_strides(tuple([sizes[d] for d in order]))
+    strides = [0] * len(sizes)
+    for dim, stride in zip(order, packed, strict=True):
+        strides[dim] = stride
+    return empty_strided(sizes, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+attach_methods(
+    {
+        "new": new,
+        "new_empty": new_empty,
+        "new_empty_strided": new_empty_strided,
+        "new_full": new_full,
+        "new_ones": new_ones,
+        "new_zeros": new_zeros,
+    }
+)

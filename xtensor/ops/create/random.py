@@ -1,0 +1,292 @@
+"""Random tensors. Numbers come from a Generator and are drawn inside compiled kernels (see `draws` and `sampling`).
+
+The seed and the number of the draw are runtime operands, so drawing again compiles nothing. The same seed gives the
+same numbers, on every device. Differs from PyTorch: the numbers are not PyTorch's.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import checks, devices, dtypes, geometry
+from ...operators.generator import Generator, pick_generator
+from ...operators.options import (
+    C_NAMES,
+    check_layout,
+    finish,
+    like_strides,
+    pick_device,
+    pick_dtype,
+    pick_sizes,
+    storage_shape,
+)
+from ...tensor import Tensor, sizes_of, wrap, wrap_strided
+from . import sampling
+
+__all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
+
+
+def rand(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Uniform numbers in [0, 1), of the sizes given one by one or as a sequence."""
+    sizes = pick_sizes("rand", args, size)
+    return sampling.make(
+        "rand",
+        sampling.uniform,
+        sizes,
+        generator,
+        out,
+        dtype,
+        None,
+        layout,
+        device,
+        requires_grad,
+        sampling.check_uniform,
+    )
+
+
+def randn(
+    *args: Any,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Normal numbers of mean 0 and variance 1 (of a complex number: both parts together)."""
+    sizes = pick_sizes("randn", args, size)
+    return sampling.make(
+        "randn",
+        sampling.standard_normal,
+        sizes,
+        generator,
+        out,
+        dtype,
+        None,
+        layout,
+        device,
+        requires_grad,
+        sampling.check_normal,
+    )
+
+
+RANDINT_OPTIONS = (
+    "xtensor.Generator generator = None, Tensor out = None, xtensor.dtype dtype = None, xtensor.layout layout = None, "
+    "xtensor.device device = None, bool pin_memory = False, bool requires_grad = False"
+)
+RANDINT_SIGNATURES = (
+    f"int high, tuple of ints size, *, {RANDINT_OPTIONS}",
+    f"int low, int high, tuple of ints size, *, {RANDINT_OPTIONS}",
+)
+
+
+def randint(
+    *args: Any,
+    low: int | None = None,
+    high: int | None = None,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless a dtype is given."""
+    given = list(args)
+    if size is None and given and isinstance(given[-1], (list, tuple)):
+        size = given.pop()
+    bounds = given if high is None else [*given, high]
+    if low is not None:
+        bounds = [low, *bounds]
+    if size is None or not 1 <= len(bounds) <= 2:
+        raise checks.combination_error("randint", args, {}, RANDINT_SIGNATURES)
+    bottom, top = bounds if len(bounds) == 2 else (0, bounds[0])
+    for name, value in (("low", bottom), ("high", top)):
+        if not hasattr(value, "__index__"):
+            raise checks.argument_error("randint", name, len(bounds) if name == "high" else 1, "int", value)
+    chosen = pick_dtype("randint", out.dtype if dtype is None and out is not None else dtype, dtypes.int64)
+    kernel, *numbers = sampling.integer_range(operator.index(bottom), operator.index(top), chosen)
+    sizes = pick_sizes("randint", (size,))
+    return sampling.make(
+        "randint",
+        kernel,
+        sizes,
+        generator,
+        out,
+        chosen,
+        None,
+        layout,
+        device,
+        requires_grad,
+        sampling.no_check,
+        *numbers,
+    )
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = dtypes.int64,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers from 0 up to but without `n`, in random order."""
+    if not hasattr(n, "__index__"):
+        raise checks.argument_error("randperm", "n", 1, "int", n)
+    count = operator.index(n)
+    sizes = pick_sizes("randperm", (count,))
+    if out is not None and dtype is dtypes.int64:
+        dtype = None
+
+    def check(chosen: dtypes.dtype) -> None:
+        limit = dtypes.iinfo(chosen).max if chosen.is_integral else 2**53
+        if count > limit:
+            raise RuntimeError(f"value cannot be converted to type {C_NAMES[chosen]} without overflow")
+
+    return sampling.make(
+        "randperm",
+        sampling.permutation,
+        sizes,
+        generator,
+        out,
+        dtype,
+        dtypes.int64,
+        layout,
+        device,
+        requires_grad,
+        check,
+    )
+
+
+def make_like(
+    function: str,
+    kernel: sampling.Kernel,
+    input: Any,
+    generator: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+    memory_format: Any,
+    check: Callable[[dtypes.dtype], None],
+    *numbers: Any,
+) -> Tensor:
+    """The body of the `_like` functions: numbers in the order of memory."""
+    if not isinstance(input, Tensor):
+        raise checks.argument_error(function, "input", 1, "Tensor", input)
+    check_layout(function, layout)
+    chosen = input.dtype if dtype is None else pick_dtype(function, dtype)
+    place = input.device if device is None else pick_device(function, device)
+    check(chosen)
+    source = pick_generator(function, generator, place)
+    sizes, strides = tuple(sizes_of(input)), like_strides(input, memory_format)
+    if strides is None or strides == geometry.contiguous_strides(sizes):
+        made = wrap(sampling.drawn(kernel, sizes, chosen, place, source, *numbers))
+    else:
+        array = sampling.drawn(kernel, storage_shape(sizes, strides), chosen, place, source, *numbers)
+        made = wrap_strided(array, sizes, strides)
+    return finish(function, made, requires_grad)
+
+
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """Uniform numbers in [0, 1) with the sizes, dtype and device of `input`."""
+    return make_like(
+        "rand_like",
+        sampling.uniform,
+        input,
+        generator,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        memory_format,
+        sampling.check_uniform,
+    )
+
+
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """Standard normal numbers with the sizes, dtype and device of `input`."""
+    return make_like(
+        "randn_like",
+        sampling.standard_normal,
+        input,
+        generator,
+        dtype,
+        layout,
+        device,
+        requires_grad,
+        memory_format,
+        sampling.check_normal,
+    )
+
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: devices.DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+) -> Tensor:
+    """Integers in [low, high), or below `low` if it is alone, with the sizes, dtype and device of `input`."""
+    bottom, top = (0, low) if high is None else (low, high)
+    chosen = input.dtype if dtype is None else pick_dtype("randint_like", dtype)
+    kernel, *numbers = sampling.integer_range(int(bottom), int(top), chosen)
+    return make_like(
+        "randint_like",
+        kernel,
+        input,
+        generator,
+        chosen,
+        layout,
+        device,
+        requires_grad,
+        memory_format,
+        sampling.no_check,
+        *numbers,
+    )

@@ -1,0 +1,222 @@
+"""How random tensors are drawn: kernels compiled for a shape, dtype and device, run with a generator's next draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import SingleDeviceSharding
+
+from ... import checks, devices, dtypes
+from ...operators.generator import Generator, pick_generator
+from ...operators.options import C_NAMES, check_layout, finish, into_out, pick_device, pick_dtype
+from ...operators.write import write_out
+from ...storage import MetaArray
+from ...tensor import Tensor, wrap
+from ...xla.x64 import call, jit
+from . import draws
+
+__all__ = ["drawn", "integer_range", "make"]
+
+
+def precise(number: Any, dtype: Any) -> Any:
+    """A runtime number in the precision in which a distribution of `dtype` is computed."""
+    wide = np.dtype(dtype) in (np.float64, np.complex128)
+    return lax.convert_element_type(number, np.float64 if wide else np.float32)
+
+
+def uniform(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
+    return draws.uniform(seed, draw, shape, dtype)
+
+
+def between(seed: Any, draw: Any, shape: Any, dtype: Any, low: Any, high: Any) -> Any:
+    low, high = precise(low, dtype), precise(high, dtype)
+    if dtype.kind == "c":
+        # Both parts are of the interval.
+        return (draws.uniform(seed, draw, shape, dtype) * (high - low) + lax.complex(low, low)).astype(dtype)
+    u = draws.uniform(seed, draw, shape, low.dtype)
+    # Rounding may reach the upper bound, which the interval does not have.
+    value = (u * (high - low) + low).astype(dtype)
+    top = high.astype(dtype)
+    return jnp.where((value >= top) & (low < high), low.astype(dtype), value)
+
+
+def standard_normal(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
+    return draws.normal(seed, draw, shape, dtype)
+
+
+def shifted_normal(seed: Any, draw: Any, shape: Any, dtype: Any, mean: Any, std: Any) -> Any:
+    kind = precise(0, dtype).dtype
+    if dtype.kind == "c":
+        # Both parts have this mean.
+        mean, std = precise(mean, dtype), precise(std, dtype)
+        return (draws.normal(seed, draw, shape, dtype) * std + lax.complex(mean, mean)).astype(dtype)
+    return (draws.normal(seed, draw, shape, kind) * std.astype(kind) + mean.astype(kind)).astype(dtype)
+
+
+def log_normal(seed: Any, draw: Any, shape: Any, dtype: Any, mean: Any, std: Any) -> Any:
+    mean, std = precise(mean, dtype), precise(std, dtype)
+    return jnp.exp(draws.normal(seed, draw, shape, mean.dtype) * std + mean).astype(dtype)
+
+
+def exponential(seed: Any, draw: Any, shape: Any, dtype: Any, rate: Any) -> Any:
+    return (draws.exponential(seed, draw, shape, dtype) / precise(rate, dtype)).astype(dtype)
+
+
+def cauchy(seed: Any, draw: Any, shape: Any, dtype: Any, median: Any, sigma: Any) -> Any:
+    u = draws.inner(seed, draw, shape, dtype)
+    return (precise(median, dtype) + precise(sigma, dtype) * jnp.tan((u - 0.5) * math.pi)).astype(dtype)
+
+
+def geometric(seed: Any, draw: Any, shape: Any, dtype: Any, p: Any) -> Any:
+    wide = np.float64 if np.dtype(dtype).itemsize == 8 else np.float32
+    u = draws.inner(seed, draw, shape, wide)
+    trials = jnp.ceil(jnp.log(u) / jnp.log1p(-lax.convert_element_type(p, np.float64))).astype(wide)
+    return jnp.maximum(trials, 1).astype(dtype)
+
+
+def coins(seed: Any, draw: Any, shape: Any, dtype: Any, p: Any) -> Any:
+    return draws.below(seed, draw, shape, p, dtype).astype(dtype)
+
+
+def integers(seed: Any, draw: Any, shape: Any, dtype: Any, low: Any, span: Any) -> Any:
+    return _shifted(draws.bits_below(seed, draw, shape, span, False), low, dtype)
+
+
+def wide_integers(seed: Any, draw: Any, shape: Any, dtype: Any, low: Any, span: Any) -> Any:
+    return _shifted(draws.bits_below(seed, draw, shape, span, True), low, dtype)
+
+
+def _shifted(words: Any, low: Any, dtype: Any) -> Any:
+    return (
+        lax.convert_element_type(words, np.int64)
+        .__add__(lax.convert_element_type(low, np.int64))
+        .astype(dtype)
+    )
+
+
+def permutation(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
+    return draws.permutation(seed, draw, shape[0]).astype(dtype)
+
+
+Kernel = Callable[..., Any]
+
+
+@lru_cache(maxsize=2048)
+def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device) -> Any:
+    """A kernel for one shape, dtype and device as a jitted function of seed, draw and numbers."""
+
+    def run(seed: Any, draw: Any, *numbers: Any) -> Any:
+        values = [lax.convert_element_type(n, np.result_type(n)) for n in numbers]
+        return kernel(seed, draw, shape, dtype.numpy, *values)
+
+    run.__name__ = kernel.__name__.strip("_")
+    return jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+
+
+def drawn(
+    kernel: Kernel,
+    shape: tuple[int, ...],
+    dtype: dtypes.dtype,
+    place: devices.device,
+    generator: Generator,
+    *numbers: Any,
+) -> Any:
+    """An array of random numbers."""
+    if place.type == "meta":
+        return MetaArray(shape, dtype.numpy)
+    seed, draw = generator.next_draw()
+    return call(program(kernel, shape, dtype, place), seed, draw, *numbers)
+
+
+def check_float(name: str, dtype: dtypes.dtype) -> None:
+    if not (dtype.is_floating_point or dtype.is_complex) or dtype in dtypes.FLOAT8:
+        raise checks.not_implemented_for(name, dtype)
+
+
+def make(
+    function: str,
+    kernel: Kernel,
+    sizes: tuple[int, ...],
+    generator: Any,
+    out: Tensor | None,
+    dtype: Any,
+    default: dtypes.dtype | None,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+    check: Callable[[dtypes.dtype], None],
+    *numbers: Any,
+) -> Tensor:
+    """The body of the functions that take sizes."""
+    if layout is not None:
+        check_layout(function, layout)
+    if out is not None:
+        dtype, device = into_out(function, out, dtype, device)
+    chosen, place = pick_dtype(function, dtype, default), pick_device(function, device)
+    check(chosen)
+    source = pick_generator(function, generator, place)
+    made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
+    if out is not None:
+        write_out(function, out, made, [])
+        return out
+    return made if requires_grad is False else finish(function, made, requires_grad)
+
+
+def check_uniform(dtype: dtypes.dtype) -> None:
+    check_float("check_uniform_bounds", dtype)
+
+
+def check_normal(dtype: dtypes.dtype) -> None:
+    check_float("normal_kernel_cpu", dtype)
+
+
+def no_check(dtype: dtypes.dtype) -> None:
+    pass
+
+
+# ---- integers ------------------------------------------------------------------------------------------------------
+
+_INT_NAMES = {
+    dtypes.bool: "bool",
+    dtypes.uint8: "unsigned char",
+    dtypes.int8: "signed char",
+    dtypes.int16: "short",
+    dtypes.int64: "long",
+    dtypes.uint16: "unsigned short",
+    dtypes.uint32: "unsigned int",
+    dtypes.uint64: "unsigned long",
+}
+
+
+def integer_range(low: int, high: int, dtype: dtypes.dtype) -> tuple[Kernel, int, int]:
+    """The kernel for integers in [low, high) of a dtype, and its operands; RuntimeError where there are none."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if dtype.is_floating_point:
+        least, most = -(2**63), 2**63
+    elif dtype is dtypes.bool:
+        least, most = 0, 1
+    else:
+        limits = dtypes.iinfo(dtype)
+        least, most = limits.min, limits.max
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if not least <= value <= most:
+            raise RuntimeError(
+                f"{name} is out of bounds for {_INT_NAMES.get(dtype, C_NAMES.get(dtype, dtype.name))}"
+            )
+    span = high - low
+    return (wide_integers if span > 2**32 else integers), signed(low), signed(span)
+
+
+def signed(value: int) -> int:
+    """A 64-bit integer as a signed one."""
+    value %= 2**64
+    return value - 2**64 if value >= 2**63 else value

@@ -1,0 +1,327 @@
+"""Masks: choosing between two tensors, filling and scattering under a mask, and finding what is not zero."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ... import checks, dtypes, geometry
+from ...operators.attach import attach_methods
+from ...operators.declare import REGISTRY, general, pointwise
+from ...operators.index_bounds import on_cpu
+from ...operators.inplace import run_inplace
+from ...operators.options import C_NAMES, number_array, placed
+from ...operators.promotion import promote
+from ...operators.schema import Array, Operand
+from ...operators.write import write_out
+from ...storage import MetaArray
+from ...tensor import Tensor, array_of, sizes_of, wrap_strided
+from ...xla.x64 import call, jit
+from .hostindex import nonzero_columns, values_of
+
+__all__ = ["argwhere", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_"]
+__all__ += ["nonzero", "where"]
+
+
+# ---- where ---------------------------------------------------------------------------------------------------------
+
+
+@pointwise(
+    derivatives=dict(
+        input=lambda grad, condition: jnp.where(condition != 0, grad, 0),
+        other=lambda grad, condition: jnp.where(condition != 0, 0, grad),
+    ),
+    name="where",
+    inplace=False,
+    method=False,
+)
+def choose(condition: Array, input: Operand, other: Operand) -> Array:
+    """`input` where the condition holds and `other` elsewhere, broadcast, in their common dtype."""
+    if condition.dtype != jnp.bool_ and condition.dtype != jnp.uint8:
+        name = dtypes.FROM_NUMPY[np.dtype(condition.dtype)].scalar_name
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {name}"
+        )
+    shape = geometry.broadcast_shapes(
+        condition.shape, geometry.broadcast_shapes(jnp.shape(input), jnp.shape(other))
+    )
+    a, b = promote(input, other)
+    return jnp.broadcast_to(jnp.where(condition != 0, a, b), shape)
+
+
+WHERE = REGISTRY["where"]
+WHERE_SIGNATURES = (
+    "Tensor condition",
+    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor condition, Number self, Tensor other",
+    "Tensor condition, Tensor input, Number other",
+    "Tensor condition, Number self, Number other",
+)
+
+
+PLAIN = frozenset((Tensor, float, int))
+"""The types that `where` takes without a look at them."""
+BOOL = np.dtype(np.bool_)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
+    if out is None and type(condition) is Tensor and type(input) in PLAIN and type(other) in PLAIN:
+        view = condition._view
+        if (condition._storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
+            return choose(condition, input, other)
+    if input is None and other is None and isinstance(condition, Tensor):
+        return nonzero(condition, as_tuple=True)
+    numbers = (Tensor, int, float, complex, np.generic)
+    if not (isinstance(condition, Tensor) and isinstance(input, numbers) and isinstance(other, numbers)):
+        given = [v for v in (condition, input, other) if v is not None]
+        raise checks.combination_error("where", given, {}, WHERE_SIGNATURES)
+    if condition.dtype is dtypes.uint8:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if out is None:
+        return WHERE.function(condition, input, other)
+    result = WHERE.function(condition, input, other)
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
+        raise RuntimeError(
+            f"Expected out type to be {result.dtype.scalar_name} but got {out.dtype.scalar_name}"
+        )
+    return WHERE.function(condition, input, other, out=out)
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """`self` where `condition` holds and `other` elsewhere."""
+    return where(condition, self, other)
+
+
+# ---- fill and scatter ----------------------------------------------------------------------------------------------
+
+
+@general(
+    views="loop",
+    derivatives=dict(
+        input=lambda grad, mask: jnp.where(mask, 0, grad), value=lambda grad, mask: jnp.where(mask, grad, 0)
+    ),
+    name="masked_fill",
+    inplace=True,
+    method=False,
+    out=False,
+)
+def fill(input: Array, mask: Array, value: Operand) -> Array:
+    """`input` with `value` where the mask holds."""
+    shape = geometry.broadcast_shapes(mask.shape, input.shape)
+    value = jnp.asarray(value)
+    if jnp.issubdtype(value.dtype, jnp.complexfloating) and not jnp.issubdtype(
+        input.dtype, jnp.complexfloating
+    ):
+        value = jnp.real(value)
+    return jnp.broadcast_to(jnp.where(mask, value.astype(input.dtype), input), shape)
+
+
+def positions(mask: Array) -> Array:
+    """For each true element, in order, its number among the true ones."""
+    flat = mask.reshape(-1).astype(jnp.int64)
+    return (jnp.cumsum(flat) - 1).reshape(mask.shape)
+
+
+def scatter_source(grad: Array, mask: Array, source_shape: tuple[int, ...]) -> Array:
+    mask = jnp.broadcast_to(mask, grad.shape)
+    count = int(np.prod(source_shape))
+    places = jnp.where(mask, positions(mask), count).reshape(-1)
+    made = jnp.zeros((count,), grad.dtype).at[places].add(grad.reshape(-1), mode="drop")
+    return made.reshape(source_shape)
+
+
+@general(
+    derivatives=dict(input=lambda grad, mask: jnp.where(mask, 0, grad), source=scatter_source),
+    name="masked_scatter",
+    inplace=True,
+    method=False,
+    out=False,
+)
+def scatter_under(input: Array, mask: Array, source: Array) -> Array:
+    """`input` with the elements of `source`, in order, where the mask holds."""
+    shape = geometry.broadcast_shapes(mask.shape, input.shape)
+    mask = jnp.broadcast_to(mask, shape)
+    if source.size == 0:
+        return jnp.broadcast_to(input, shape)
+    moved = source.reshape(-1).at[jnp.maximum(positions(mask), 0)].get(mode="clip")
+    return jnp.where(mask, moved, jnp.broadcast_to(input, shape))
+
+
+MASKED_FILL, MASKED_SCATTER = REGISTRY["masked_fill"], REGISTRY["masked_scatter"]
+LARGE = 6e4
+PLAIN_NAMES = {"uint8_t": "unsigned char", "int8_t": "signed char", "int16_t": "short", "int64_t": "long"}
+
+
+def check_number(value: Any, dtype: dtypes.dtype) -> None:
+    """RuntimeError for a number that the dtype cannot hold."""
+    kind = type(value)
+    if (
+        dtype.is_floating_point
+        and (kind is float or kind is int)
+        and (dtype.itemsize == 8 or -LARGE < value < LARGE)
+    ):
+        return
+    number_array(value, dtype, C_NAMES.get(dtype))
+
+
+def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
+    """The checks of `masked_fill`; the value as it is passed on."""
+    if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
+        name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)
+        raise checks.argument_error("masked_fill", name, position, "Tensor", got)
+    if (shapes := (tuple(sizes_of(mask)), tuple(sizes_of(input))))[0] != shapes[1]:
+        geometry.broadcast_shapes(*(reversed(shapes) if inplace else shapes))
+    if mask.dtype is not dtypes.bool:
+        kind = C_NAMES.get(mask.dtype, mask.dtype.name)
+        kind = PLAIN_NAMES.get(kind, kind)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
+    if isinstance(value, Tensor):
+        if value.dim() != 0:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value.dim()} dimension(s)."
+            )
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            number_array(value.item(), input.dtype, C_NAMES.get(input.dtype))
+    elif isinstance(value, (int, float, complex)):
+        check_number(value, input.dtype)
+    return value
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds."""
+    return MASKED_FILL.function(input, mask, check_fill(input, mask, value, False))
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Put `value` where the mask holds, in place.
+
+    Where elements of an expanded tensor share memory it is written if the mask holds for any; this is deprecated.
+    """
+    value = check_fill(self, mask, value, True)
+    view = self._view
+    shared = [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
+    if not shared:
+        return run_inplace(MASKED_FILL, (self, mask, value))
+    warnings.warn(
+        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+        "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+        UserWarning,
+        stacklevel=2,
+    )
+    part, spread = self, mask.expand(tuple(sizes_of(self)))
+    for d in reversed(shared):
+        part, spread = part.select(d, 0), spread.any(d)
+    run_inplace(MASKED_FILL, (part, spread, value))
+    return self
+
+
+def check_scatter(input: Any, mask: Any, source: Any) -> None:
+    if not isinstance(mask, Tensor) or not isinstance(source, Tensor):
+        name, position, got = ("mask", 1, mask) if not isinstance(mask, Tensor) else ("source", 2, source)
+        raise checks.argument_error("masked_scatter", name, position, "Tensor", got)
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}"
+        )
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.scalar_name}"
+        )
+    shape = geometry.broadcast_shapes(tuple(sizes_of(mask)), tuple(sizes_of(input)))
+    # Only where the mask might hold more often than there are elements must its values be looked at.
+    if source.numel() < geometry.numel(shape) and type(array_of(mask)) is not MetaArray:
+        times = geometry.numel(shape) // max(mask.numel(), 1)
+        if source.numel() < true_count(mask) * times:
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+
+
+@jit
+def count_true(mask: Any) -> Any:
+    return jnp.sum(mask)
+
+
+def true_count(mask: Tensor) -> int:
+    array = array_of(mask)
+    return int(np.count_nonzero(np.asarray(array))) if on_cpu(array) else int(call(count_true, array))
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds."""
+    check_scatter(input, mask, source)
+    return MASKED_SCATTER.function(input, mask, source)
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Put the elements of `source`, in order, where the mask holds, in place."""
+    check_scatter(self, mask, source)
+    if tuple(sizes_of(mask)) != tuple(sizes_of(self)):
+        geometry.expand((tuple(sizes_of(mask)), (1,) * mask.dim(), 0), tuple(sizes_of(self)))
+    return run_inplace(MASKED_SCATTER, (self, mask, source))
+
+
+# ---- what is not zero ----------------------------------------------------------------------------------------------
+
+
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension.
+
+    The number of rows depends on the values, which are read on the host.
+    """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
+    if as_tuple and out is not None:
+        raise checks.argument_error("nonzero", "out", 2, "Tensor", ())
+    values = values_of(input)
+    columns = nonzero_columns(values)
+    place = input.device
+    if as_tuple:
+        return tuple([placed(c, place) for c in columns])
+    count = len(columns[0])
+    if values.ndim == 0:
+        columns = ()
+    stored = np.stack(columns) if columns else np.zeros((0, count), np.int64)
+    array = placed(np.ascontiguousarray(stored, dtype=np.int64), place)._storage.array
+    result = wrap_strided(array, (count, values.ndim), (1, count))
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"
+        )
+    write_out("nonzero", out, result, [input])
+    return out
+
+
+def nonzero_method(self: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
+    return nonzero(self, as_tuple=as_tuple)
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, a row each."""
+    return nonzero(input)
+
+
+attach_methods(
+    dict(
+        argwhere=argwhere,
+        masked_fill=masked_fill,
+        masked_fill_=masked_fill_,
+        masked_scatter=masked_scatter,
+        masked_scatter_=masked_scatter_,
+        nonzero=nonzero_method,
+        where=where_method,
+    ),
+    rename=True,
+)

@@ -1,0 +1,276 @@
+"""What stands between the brackets of `x[...]`: the basic part as views, the rest as index arrays per dimension.
+
+Ints, slices, `...`, None and bools become view operators, so metadata only. What is left is one `Pick` per dimension
+(or None): a tensor, or a host array made from a list or a NumPy array.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from ... import dtypes
+from ...engine import modes
+from ...geometry import Geometry
+from ...operators.views import alias_of, geometry_of, view
+from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
+from ..create.ingest import host_array, infer_dtype
+from ..shape.shapes import select, slice_view, unsqueeze
+
+__all__ = ["COVERED", "Pick", "is_mask", "select_first", "subscript", "whole"]
+
+Pick = Tensor | np.ndarray[Any, Any] | None
+
+# Stands in a list of picks for the further dimensions of a mask of several.
+COVERED: Any = object()
+
+SELECT, SLICE, UNSQUEEZE = select.operator, slice_view.operator, unsqueeze.operator
+MAX = 2**63 - 1
+INT = {int}
+
+
+@view(name="alias", method=False)
+def whole(g: Geometry) -> Geometry:
+    """The view of all elements."""
+    return Geometry(*g)
+
+
+ALIAS = whole.operator
+
+
+def is_mask(pick: Any) -> bool:
+    """Whether an index array says yes or no to every element: bool, or bytes as PyTorch once had."""
+    dtype = pick.dtype
+    return dtype is dtypes.bool or dtype is dtypes.uint8 or dtype == np.bool_ or dtype == np.uint8
+
+
+def wants_tuple(index: Any) -> bool:
+    """Whether a sequence that is no tuple is read as one: NumPy's old rule, which PyTorch still follows."""
+    if not isinstance(index, (list, range, str)) or len(index) >= 32:
+        return False
+    kinds = (Tensor, list, tuple, range, str, bytes, np.ndarray, slice)
+    return any(isinstance(item, kinds) or item is None or item is ... for item in index)
+
+
+def as_items(index: Any) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return tuple(index)
+    if wants_tuple(index):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[xtensor.tensor(seq)], which will result either in an error or a different result",
+            UserWarning,
+            stacklevel=4,
+        )
+        return tuple(index)
+    return (index,)
+
+
+def from_sequence(data: Any) -> np.ndarray[Any, Any]:
+    """A list or a NumPy array as an index array: bools and bytes are masks, everything else becomes int64."""
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind not in "biufc":
+            raise TypeError(
+                f"can't convert np.ndarray of type {data.dtype.type.__module__}.{data.dtype.type.__name__}. The only "
+                "supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+                "uint64, uint32, uint16, uint8, and bool."
+            )
+        if data.dtype == np.bool_ or data.dtype == np.uint8:
+            return np.array(data)
+        if data.dtype.kind == "c":
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
+            )
+        return np.array(data.real, np.int64)
+    if type(data) is list and set(map(type, data)) == INT:
+        try:
+            return np.array(data, np.int64)
+        except OverflowError:
+            raise ValueError("Overflow when unpacking long long") from None
+    try:
+        found = infer_dtype(data)
+    except ValueError:
+        # Text below the first level, which `tensor` would report as a dimension.
+        raise TypeError("new(): invalid data type 'str'") from None
+    if found is dtypes.bool or found is dtypes.uint8:
+        return host_array(data, found)
+    return host_array(data, dtypes.int64)
+
+
+def as_array(item: Any) -> Any:
+    """An item that must be an index array, or IndexError."""
+    if isinstance(item, np.ndarray):
+        return from_sequence(item)
+    if isinstance(item, jax.Array):
+        return wrap(item, shared=True)
+    if isinstance(item, (list, tuple, range, str, bytes)) or (
+        hasattr(item, "__getitem__") and hasattr(item, "__len__") and not isinstance(item, (dict, np.generic))
+    ):
+        return from_sequence(item)
+    kind = type(item)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{name})"
+    )
+
+
+def as_number(item: Any) -> int:
+    number = item if type(item) is int else operator.index(item)
+    if not -MAX - 1 <= number <= MAX:
+        raise ValueError("Overflow when unpacking long long")
+    return number
+
+
+def bound(value: Any, default: int) -> int:
+    if value is None:
+        return default
+    if type(value) is not int:
+        if not hasattr(value, "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        value = operator.index(value)
+    return max(min(value, MAX), -MAX - 1)
+
+
+def slice_bounds(item: slice) -> tuple[int, int, int]:
+    step = bound(item.step, 1)
+    if step <= 0:
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    return bound(item.start, 0), bound(item.stop, MAX), step
+
+
+def no_index(number: int, dim: int, size: int) -> IndexError:
+    return IndexError(f"index {number} is out of bounds for dimension {dim} with size {size}")
+
+
+def zero_dim() -> IndexError:
+    return IndexError(
+        "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+        "0-dim tensor to a number"
+    )
+
+
+def select_first(self: Tensor, number: int) -> Tensor:
+    """`x[number]` for an int."""
+    sizes, strides, offset = geometry_of(self)
+    if not sizes:
+        raise zero_dim()
+    size = sizes[0]
+    at = number + size if number < 0 else number
+    if not 0 <= at < size:
+        as_number(number)
+        raise no_index(number, 0, size)
+    return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
+
+
+def slice_first(self: Tensor, item: slice) -> Tensor:
+    """`x[item]` for a slice."""
+    bounds = slice_bounds(item)
+    return alias_of(SLICE, self, SLICE.make(geometry_of(self), 0, *bounds), (0, *bounds))
+
+
+def specified(items: tuple[Any, ...]) -> int:
+    """How many dimensions the items take."""
+    count = 0
+    for item in items:
+        if isinstance(item, Tensor):
+            count += item.dim() if is_mask(item) else 1
+        elif item is not None and item is not ... and type(item) is not bool:
+            count += 1
+    return count
+
+
+def subscript(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
+    """The view that the basic parts of an index make, and the picks over its first dimensions."""
+    items = as_items(index)
+    ndim = len(sizes_of(self))
+    taken = specified(items)
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    g = geometry_of(self)
+    steps: list[tuple[Any, Any, tuple[Any, ...]]] = []
+    picks: list[Any] = []
+    dim = 0
+    for place, item in enumerate(items):
+        if type(item) is bool:
+            pick: Any = item
+        elif isinstance(item, slice):
+            start, stop, step = slice_bounds(item)
+            if start != 0 or step != 1 or dim >= len(g[0]) or stop < g[0][dim]:
+                g = SLICE.make(g, dim, start, stop, step)
+                steps.append((SLICE, g, (dim, start, stop, step)))
+            dim += 1
+            continue
+        elif item is None:
+            g = UNSQUEEZE.make(g, dim)
+            steps.append((UNSQUEEZE, g, (dim,)))
+            dim += 1
+            continue
+        elif item is ...:
+            dim += ndim - taken
+            continue
+        else:
+            pick = item_or_number(item)
+            if type(pick) is int:
+                size = g[0][dim] if dim < len(g[0]) else 0
+                at = pick + size if pick < 0 else pick
+                if not 0 <= at < size:
+                    raise no_index(pick, place, size)
+                g = SELECT.make(g, dim, at)
+                steps.append((SELECT, g, (dim, at)))
+                continue
+        if type(pick) is bool:
+            g = UNSQUEEZE.make(g, dim)
+            steps.append((UNSQUEEZE, g, (dim,)))
+            pick = np.zeros(1 if pick else 0, np.int64)
+        picks += [None] * (dim - len(picks))
+        picks.append(pick)
+        if is_mask(pick):
+            picks += [COVERED] * (pick.ndim - 1)
+        dim = len(picks)
+    return apply(self, steps), picks
+
+
+def item_or_number(item: Any) -> Any:
+    """An index array of at least one dimension; an int or a bool for what stands for one."""
+    if type(item) is int:
+        return as_number(item)
+    if not isinstance(item, Tensor):
+        if isinstance(item, (np.integer,)) or (isinstance(item, int) and hasattr(item, "__index__")):
+            return as_number(item)
+        item = as_array(item)
+    if item.ndim == 0:
+        dtype = item.dtype
+        if is_mask(item):
+            return bool(value_of(item))
+        integral = dtype.kind in "iu" if isinstance(dtype, np.dtype) else dtype.is_integral
+        if integral:
+            return int(value_of(item))
+    return item
+
+
+def value_of(item: Any) -> Any:
+    """The number in a tensor without dimensions: a visit to the device."""
+    return np.asarray(array_of(item) if isinstance(item, Tensor) else item).item()
+
+
+def apply(self: Tensor, steps: list[tuple[Any, Any, tuple[Any, ...]]]) -> Tensor:
+    """The view after all steps; one view per step only where the graph or the profiler wants to see them."""
+    if not steps:
+        return self
+    mode = modes.state.mode
+    if mode & modes.PROFILING:
+        for op, _, args in steps:
+            self = op.function(self, *args)
+        return self
+    if len(steps) == 1 or mode & modes.NO_GRAD or edge_of(self) is None:
+        op, g, args = steps[-1]
+        return alias_of(op, self, g, args)
+    for op, g, args in steps:
+        self = alias_of(op, self, g, args)
+    return self

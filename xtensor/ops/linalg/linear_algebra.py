@@ -1,0 +1,469 @@
+"""Solving and measuring with matrices: determinants, inverses, linear systems, powers and exponentials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import checks, dtypes
+from ...operators.attach import attach_methods
+from ...operators.declare import general, structure
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.promotion import promote
+from ...operators.schema import Array
+from ...tensor import Tensor, array_of, sizes_of
+from ..reduce.reductions import dtype_of
+from .decompositions import adjoint, check_floating, check_info, check_matrix, check_square, dot, given
+from .matmul import matmul, multiply_chain
+
+if TYPE_CHECKING:
+    from ... import return_types
+
+__all__ = [
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "inverse",
+    "logdet",
+    "matrix_exp",
+    "matrix_power",
+    "slogdet",
+]
+
+
+# ---- determinants --------------------------------------------------------------------------------------------------
+
+
+@general(out="exact", name="linalg_det", node="LinalgDet", method=False, derivatives=FROM_KERNEL)
+def det(input: Array) -> Array:
+    """The determinants of square matrices."""
+    check_square("linalg.det", input)
+    check_floating("linalg.det", input, "lu_cpu")
+    return jnp.linalg.det(input) if input.shape[-1] else jnp.ones(input.shape[:-2], input.dtype)
+
+
+def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
+    """`g * A^-H`; for complex matrices the sign turns with the imaginary part."""
+    gsign, glog = grads
+    n = input.shape[-1]
+    g = glog.astype(input.dtype)
+    if jnp.iscomplexobj(input):
+        g = g - 1j * jnp.imag(jnp.conj(gsign) * results[0]).astype(input.dtype)
+    eye = jnp.broadcast_to(jnp.eye(n, dtype=input.dtype), input.shape)
+    return g[..., None, None] * jnp.linalg.solve(adjoint(input), eye)
+
+
+@general(
+    out="exact",
+    name="linalg_slogdet",
+    node="LinalgSlogdet",
+    method=False,
+    returns=("sign", "logabsdet"),
+    derivatives=dict(input=_slogdet_grad),
+)
+def slogdet(input: Array) -> tuple[Array, ...]:
+    """The signs and the logarithms of the absolute values of determinants."""
+    check_square("linalg.slogdet", input)
+    check_floating("linalg.slogdet", input)
+    if input.shape[-1] == 0:
+        lead = input.shape[:-2]
+        return jnp.ones(lead, input.dtype), jnp.zeros(lead, jnp.real(input).dtype)
+    sign, log = jnp.linalg.slogdet(input)
+    return sign, log
+
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants; NaN of negative ones."""
+    sign, log = slogdet(input)
+    return log + sign.log()
+
+
+# ---- inverses and systems ------------------------------------------------------------------------------------------
+
+
+def _inv_grad(grad: Array, result: Array) -> Array:
+    turned = adjoint(result)
+    return -dot(dot(turned, grad), turned)
+
+
+def factored(A: Array) -> tuple[Array, Array, Array]:
+    """The packed LU factors, the order of the rows, and the number (from 1) of the first pivot that is 0, or 0."""
+    packed, _, order = lax.linalg.lu(A)
+    return packed, order, zero_pivots(packed)
+
+
+def zero_pivots(packed: Array) -> Array:
+    zero = jnp.diagonal(packed, axis1=-2, axis2=-1) == 0
+    if zero.shape[-1] == 0:
+        return jnp.zeros(zero.shape[:-1], jnp.int32)
+    return jnp.where(jnp.any(zero, -1), jnp.argmax(zero, -1) + 1, 0).astype(jnp.int32)
+
+
+def solve_factored(packed: Array, order: Array, B: Array) -> Array:
+    """The X with `A @ X == B`, from the factors of A."""
+    rows = jnp.take_along_axis(B, order[..., None], axis=-2)
+    half = lax.linalg.triangular_solve(packed, rows, left_side=True, lower=True, unit_diagonal=True)
+    return lax.linalg.triangular_solve(packed, half, left_side=True, lower=False)
+
+
+@general(
+    out="exact",
+    name="linalg_inv_ex",
+    node="LinalgInvEx",
+    method=False,
+    returns=("inverse", "info"),
+    derivatives=dict(input=lambda grads, result0: _inv_grad(grads[0], result0)),
+)
+def inverses(input: Array) -> tuple[Array, ...]:
+    """The inverses of square matrices, not finite where there is none, and the number of the pivot that is 0."""
+    check_square("linalg.inv", input)
+    check_floating("linalg.inv", input)
+    if input.size == 0:
+        return input, jnp.zeros(input.shape[:-2], jnp.int32)
+    packed, order, info = factored(input)
+    eye = jnp.broadcast_to(jnp.eye(input.shape[-1], dtype=input.dtype), input.shape)
+    return solve_factored(packed, order, eye), info
+
+
+InvEx: Any = structure("linalg_inv_ex", ("inverse", "info"))
+
+
+SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_types.linalg_inv_ex:
+    """The inverses of square matrices with `info`: 0, or the number of the pivot that is 0.
+
+    Without `check_errors` nothing is read back.
+    """
+    made = inverses(A, out=out)
+    if check_errors:
+        check_info("linalg.inv_ex", made[1], SINGULAR)
+    return InvEx(*made)
+
+
+def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices.
+
+    LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
+    """
+    made, info = inverses(input)
+    check_info("linalg.inv", info, SINGULAR)
+    return given(made, out, "general")
+
+
+inverse = inv
+
+
+def is_vector_case(a: Any, b: Any) -> bool:
+    """Whether B is a batch of vectors: one dimension, or the shape of A without its last."""
+    return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+
+
+def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tuple[Array, Array]:
+    """The gradients of A and of B: `A^H G = g` solved for G, and `-G X^H`."""
+    vector = is_vector_case(A, B)
+    g, x = (t[..., None] if vector else t for t in (grads[0], results[0]))
+    turned = jnp.broadcast_to(adjoint(A), (*g.shape[:-2], *A.shape[-2:]))
+    if g.size == 0:
+        return jnp.zeros(A.shape, A.dtype), jnp.zeros(B.shape, B.dtype)
+    if left:
+        gb = jnp.linalg.solve(turned, g)
+        ga = -dot(gb, adjoint(x))
+    else:
+        gb = jnp.swapaxes(jnp.linalg.solve(jnp.swapaxes(turned, -1, -2), jnp.swapaxes(g, -1, -2)), -1, -2)
+        ga = -dot(adjoint(x), gb)
+    return ga, gb[..., 0] if vector else gb
+
+
+@general(
+    out="exact",
+    name="linalg_solve_ex",
+    node="LinalgSolveEx",
+    method=False,
+    returns=("result", "info"),
+    derivatives=dict(
+        A=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[0],
+        B=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[1],
+    ),
+)
+def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
+    """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
+    check_square("linalg.solve", A)
+    check_floating("linalg.solve", A)
+    a, b = dtype_of(A), dtype_of(B)
+    if a is not b:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {a.scalar_name} and B of type "
+            f"{b.scalar_name} instead"
+        )
+    vector = is_vector_case(A, B)
+    if vector and not left:
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
+    check_matrix("linalg.solve", B[..., None] if vector else B, "B")
+    right = B[..., None] if vector else B
+    check_system("linalg.solve", A, right, left)
+    lead = jnp.broadcast_shapes(A.shape[:-2], right.shape[:-2])
+    right = jnp.broadcast_to(right, (*lead, *right.shape[-2:]))
+    if A.size == 0:
+        return jnp.zeros(right.shape[:-1] if vector else right.shape, A.dtype), jnp.zeros(
+            A.shape[:-2], jnp.int32
+        )
+    packed, order, info = factored(A if left else jnp.swapaxes(A, -1, -2))
+    packed = jnp.broadcast_to(packed, (*lead, *packed.shape[-2:]))
+    order = jnp.broadcast_to(order, (*lead, *order.shape[-1:]))
+    if right.size == 0:
+        out = jnp.zeros(right.shape, A.dtype)
+    elif left:
+        out = solve_factored(packed, order, right)
+    else:
+        out = jnp.swapaxes(solve_factored(packed, order, jnp.swapaxes(right, -1, -2)), -1, -2)
+    return (out[..., 0] if vector else out), info
+
+
+def check_system(name: str, A: Any, B: Any, left: bool) -> None:
+    n = A.shape[-1]
+    if B.shape[-2 if left else -1] != n:
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
+            f"{B.shape[-2]}x{B.shape[-1]})"
+        )
+
+
+SolveEx: Any = structure("linalg_solve_ex", ("result", "info"))
+
+
+UNSOLVED = "The solver failed because the input matrix is singular."
+
+
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> return_types.linalg_solve_ex:
+    """The X with `A @ X == B` (`X @ A == B` where not `left`) with `info`: 0, or the number of the pivot that is 0.
+
+    Without `check_errors` nothing is read back.
+    """
+    made = solutions(A, B, left=left, out=out)
+    if check_errors:
+        check_info("torch.linalg.solve_ex", made[1], UNSOLVED)
+    return SolveEx(*made)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == B` (`X @ A == B` where not `left`), for batches of square A.
+
+    LinAlgError where A is singular; differs from PyTorch on an accelerator: infinities and NaN.
+    """
+    made, info = solutions(A, B, left=left)
+    check_info("torch.linalg.solve", info, UNSOLVED)
+    return given(made, out, "general")
+
+
+@general(
+    out="exact",
+    name="linalg_solve_triangular",
+    node="LinalgSolveTriangular",
+    method=False,
+    derivatives=FROM_KERNEL,
+)
+def solve_triangular(
+    input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
+    """The X with `input @ X == B` (or `X @ input == B`) for triangular matrices."""
+    check_square("linalg.solve_triangular", input)
+    check_matrix("linalg.solve_triangular", B, "B")
+    a, b = dtype_of(input), dtype_of(B)
+    if a is not b:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type {a.scalar_name} and B "
+            f"of type {b.scalar_name} instead"
+        )
+    check_system("linalg.solve_triangular", input, B, left)
+    n = input.shape[-1]
+    lead = jnp.broadcast_shapes(input.shape[:-2], B.shape[:-2])
+    return lax.linalg.triangular_solve(
+        jnp.broadcast_to(input, (*lead, n, n)),
+        jnp.broadcast_to(B, (*lead, *B.shape[-2:])),
+        left_side=left,
+        lower=not upper,
+        unit_diagonal=unitriangular,
+    )
+
+
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The X with `A @ X == input`, given the Cholesky factor L of A."""
+    for name, x in (("b", input), ("u", L)):
+        if x.dim() < 2:
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {x.dim()} dimensions instead"
+            )
+    rows, n = tuple(sizes_of(L))[-2:]
+    if rows != n:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {n} matrices")
+    if sizes_of(input)[-2] != n:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {n} by {n} but each b matrix is "
+            f"{sizes_of(input)[-2]} by {sizes_of(input)[-1]}"
+        )
+    if upper:
+        half = solve_triangular(L.mH, input, upper=False)
+        return given(solve_triangular(L, half, upper=True), out)
+    half = solve_triangular(L, input, upper=False)
+    return given(solve_triangular(L.mH, half, upper=True), out)
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of matrices given by their Cholesky factors."""
+    if L.dim() < 2:
+        raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
+    rows, n = tuple(sizes_of(L))[-2:]
+    if rows != n:
+        raise RuntimeError(
+            f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
+        )
+    eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
+    return given(cholesky_solve(eye, L, upper), out)
+
+
+# ---- powers and exponentials ---------------------------------------------------------------------------------------
+
+
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
+    check_square("linalg.matrix_power", array_of(input))
+    if n == 0:
+        size = sizes_of(input)[-1]
+        eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
+        # The input stays in the graph, with a gradient of zero.
+        return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, "general")
+    x = inv(input) if n < 0 else input
+    n = abs(n)
+    result: Tensor | None = None
+    while n:
+        if n & 1:
+            result = x if result is None else matmul(result, x)
+        n >>= 1
+        if n:
+            x = matmul(x, x)
+    assert result is not None
+    return given(result.clone() if result is input else result, out, "general")
+
+
+@jax.custom_vjp
+def exponential(x: Any) -> Any:
+    """The matrix exponential: a Taylor polynomial of the scaled matrix, squared back as often as the largest needs."""
+    norm = jnp.max(jnp.sum(jnp.abs(x), axis=-2), axis=-1)
+    wide = jnp.real(x).dtype == jnp.float64
+    # Every squaring doubles the rounding error, so the polynomial reaches as far as its degree allows.
+    needed = jnp.ceil(jnp.log2(jnp.maximum(norm, np.asarray(1e-30, norm.dtype)))) + (1 if wide else -1)
+    needed = jnp.clip(jnp.where(jnp.isfinite(needed), needed, 0), 0, 1000)
+    scaled = x / jnp.exp2(needed)[..., None, None].astype(x.dtype)
+    eye = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    total = eye
+    for k in range(18, 0, -1):
+        total = eye + dot(scaled, total) / np.asarray(k, x.dtype)
+    steps = needed[..., None, None]
+    return lax.fori_loop(
+        0, jnp.max(needed).astype(jnp.int32), lambda i, v: jnp.where(i < steps, dot(v, v), v), total
+    )
+
+
+def _exponential_forward(x: Any) -> Any:
+    return exponential(x), x
+
+
+def _exponential_backward(x: Any, grad: Any) -> Any:
+    """Najfeld and Havel, "Derivatives of the matrix exponential and their computation" (1995): a block exponential."""
+    turned = jnp.swapaxes(x, -1, -2)
+    above = jnp.concatenate([turned, grad], axis=-1)
+    below = jnp.concatenate([jnp.zeros_like(x), turned], axis=-1)
+    n = x.shape[-1]
+    return (exponential(jnp.concatenate([above, below], axis=-2))[..., :n, n:],)
+
+
+exponential.defvjp(_exponential_forward, _exponential_backward)
+
+
+@general(name="matrix_exp", node="LinalgMatrixExp", out=False, derivatives=FROM_KERNEL)
+def matrix_exp(input: Array) -> Array:
+    """The exponentials of square matrices.
+
+    Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
+    """
+    check_square("linalg.matrix_exp", input)
+    own = dtype_of(input)
+    if not (own.is_floating_point or own.is_complex):
+        raise RuntimeError(
+            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
+        )
+    if input.size == 0:
+        return input
+    return exponential(input.astype(dtypes.compute_type(own).numpy)).astype(input.dtype)
+
+
+# ---- products ------------------------------------------------------------------------------------------------------
+
+
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The product of two or more matrices (the first and last may be vectors) by the cheapest bracketing."""
+    matrices = list(tensors)
+    if len(matrices) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(matrices)}")
+    first, last = matrices[0].dim() == 1, matrices[-1].dim() == 1
+    for i, m in enumerate(matrices):
+        ends = i in (0, len(matrices) - 1)
+        if not (m.dim() == 2 or (ends and m.dim() == 1)):
+            where = (
+                "the first tensor must be 1D or 2D"
+                if i == 0
+                else "the last tensor must be 1D or 2D"
+                if ends
+                else f"tensor {i} must be 2D"
+            )
+            raise RuntimeError(f"multi_dot(): {where} but got {m.dim()}D")
+    if first:
+        matrices[0] = matrices[0].unsqueeze(0)
+    if last:
+        matrices[-1] = matrices[-1].unsqueeze(-1)
+    for i in range(len(matrices) - 1):
+        if sizes_of(matrices[i])[1] != sizes_of(matrices[i + 1])[0]:
+            shapes = [list(sizes_of(t)) for t in (tensors[i], tensors[i + 1])]
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {shapes[0]} and {shapes[1]} cannot be multiplied"
+            )
+    made = multiply_chain(matrices)
+    if first:
+        made = made.squeeze(0)
+    if last:
+        made = made.squeeze(-1)
+    return given(made, out)
+
+
+@general(out="exact", name="linalg_vecdot", node="LinalgVecdot", method=False, derivatives=FROM_KERNEL)
+def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
+    """The dot products of vectors along `dim`, the first conjugated."""
+    a, b = promote(x, y)
+    a, b = jnp.broadcast_arrays(a, b)
+    return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)
+
+
+attach_methods(
+    {
+        "cholesky_inverse": cholesky_inverse,
+        "cholesky_solve": cholesky_solve,
+        "det": det,
+        "inverse": inv,
+        "logdet": logdet,
+        "matrix_power": matrix_power,
+        "slogdet": slogdet,
+    }
+)

@@ -1,0 +1,45 @@
+"""Decompositions under their older names, outside `linalg`: `cholesky`, `qr`, `svd`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...operators.attach import attach_methods
+from ...operators.declare import structure
+from ...tensor import Tensor, sizes_of
+from . import decompositions
+
+if TYPE_CHECKING:
+    from ... import return_types
+
+__all__ = ["cholesky", "qr", "svd"]
+
+QR: Any = structure("qr", ("Q", "R"))
+SVD: Any = structure("svd", ("U", "S", "V"))
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
+    return decompositions.given(decompositions.cholesky(input, upper=upper), out)
+
+
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:
+    """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
+    return QR(*decompositions.qr(input, "reduced" if some else "complete", out=out))
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> return_types.svd:
+    """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
+    if not compute_uv:
+        m, n = sizes_of(input)[-2:]
+        lead = tuple(sizes_of(input)[:-2])
+        values = decompositions.svdvals(input)
+        return SVD(input.new_zeros((*lead, m, m)), values, input.new_zeros((*lead, n, n)))
+    u, s, vh = decompositions.svd(input, not some)
+    made = SVD(u, s, vh.mH)
+    if out is None:
+        return made
+    return SVD(*[decompositions.given(m, o, "general") for m, o in zip(made, out, strict=True)])
+
+
+attach_methods({"cholesky": cholesky, "qr": qr, "svd": svd})

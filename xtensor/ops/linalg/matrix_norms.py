@@ -1,0 +1,109 @@
+"""Norms of matrices, `linalg.norm` of vectors and matrices, and condition numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import checks, dtypes
+from ...tensor import Tensor, array_of, sizes_of
+from ..reduce.norms import vector_norm
+from .decompositions import check_matrix, check_square, given, svdvals
+from .linear_algebra import inverses
+
+__all__: list[str] = []
+
+
+# ---- norms of matrices ---------------------------------------------------------------------------------------------
+
+
+def matrix_norm(
+    input: Tensor,
+    ord: float | str = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The matrix norm over two dimensions: fro, nuc, or of order 1, -1, 2, -2, inf, -inf."""
+    name = "linalg.matrix_norm"
+    own = input.dtype
+    if not (own.is_floating_point or own.is_complex):
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
+        )
+    check_matrix(name, array_of(input))
+    if isinstance(ord, str) and ord not in ("fro", "nuc"):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    dims = tuple(dim)
+    if len(dims) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {', '.join(map(str, dims))}")
+    a, b = (checks.wrap_dim(d, input.dim()) for d in dims)
+    if a == b:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
+    if ord == "fro":
+        return vector_norm(input, 2, (a, b), keepdim, dtype=dtype, out=out)
+    x = input if dtype is None else input.to(dtype)
+    if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
+        values = svdvals(x.movedim((a, b), (-2, -1)))
+        # The largest of none is 0, as the sum is.
+        none = sizes_of(values)[-1] == 0
+        summing = ord == "nuc" or (ord == 2 and none)
+        made = values.sum(-1) if summing else values.amax(-1) if ord == 2 else values.amin(-1)
+        if keepdim:
+            for d in sorted((a, b)):
+                made = made.unsqueeze(d)
+        return given(made, out)
+    if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    summed, kept = (a, b) if abs(ord) == 1 else (b, a)
+    totals = vector_norm(x, 1, summed, True)
+    if ord > 0:
+        empty = sizes_of(totals)[kept] == 0
+        made = totals.sum(kept, keepdim=True) if empty else totals.amax(kept, keepdim=True)
+    else:
+        made = totals.amin(kept, keepdim=True)
+    if not keepdim:
+        for d in sorted((a, b), reverse=True):
+            made = made.squeeze(d)
+    return given(made, out)
+
+
+def linalg_norm(
+    input: Tensor,
+    ord: float | str | None = None,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    out: Tensor | None = None,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """A vector norm (one dimension, or all for `ord=None`) or a matrix norm (two dimensions)."""
+    if isinstance(dim, int):
+        dim = (dim,)
+    if dim is not None and len(dim) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    if dim is None and ord is not None and input.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D."
+        )
+    if ord is not None and ((dim is not None and len(dim) == 2) or (dim is None and input.dim() == 2)):
+        return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+
+def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The condition numbers of matrices: the norm times the norm of the inverse."""
+    if input.dim() < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is None or p in (2, -2):
+        values = svdvals(input)
+        if input.numel() == 0:
+            return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out)
+        top, low = values.select(-1, 0), values.select(-1, sizes_of(values)[-1] - 1)
+        return given(low / top if p == -2 else top / low, out)
+    check_square("linalg.cond", array_of(input))
+    made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
+    return given(made.nan_to_num(nan=float("inf")), out)

@@ -1,0 +1,192 @@
+"""Householder reflectors: the matrices that they make, products with those, and the factorization that gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ... import checks
+from ...operators.attach import attach_methods
+from ...operators.declare import general
+from ...operators.derivatives import no_derivative
+from ...operators.schema import Array
+from ...tensor import Tensor
+from ..reduce.reductions import dtype_of
+
+__all__ = ["geqrf", "orgqr", "ormqr"]
+
+
+def check_reflectors(name: str, input: Any, tau: Any) -> None:
+    """What every product of reflectors asks of its arguments."""
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and "
+            f"input.ndim is equal to {input.ndim}"
+        )
+    if input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+
+
+def check_lapack(kernel: str, own: Any) -> None:
+    if not (own.is_floating_point or own.is_complex) or own.itemsize < 4:
+        raise checks.not_implemented_for(kernel, own)
+
+
+def reflected(input: Array, tau: Array, other: Array, *, first: bool, conjugate: bool) -> Array:
+    """`other` multiplied from the left with every `1 - tau v v^H`, the first reflector first or last."""
+    count = tau.shape[-1]
+    rows = jnp.arange(input.shape[-2])
+    factors = jnp.conj(tau) if conjugate else tau
+
+    def apply(step: Any, x: Array) -> Array:
+        i = step if first else count - 1 - step
+        column = lax.dynamic_index_in_dim(input, i, -1, False)
+        v = jnp.where(rows > i, column, jnp.where(rows == i, 1, 0).astype(column.dtype))
+        t = lax.dynamic_index_in_dim(factors, i, -1, False)
+        along = jnp.sum(jnp.conj(v)[..., :, None] * x, axis=-2)
+        return x - (t[..., None, None] * v[..., :, None]) * along[..., None, :]
+
+    return lax.fori_loop(0, count, apply, other) if count and other.size else other
+
+
+def pulled(kernel: Any, index: int, grad: Any, *arguments: Any) -> Any:
+    """The gradient of a kernel's argument `index`, by JAX's derivative."""
+
+    def alone(value: Any) -> Any:
+        return kernel(*arguments[:index], value, *arguments[index + 1 :])
+
+    return jnp.conj(jax.vjp(alone, arguments[index])[1](jnp.conj(grad))[0])
+
+
+def reflectors_pulled(kernel: Any, index: int, grad: Any, input: Any, tau: Any, *more: Any) -> Any:
+    """The same for `input` and `tau`, which have no gradient where there is no reflector."""
+    return pulled(kernel, index, grad, input, tau, *more) if input.size and tau.size else None
+
+
+def product_of(input: Array, tau: Array) -> Array:
+    """The product of the reflectors, its first columns."""
+    eye = jnp.broadcast_to(jnp.eye(*input.shape[-2:], dtype=input.dtype), input.shape)
+    return reflected(input, tau, eye, first=False, conjugate=False)
+
+
+@general(
+    name="linalg_householder_product",
+    node="LinalgHouseholderProduct",
+    method=False,
+    derivatives=dict(
+        input=lambda grad, input, tau: reflectors_pulled(product_of, 0, grad, input, tau),
+        tau=lambda grad, input, tau: reflectors_pulled(product_of, 1, grad, input, tau),
+    ),
+)
+def householder_product(input: Array, tau: Array) -> Array:
+    """The first columns of the product of the reflectors `1 - tau v v^H`, whose v lie under the diagonal of `input`."""
+    name = "torch.linalg.householder_product"
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    m, n = input.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if n < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    check_reflectors(name, input, tau)
+    own, other = dtype_of(input), dtype_of(tau)
+    if own is not other:
+        raise RuntimeError(
+            f"{name}: tau dtype {other.scalar_name} does not match input dtype {own.scalar_name}"
+        )
+    check_lapack("orgqr_cpu", own)
+    return product_of(input, tau)
+
+
+def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
+    return householder_product(input, tau, out=out)
+
+
+def multiplied(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Array:
+    """`ormqr` of arguments that fit together."""
+    if left:
+        return reflected(input, tau, other, first=transpose, conjugate=transpose)
+    # C Q is (Q^H C^H)^H.
+    turned = jnp.conj(jnp.swapaxes(other, -1, -2))
+    made = reflected(input, tau, turned, first=not transpose, conjugate=not transpose)
+    return jnp.conj(jnp.swapaxes(made, -1, -2))
+
+
+def _ormqr_input_grad(
+    grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool
+) -> Any:
+    return reflectors_pulled(multiplied, 0, grad, input, tau, other, left, transpose)
+
+
+def _ormqr_tau_grad(grad: Array, input: Array, tau: Array, other: Array, left: bool, transpose: bool) -> Any:
+    return reflectors_pulled(multiplied, 1, grad, input, tau, other, left, transpose)
+
+
+def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpose: bool) -> Array:
+    return multiplied(input, tau, grad, left, not transpose)
+
+
+@general(
+    out="exact",
+    name="ormqr",
+    node="Ormqr",
+    derivatives=dict(input=_ormqr_input_grad, tau=_ormqr_tau_grad, other=_ormqr_other_grad),
+)
+def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
+    """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
+    name = "torch.ormqr"
+    for label, x in (("input", input), ("other", other)):
+        if x.ndim < 2:
+            raise RuntimeError(f"{name}: {label} must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if tau.ndim and other.shape[side] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    check_reflectors(name, input, tau)
+    if tau.shape[-1] > input.shape[-1]:
+        raise RuntimeError(
+            f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
+    if input.shape[:-2] != other.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got {list(other.shape[:-2])}"
+        )
+    own = dtype_of(input)
+    for label, x in (("tau", tau), ("other", other)):
+        if dtype_of(x) is not own:
+            raise RuntimeError(
+                f"{name}: Expected input and {label} to have the same dtype, but input has dtype {own.scalar_name} and "
+                f"{label} has dtype {dtype_of(x).scalar_name}"
+            )
+    check_lapack("ormqr_cpu", own)
+    return multiplied(input, tau, other, left, transpose)
+
+
+@general(
+    name="geqrf",
+    node="Geqrf",
+    returns=("a", "tau"),
+    derivatives=dict(input=no_derivative("geqrf")),
+)
+def geqrf(input: Array) -> tuple[Array, ...]:
+    """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_lapack("geqrf_cpu", dtype_of(input))
+    m, n = input.shape[-2:]
+    if input.size == 0:
+        return input, jnp.zeros((*input.shape[:-2], min(m, n)), input.dtype)
+    turned, tau = jnp.linalg.qr(input, mode="raw")
+    return jnp.swapaxes(turned, -1, -2), tau
+
+
+attach_methods({"orgqr": orgqr})

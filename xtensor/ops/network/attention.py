@@ -1,0 +1,271 @@
+"""Scaled dot-product attention: one program from queries, keys and values to the weighted sum.
+
+The softmax is computed in float32 for shorter floats. A query whose keys are all masked gives zeros. Where the scores of all
+queries would be many, they are made for some queries at a time, in the derivatives too, so that memory grows with the length, not
+with its square: as in Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), by queries alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import dtypes
+from ...operators.declare import general
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.schema import Array
+from ...tensor import Tensor, sizes_of
+from ..linalg.matmul import product
+from ..reduce.reductions import dtype_of
+from .losses import check_broadcast
+
+__all__ = ["scaled_dot_product_attention"]
+
+C_NAMES = {
+    dtypes.float32: "float",
+    dtypes.float64: "double",
+    dtypes.float16: "c10::Half",
+    dtypes.bfloat16: "c10::BFloat16",
+    dtypes.int32: "int",
+    dtypes.int64: "long int",
+}
+
+
+MANY_SCORES = 2**21
+"""Scores up to which all are made at once."""
+BLOCK_SCORES = 2**20
+"""Scores that are made at a time where they are more."""
+LEAST_ROWS = 16
+"""The least number of queries in a block."""
+CAUSAL_PARTS = 4
+"""In how many parts, each with the keys that it sees, the queries of causal attention are taken."""
+
+
+def named(dtype: Any) -> Any:
+    return C_NAMES.get(dtype) or str(dtype.name)
+
+
+def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -> None:
+    """PyTorch's errors for the shapes and dtypes of attention."""
+    a, b, c = (dtype_of(x) for x in (query, key, value))
+    if not a is b is c:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{named(a)} key.dtype: {named(b)} and value.dtype: {named(c)} instead."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    if mask is not None:
+        own = dtype_of(mask)
+        if own not in (dtypes.bool, a) and not (own is dtypes.float32 and a.itemsize == 2):
+            raise RuntimeError(
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{named(own)} and  query.dtype: {named(a)} instead."
+            )
+        if causal:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+
+
+def grouped(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Keys and values with every head repeated for the group of query heads that it serves."""
+    heads = query.shape[-3]
+    if heads % key.shape[-3] or heads % value.shape[-3]:
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+    return tuple(jnp.repeat(x, heads // x.shape[-3], axis=-3) for x in (key, value))  # type: ignore[return-value]
+
+
+def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | None, first: Any = 0) -> Any:
+    """The attention weights `(*, L, S)` in the accumulation type; `first` is the place of the first query."""
+    wide = dtypes.compute_type(dtype_of(query)).numpy
+    factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
+    for a, b in ((query, key),):
+        check_broadcast(a.shape[:-2], b.shape[:-2])
+        if a.shape[-1] != b.shape[-1]:
+            raise RuntimeError(
+                "Expected size for first two dimensions of batch2 tensor to be: "
+                f"[{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: [{math.prod(b.shape[:-2])}, {b.shape[-1]}]."
+            )
+    scores = product(query.astype(wide) * factor, jnp.swapaxes(key.astype(wide), -1, -2))
+    allowed = None
+    if causal:
+        rows = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 0) + first
+        columns = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 1)
+        allowed = columns <= rows
+    elif mask is not None:
+        check_broadcast(scores.shape, mask.shape)
+        if mask.dtype == jnp.bool_:
+            allowed = mask
+        else:
+            scores = scores + mask.astype(wide)
+    if allowed is not None:
+        scores = jnp.where(allowed, scores, jnp.asarray(-jnp.inf, wide))
+    top = (
+        lax.stop_gradient(jnp.max(scores, axis=-1, keepdims=True))
+        if scores.shape[-1]
+        else jnp.zeros((), wide)
+    )
+    blocked = top == -jnp.inf
+    shares = jnp.exp(scores - jnp.where(blocked, jnp.zeros_like(top), top))
+    total = jnp.sum(shares, axis=-1, keepdims=True)
+    return shares / jnp.where(blocked, jnp.ones_like(total), total)
+
+
+@general(
+    name="scaled_dot_product_attention",
+    node="ScaledDotProductAttention",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
+def attend(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """Attention without dropout."""
+    check_attention(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, value = grouped(query, key, value)
+    rows = block_rows(query, key)
+    if rows < query.shape[-2] and (attn_mask is None or attn_mask.ndim > 1):
+        return by_blocks(query, key, value, attn_mask, is_causal, scale, rows)
+    return attended(query, key, value, attn_mask, is_causal, scale)
+
+
+def attended(
+    query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float | None, first: Any = 0
+) -> Any:
+    """The weighted sums of the values, `(*, L, V)`."""
+    weights = weights_of(query, key, mask, causal, scale, first)
+    check_values(weights, value)
+    return product(weights, value.astype(weights.dtype)).astype(query.dtype)
+
+
+def check_values(weights: Any, value: Any) -> None:
+    if weights.shape[-1] != value.shape[-2]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{math.prod(weights.shape[:-2])}, {weights.shape[-1]}] but got: "
+            f"[{math.prod(value.shape[:-2])}, {value.shape[-2]}]."
+        )
+
+
+# ---- some queries at a time ----------------------------------------------------------------------------------------
+
+
+def block_rows(query: Any, key: Any) -> int:
+    """How many queries are attended to at a time: all, where their scores are few."""
+    length = query.shape[-2]
+    scores = math.prod(np.broadcast_shapes(query.shape[:-2], key.shape[:-2])) * key.shape[-2]
+    if query.shape[-1] != key.shape[-1] or scores * length <= MANY_SCORES:
+        return length
+    return max(BLOCK_SCORES // scores, LEAST_ROWS)
+
+
+def by_blocks(
+    query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float | None, rows: int
+) -> Any:
+    """`attended`, `rows` queries at a time; of causal attention, with those keys alone that any of a part's queries sees."""
+    length = query.shape[-2]
+    parts = CAUSAL_PARTS if causal and key.shape[-2] == length == value.shape[-2] else 1
+    step = -(-length // (parts * rows)) * rows
+    found = []
+    for start in range(0, length, step):
+        stop = min(start + step, length)
+        q, m = query[..., start:stop, :], part_of(mask, start, stop)
+        k, v = (key, value) if parts == 1 else (key[..., :stop, :], value[..., :stop, :])
+        found.append(in_turns(q, k, v, m, causal, scale, rows, start))
+    return jnp.concatenate(found, -2)
+
+
+def in_turns(
+    query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float | None, rows: int, first: int
+) -> Any:
+    """`attended`, one block of queries after the other; derivatives compute a block's weights again."""
+
+    @jax.checkpoint
+    def block(q: Any, m: Any, at: Any) -> Any:
+        return attended(q, key, value, mask if m is None else m, causal, scale, at)
+
+    count, rest = divmod(query.shape[-2], rows)
+    whole = count * rows
+    found = []
+    if count:
+        xs = (
+            blocks_of(query, count, rows),
+            blocks_of(mask, count, rows),
+            first + rows * np.arange(count, dtype=np.int32),
+        )
+        out = jnp.moveaxis(lax.map(lambda x: block(*x), xs), 0, -3)
+        found.append(out.reshape(*out.shape[:-3], whole, out.shape[-1]))
+    if rest:
+        found.append(block(query[..., whole:, :], part_of(mask, whole, whole + rest), first + whole))
+    return jnp.concatenate(found, -2)
+
+
+def part_of(mask: Any, start: int, stop: int) -> Any:
+    """The rows of a mask for some queries."""
+    return mask if mask is None or mask.shape[-2] == 1 else mask[..., start:stop, :]
+
+
+def blocks_of(x: Any, count: int, rows: int) -> Any:
+    """`count` blocks of rows, first; None of what has no row for each query."""
+    if x is None or x.shape[-2] == 1:
+        return None
+    x = x[..., : count * rows, :]
+    return jnp.moveaxis(x.reshape(*x.shape[:-2], count, rows, x.shape[-1]), -3, 0)
+
+
+@general(name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
+def attention_weights(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Array:
+    """The weights with which every query attends to every key."""
+    check_attention(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, _ = grouped(query, key, value)
+    return weights_of(query, key, attn_mask, is_causal, scale).astype(query.dtype)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.T * scale + mask) @ value`, with dropout on the weights.
+
+    `query` is `(*, L, E)`, `key` `(*, S, E)` and `value` `(*, S, V)`; `scale` is `1 / sqrt(E)` by default. With
+    `enable_gqa` every head of keys and values serves a group of query heads.
+    """
+    if dropout_p == 0.0:
+        return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    weights = attention_weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    if enable_gqa:
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    kept = weights.detach().new_empty(tuple(sizes_of(weights))).bernoulli_(1 - dropout_p)
+    return (weights * kept / (1 - dropout_p)).matmul(value)

@@ -1,0 +1,126 @@
+"""Convolutions and their gradients in the ways that the CPU is best at: products of matrices, and sums of shifted products.
+
+All take `(N, C, *)` and weights `(O, C / groups, *)`, with stride, padding and dilation resolved to one value per
+spatial dimension; each says when it applies. `convolution` chooses, by the table in `platforms`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from ...operators.precision import CONVOLUTION
+
+__all__ = [
+    "by_columns",
+    "columns_weight",
+    "depthwise_weight",
+    "has_few_inputs",
+    "is_pointwise",
+    "pointwise",
+    "pointwise_input",
+    "pointwise_weight",
+    "shifted",
+]
+
+PLACES = 64
+"""How many times the places of a sample a weight may be, for a product per sample to pay."""
+COLUMN_LIMIT = 32
+"""Products that are added up for one element of the result, to which unfolding the input pays."""
+TERMS = 8
+"""How many products are added up element by element, in one vectorised loop, before XLA's reduction takes over."""
+
+
+def is_pointwise(sizes: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, groups: int) -> bool:
+    """Whether a convolution is a product with a matrix at every place, and has places enough for a product per sample."""
+    plain = all(k == 1 for k in weight[2:]) and all(s == 1 for s in stride)
+    unpadded = all(low == high == 0 for low, high in padding)
+    return groups == 1 and plain and unpadded and math.prod(weight) <= PLACES * math.prod(sizes)
+
+
+def has_few_inputs(channels: int, kernel: Sequence[int], groups: int) -> bool:
+    """Whether an input has so few channels that unfolding it pays: images, and the first layers that see them."""
+    return groups == 1 and math.prod(kernel) > 1 and channels * math.prod(kernel) <= COLUMN_LIMIT
+
+
+def flat(x: Any) -> Any:
+    """`(N, C, *)` as `(N, C, L)`."""
+    return x.reshape((*x.shape[:2], math.prod(x.shape[2:])))
+
+
+def pointwise(x: Any, weight: Any) -> Any:
+    """A convolution with kernels of one element, without stride or padding."""
+    return per_sample(weight.reshape(weight.shape[:2]), x)
+
+
+def pointwise_input(grad: Any, weight: Any) -> Any:
+    """The gradient of the input of `pointwise`."""
+    return per_sample(weight.reshape(weight.shape[:2]).T, grad)
+
+
+def per_sample(matrix: Any, x: Any) -> Any:
+    """The matrix times the channels at every place of `(N, C, *)`: a product per sample, so that nothing is transposed."""
+    each = jnp.broadcast_to(matrix, (x.shape[0], *matrix.shape))
+    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=CONVOLUTION)
+    return made.reshape((x.shape[0], matrix.shape[0], *x.shape[2:]))
+
+
+def pointwise_weight(grad: Any, x: Any, shape: Sequence[int]) -> Any:
+    """The gradient of the weight of `pointwise`."""
+    products = jnp.einsum("nol,ncl->noc", flat(grad), flat(x), precision=CONVOLUTION)
+    return products.sum(0).reshape(shape)
+
+
+def shifted(x: Any, kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Iterator[Any]:
+    """The part of the padded input that each element of a kernel meets, in the order of the elements."""
+    batch, channels, *sizes = x.shape
+    x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (0, 0, 0), *((low, high, 0) for low, high in padding)))
+    out = [
+        (size + low + high - d * (k - 1) - 1) // s + 1
+        for size, (low, high), k, s, d in zip(sizes, padding, kernel, stride, dilation, strict=True)
+    ]
+    for index in itertools.product(*map(range, kernel)):
+        start = [i * d for i, d in zip(index, dilation, strict=True)]
+        limit = [a + (o - 1) * s + 1 for a, o, s in zip(start, out, stride, strict=True)]
+        yield lax.slice(x, (0, 0, *start), (batch, channels, *limit), (1, 1, *stride))
+
+
+def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """A convolution as one product of the weight with the unfolded input, whose samples lie side by side."""
+    parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
+    columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
+    columns = columns.reshape((x.shape[1] * len(parts), -1))
+    made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=CONVOLUTION)
+    return jnp.swapaxes(made.reshape((weight.shape[0], *parts[0].shape[1:])), 0, 1)
+
+
+def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
+    """The gradient of the weight of `by_columns`: a product for every sample."""
+    parts = list(shifted(x, shape[2:], stride, padding, dilation))
+    columns = jnp.stack([flat(part) for part in parts], 2)
+    columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), -1))
+    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=CONVOLUTION)
+    return products.sum(0).T.reshape(shape)
+
+
+def depthwise_weight(
+    grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any
+) -> Any:
+    """The gradient of the weight of a convolution in which every channel has one kernel."""
+    batch = x.shape[0]
+    terms = next(k for k in range(TERMS, 0, -1) if batch % k == 0)
+    size = batch // terms
+    rows = [slice(i * size, (i + 1) * size) for i in range(terms)]
+    sums = []
+    for part in shifted(x, shape[2:], stride, padding, dilation):
+        total = part[rows[0]] * grad[rows[0]]
+        for row in rows[1:]:
+            total = total + part[row] * grad[row]
+        sums.append(total)
+    spatial = tuple(range(3, grad.ndim + 1))
+    return jnp.stack(sums).sum((1, *spatial)).T.reshape(shape)

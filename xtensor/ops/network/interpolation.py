@@ -1,0 +1,426 @@
+"""Resizing of images: every output element is a weighted sum of a few input elements along each spatial dimension.
+
+Which elements, and with what weights, is known from sizes and scales alone: both are constants of the program. The
+gradient gathers too, through the transposed table, so that no scatter runs and a NaN stays where it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ... import checks, dtypes
+from ...operators.declare import general
+from ...operators.schema import Array
+from ...tensor import Tensor, sizes_of
+from ..reduce.reductions import dtype_of
+from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+
+NONE = -1  # an index that stands for no element
+
+
+# ---- which elements, with what weights -----------------------------------------------------------------------------
+
+
+def step(size: int, out: int, scale: float | None, align_corners: bool, wide: Any) -> Any:
+    """How far apart in the input two neighbours of the output lie."""
+    if align_corners:
+        return wide(size - 1) / wide(out - 1) if out > 1 else wide(0)
+    if scale is not None and scale > 0:
+        return wide(1.0 / scale)
+    return wide(size) / wide(out)
+
+
+def cubic(x: Any, a: float) -> Any:
+    """Keys' convolution kernel."""
+    x = np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def triangle(x: Any) -> Any:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def lanczos(x: Any) -> Any:
+    """A sinc of three lobes, windowed by a wider one."""
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+def nearest_taps(size: int, out: int, scale: float | None, exact: bool, wide: Any) -> tuple[Any, Any]:
+    places = np.arange(out).astype(wide)
+    if not exact and out == size:
+        found = np.arange(out)
+    elif not exact and out == 2 * size:
+        found = np.arange(out) >> 1
+    else:
+        by = step(size, out, scale, False, wide)
+        found = np.floor((places + wide(0.5)) * by if exact else places * by)
+    return np.minimum(found.astype(np.int64), size - 1)[:, None], np.ones((out, 1), wide)
+
+
+def linear_taps(size: int, out: int, scale: float | None, align: bool, wide: Any) -> tuple[Any, Any]:
+    if out == size:
+        return np.arange(out)[:, None], np.ones((out, 1), wide)
+    by = step(size, out, scale, align, wide)
+    places = np.arange(out).astype(wide)
+    at = by * places if align else np.maximum(by * (places + wide(0.5)) - wide(0.5), wide(0))
+    first = np.minimum(np.floor(at).astype(np.int64), size - 1)
+    second = first + (first < size - 1)
+    share = np.clip(at - first.astype(wide), 0, 1).astype(wide)
+    return np.stack([first, second], 1), np.stack([wide(1) - share, share], 1)
+
+
+def cubic_taps(size: int, out: int, scale: float | None, align: bool, wide: Any) -> tuple[Any, Any]:
+    by = step(size, out, scale, align, wide)
+    places = np.arange(out).astype(wide)
+    at = by * places if align else by * (places + wide(0.5)) - wide(0.5)
+    first = np.floor(at)
+    share = (at - first)[:, None]
+    offsets = np.arange(-1, 3)
+    index = np.clip(first.astype(np.int64)[:, None] + offsets, 0, size - 1)
+    return index, cubic(share - offsets.astype(wide), -0.75).astype(wide)
+
+
+FILTERS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "bilinear": (triangle, 2),
+    "bicubic": (lambda x: cubic(x, -0.5), 4),
+    "lanczos": (lanczos, 6),
+}
+
+
+def antialiased_taps(
+    mode: str, size: int, out: int, scale: float | None, align: bool, wide: Any
+) -> tuple[Any, Any]:
+    """A filter stretched to the step, so that every input element counts when an image shrinks."""
+    if out == size:
+        return np.arange(out)[:, None], np.ones((out, 1), wide)
+    weigh, reach = FILTERS[mode]
+    by = step(size, out, scale, align, wide)
+    stretch = by if by >= 1 else wide(1)
+    support = wide(reach * 0.5) * stretch
+    half = wide(0.5)
+    center = by * (np.arange(out).astype(wide) + half)
+    low = np.maximum(np.trunc(center - support + half).astype(np.int64), 0)
+    high = np.minimum(np.trunc(center + support + half).astype(np.int64), size)
+    count = max(int((high - low).max()), 1)
+    index = low[:, None] + np.arange(count)
+    weight = weigh((index.astype(wide) - center[:, None] + half) / stretch).astype(wide)
+    inside = index < high[:, None]
+    weight = np.where(inside, weight, 0)
+    total = weight.sum(axis=1, keepdims=True)
+    weight = np.where(total != 0, weight / np.where(total != 0, total, 1), weight).astype(wide)
+    return np.where(inside, index, NONE), weight
+
+
+def taps(
+    mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, wide: Any
+) -> tuple[Any, Any]:
+    """Indices `(out, K)` of the input elements that make every output element, and their weights."""
+    if mode in ("nearest", "nearest-exact"):
+        return nearest_taps(size, out, scale, mode == "nearest-exact", wide)
+    if antialias:
+        return antialiased_taps(mode, size, out, scale, align, wide)
+    return (cubic_taps if mode == "bicubic" else linear_taps)(size, out, scale, align, wide)
+
+
+def transposed(index: Any, weight: Any, size: int) -> tuple[Any, Any]:
+    """The table of the gradient: for every input element the output elements that it went into."""
+    out, count = index.shape
+    source = index.reshape(-1)
+    rows = np.repeat(np.arange(out), count)[source != NONE]
+    values = weight.reshape(-1)[source != NONE]
+    source = source[source != NONE]
+    order = np.argsort(source, kind="stable")
+    source, rows, values = source[order], rows[order], values[order]
+    often = np.bincount(source, minlength=size)
+    place = np.arange(source.size) - np.repeat(np.cumsum(often) - often, often)
+    back = np.full((size, max(int(often.max(initial=0)), 1)), NONE)
+    weights = np.zeros(back.shape, weight.dtype)
+    back[source, place], weights[source, place] = rows, values
+    return back, weights
+
+
+def combine(x: Any, axis: int, index: Any, weight: Any) -> Any:
+    """The weighted sums of elements of `x` along one dimension."""
+    shape, tail = x.shape, (1,) * (x.ndim - axis - 1)
+    if index.shape[1] == 1 and (weight == 1).all():
+        if index.shape[0] == shape[axis] and (index[:, 0] == np.arange(shape[axis])).all():
+            return x
+        if (index != NONE).all():
+            return jnp.take(x, index[:, 0].astype(np.int32), axis=axis, mode="clip")
+    flat = np.maximum(index, 0).astype(np.int32).reshape(-1)
+    parts = jnp.take(x, flat, axis=axis, mode="clip").reshape(
+        (*shape[:axis], *index.shape, *shape[axis + 1 :])
+    )
+    weighed = parts * jnp.asarray(weight.reshape(weight.shape + tail), x.dtype)
+    if (index == NONE).any():
+        present = (index != NONE).reshape(index.shape + tail)
+        weighed = jnp.where(present, weighed, jnp.zeros((), x.dtype))
+    return jnp.sum(weighed, axis=axis + 1)
+
+
+def combine_whole(x: Any, axis: int, index: Any, weight: Any) -> Any:
+    """`combine` for bytes: 16-bit weights in fixed point, as precise as the largest of them allows."""
+    if index.shape[1] == 1:
+        return combine(x, axis, index, weight)
+    index, weight = merged(index, weight)
+    bits = 1
+    while bits < 22 and int(0.5 + weight.max() * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    fixed = np.trunc(weight * 2**bits + np.copysign(0.5, weight)).astype(np.int32)
+    total = combine(x.astype(jnp.int32), axis, index, fixed)
+    return jnp.clip((total + 2 ** (bits - 1)) >> bits, 0, 255)
+
+
+def merged(index: Any, weight: Any) -> tuple[Any, Any]:
+    """A table in which no row names an element twice."""
+    index, weight = index.copy(), weight.copy()
+    for k in range(1, index.shape[1]):
+        for before in range(k):
+            same = (index[:, k] == index[:, before]) & (index[:, k] != NONE)
+            weight[same, before] += weight[same, k]
+            index[same, k], weight[same, k] = NONE, 0
+    return index, weight
+
+
+# ---- operators -----------------------------------------------------------------------------------------------------
+
+
+LETTERS = {1: "W", 2: "HW", 3: "DHW"}
+KERNELS = {
+    "nearest": "compute_indices_weights_nearest",
+    "nearest-exact": "compute_indices_weights_nearest",
+    "linear": "compute_indices_weights_linear",
+    "bilinear": "compute_indices_weights_linear",
+    "trilinear": "compute_indices_weights_linear",
+    "bicubic": "compute_indices_weights_cubic",
+}
+
+
+def check_resize(n: int, shape: Sequence[int], size: Sequence[int]) -> None:
+    """PyTorch's errors for the shapes of an image and of its resized self."""
+    if len(size) != n:
+        raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(size)}")
+    if len(shape) != n + 2:
+        raise RuntimeError(f"It is expected input_size equals to {n + 2}, but got size {len(shape)}")
+    if any(s <= 0 for s in (*shape[2:], *size)):
+        told = [
+            ", ".join(f"{a}: {s}" for a, s in zip(LETTERS[n], sizes, strict=True))
+            for sizes in (shape[2:], size)
+        ]
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({told[0]}) output ({told[1]})"
+        )
+    if 0 in shape[1:]:
+        raise RuntimeError(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(shape)}"
+        )
+
+
+def wide_type(own: dtypes.dtype) -> Any:
+    return np.float64 if own is dtypes.float64 else np.float32
+
+
+def make(mode: str, n: int, antialias: bool = False) -> Any:
+    """Declare the resizing of `n` dimensions in one mode."""
+    first = {"nearest-exact": "nearest_exact"}.get(mode, mode)
+    name = f"upsample_{first}{n}d{'_aa' if antialias else ''}"
+    title = "".join(part.capitalize() for part in name.split("_"))
+    title = title.replace(f"{n}d", f"{n}D")
+
+    def tables(sizes: Sequence[int], size: Any, scales: Any, align: bool, wide: Any) -> list[tuple[Any, Any]]:
+        scales = scales or (None,) * n
+        return [
+            taps(mode, s, o, by, align, antialias, wide) for s, o, by in zip(sizes, size, scales, strict=True)
+        ]
+
+    def rule(
+        grad: Array, input_shape: Any, output_size: Any, align_corners: bool, scale_factors: Any
+    ) -> Array:
+        wide = wide_type(dtype_of(grad))
+        shape = tuple(input_shape)
+        size, scales = resolved(name, n, shape, output_size, scale_factors)
+        x = grad.astype(wide)
+        for i, table in reversed(list(enumerate(tables(shape[2:], size, scales, align_corners, wide)))):
+            x = combine(x, 2 + i, *transposed(*table, shape[2 + i]))
+        return x.astype(grad.dtype)
+
+    def resize(
+        input: Array, output_size: Any, align_corners: bool = False, scale_factors: Any = None
+    ) -> Array:
+        size, scales = resolved(name, n, input.shape, output_size, scale_factors)
+        check_resize(n, input.shape, size)
+        own = dtype_of(input)
+        if not (own.is_floating_point or (own is dtypes.uint8 and mode not in ("linear", "trilinear"))):
+            raise checks.not_implemented_for(KERNELS.get(mode, name), own)
+        whole = own is dtypes.uint8
+        wide = np.float64 if whole and not mode.startswith("nearest") else wide_type(own)
+        x = input if whole else input.astype(wide)
+        # The last dimension first, as PyTorch does: sums are rounded in the same order.
+        for i, table in reversed(list(enumerate(tables(input.shape[2:], size, scales, align_corners, wide)))):
+            x = (combine_whole if whole else combine)(x, 2 + i, *table)
+        return x.astype(input.dtype)
+
+    resize.__name__ = resize.__qualname__ = name
+    resize.__doc__ = (
+        f"An image of {n} spatial dimensions resized ({mode}{', antialiased' if antialias else ''})."
+    )
+    return general(name=name, node=title, method=False, out=False, derivatives=dict(input=rule))(resize)
+
+
+def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) -> tuple[Any, Any]:
+    """The sizes of the output, given or from the scale factors; with both, the factors say how the sampling steps."""
+    if size is not None:
+        if len(size) != n:
+            raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(size)}")
+        return tuple(size), None if scales is None else tuple(scales)
+    if scales is None:
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    if len(shape) != n + 2:
+        raise RuntimeError(f"It is expected input_size equals to {n + 2}, but got size {len(shape)}")
+    return tuple([int(s * by) for s, by in zip(shape[2:], scales, strict=True)]), tuple(scales)
+
+
+RESIZERS = {
+    **{(mode, n): make(mode, n) for mode in ("nearest", "nearest-exact") for n in (1, 2, 3)},
+    ("linear", 1): make("linear", 1),
+    ("bilinear", 2): make("bilinear", 2),
+    ("trilinear", 3): make("trilinear", 3),
+    ("bicubic", 2): make("bicubic", 2),
+}
+SMOOTH = {mode: make(mode, 2, antialias=True) for mode in ("bilinear", "bicubic", "lanczos")}
+AREAS = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
+NEEDED = {"linear": 3, "bilinear": 4, "trilinear": 5}
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """An image `(N, C, *)` resized to `size`, or by `scale_factor`.
+
+    `mode`: nearest, nearest-exact, area, linear (one spatial dimension), bilinear, bicubic, lanczos (two), trilinear
+    (three). `antialias` (bilinear, bicubic, lanczos) filters when shrinking.
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                "trilinear"
+            )
+    shape = tuple(sizes_of(input))
+    dim = len(shape) - 2
+    wanted, factors = sizes_or_scales(shape, size, scale_factor)
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if factors is not None and (recompute_scale_factor or mode == "area"):
+        wanted = tuple([int(s * by) for s, by in zip(shape[2:], factors, strict=True)])
+        factors = None
+    if antialias and not (mode in SMOOTH and dim == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    if mode == "area" and dim in AREAS:
+        return AREAS[dim](input, wanted)
+    if mode == "lanczos" and dim == 2:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+    resize = SMOOTH.get(mode) if antialias else RESIZERS.get((mode, dim))
+    if resize is not None:
+        return resize(input, wanted, bool(align_corners), factors)
+    if mode in NEEDED and dim in AREAS:
+        raise NotImplementedError(f"Got {dim + 2}D input, but {mode} mode needs {NEEDED[mode]}D input")
+    raise NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {dim + 2}D) for the modes: nearest | linear | "
+        f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+    )
+
+
+def sizes_or_scales(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    """One size, or one scale factor, for every spatial dimension."""
+    dim = len(shape) - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if not isinstance(size, (list, tuple)):
+            return (size,) * dim, None
+        if len(size) != dim:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
+                f"of {list(shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                "format and output size in (o1, o2, ...,oK) format."
+            )
+        if not all(isinstance(x, (int, np.integer)) or is_whole_tensor(x) for x in size):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+                f"with types {[type(x) for x in size]}"
+            )
+        return tuple([int(x) for x in size]), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if not isinstance(scale_factor, (list, tuple)):
+        return None, (float(scale_factor),) * dim
+    if len(scale_factor) != dim:
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+            f"dimensions of {list(shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in "
+            "(N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+        )
+    return None, tuple([float(x) for x in scale_factor])
+
+
+def is_whole_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) and not (value.is_floating_point() or value.is_complex())
+
+
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`interpolate` by its old name."""
+    deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """`interpolate` in mode nearest, by its old name."""
+    deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """`interpolate` in mode bilinear with aligned corners, by its old name."""
+    deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def deprecated(name: str) -> None:
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
+    )

@@ -1,0 +1,333 @@
+"""Recurrent layers: Elman, LSTM and GRU cells, and whole stacks of layers over sequences as one compiled scan each.
+
+Gates are stacked in the weights as PyTorch stacks them: input, forget, cell, output (LSTM); reset, update, new (GRU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ...operators.declare import general
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.schema import Array, Arrays
+from ...tensor import Tensor
+from ..linalg.matmul import product
+from ..shape.joining import cat
+
+__all__ = [
+    "gru",
+    "gru_cell",
+    "lstm",
+    "lstm_cell",
+    "rnn_relu",
+    "rnn_relu_cell",
+    "rnn_tanh",
+    "rnn_tanh_cell",
+]
+
+
+# ---- one step -------------------------------------------------------------------------------------------------------
+
+
+def relu(x: Any) -> Any:
+    """Zero below zero, with PyTorch's derivative 0 at zero."""
+    return jnp.where(x > 0, x, 0)
+
+
+def advance(mode: str, of_input: Any, of_hidden: Any, hidden: Any, cell: Any) -> tuple[Any, Any]:
+    """The next hidden (and cell) state from both products with their biases added."""
+    if mode == "LSTM":
+        i, f, g, o = jnp.split(of_input + of_hidden, 4, -1)
+        cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return jax.nn.sigmoid(o) * jnp.tanh(cell), cell
+    if mode == "GRU":
+        ri, zi, ni = jnp.split(of_input, 3, -1)
+        rh, zh, nh = jnp.split(of_hidden, 3, -1)
+        z = jax.nn.sigmoid(zi + zh)
+        new = jnp.tanh(ni + jax.nn.sigmoid(ri + rh) * nh)
+        return (hidden - new) * z + new, cell
+    activation = jnp.tanh if mode == "RNN_TANH" else relu
+    return activation(of_input + of_hidden), cell
+
+
+def affine(x: Any, weight: Any, bias: Any) -> Any:
+    """`x @ weight.T + bias`."""
+    made = product(x, weight.T)
+    return made if bias is None else made + bias
+
+
+def check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any, number: int) -> None:
+    """PyTorch's errors for the sizes of a cell's arguments."""
+    if input.shape[-1] != w_ih.shape[1]:
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}"
+        )
+    if hidden.shape[-1] != w_hh.shape[1]:
+        raise RuntimeError(
+            f"hidden{number} has inconsistent hidden_size: got {hidden.shape[-1]}, expected {w_hh.shape[1]}"
+        )
+    if input.shape[0] != hidden.shape[0]:
+        raise RuntimeError(
+            f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {hidden.shape[0]}"
+        )
+
+
+def cell_of(mode: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    check_cell(input, hidden, w_ih, w_hh, 0)
+    return advance(mode, affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, None)[0]
+
+
+@general(derivatives=FROM_KERNEL, method=False, out=False)
+def rnn_tanh_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
+    """The next hidden state (N, H) of an Elman cell with tanh, from input (N, I) and hidden state (N, H)."""
+    return cell_of("RNN_TANH", input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+@general(derivatives=FROM_KERNEL, method=False, out=False)
+def rnn_relu_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
+    """The next hidden state (N, H) of an Elman cell with ReLU, from input (N, I) and hidden state (N, H)."""
+    return cell_of("RNN_RELU", input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+@general(derivatives=FROM_KERNEL, method=False, out=False)
+def gru_cell(
+    input: Array,
+    hx: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> Array:
+    """The next hidden state (N, H) of a gated recurrent unit, from input (N, I) and hidden state (N, H)."""
+    return cell_of("GRU", input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+@general(derivatives=FROM_KERNEL, method=False, out=False)
+def lstm_cell(
+    input: Array,
+    hx: Arrays,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+) -> tuple[Array, ...]:
+    """The next hidden and cell state (N, H) of a long short-term memory, from input (N, I) and both states."""
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    hidden, cell = hx
+    check_cell(input, hidden, w_ih, w_hh, 0)
+    check_cell(input, cell, w_ih, w_hh, 1)
+    return advance("LSTM", affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, cell)
+
+
+# ---- whole sequences ------------------------------------------------------------------------------------------------
+
+
+def padded_places(batch_sizes: Any, batch: int) -> tuple[Any, Any]:
+    """Where each (time, sample) lies in packed data, and whether it does."""
+    starts = jnp.cumsum(batch_sizes) - batch_sizes
+    sample = jnp.arange(batch)[None, :]
+    inside = sample < batch_sizes[:, None]
+    return jnp.where(inside, starts[:, None] + sample, 0), inside
+
+
+def packed_places(batch_sizes: Any, total: int) -> tuple[Any, Any]:
+    """The time and the sample of each row of packed data."""
+    time = jnp.repeat(jnp.arange(batch_sizes.shape[0]), batch_sizes, total_repeat_length=total)
+    starts = jnp.cumsum(batch_sizes) - batch_sizes
+    return time, jnp.arange(total) - starts[time]
+
+
+def scan_layer(
+    mode: str, x: Any, hidden: Any, cell: Any, weights: dict[str, Any], inside: Any, reverse: bool
+) -> Any:
+    """One direction of one layer over (L, N, I): outputs, last hidden and cell state; `inside` masks padding."""
+    of_inputs = affine(x, weights["ih"], weights["b_ih"])
+
+    def step(state: Any, now: Any) -> Any:
+        h, c = state
+        of_input, valid = now
+        new_h, new_c = advance(mode, of_input, affine(h, weights["hh"], weights["b_hh"]), h, c)
+        if weights["hr"] is not None:
+            new_h = product(new_h, weights["hr"].T)
+        if valid is not None:
+            new_h = jnp.where(valid[:, None], new_h, h)
+            new_c = None if new_c is None else jnp.where(valid[:, None], new_c, c)
+        return (new_h, new_c), new_h
+
+    (hidden, cell), outputs = lax.scan(step, (hidden, cell), (of_inputs, inside), reverse=reverse)
+    return outputs, hidden, cell
+
+
+def split_weights(weights: Sequence[Any], biases: bool, projects: bool) -> list[dict[str, Any]]:
+    """The weights of every layer and direction by name."""
+    size = 2 + 2 * biases + projects
+    made = []
+    for i in range(0, len(weights), size):
+        own = list(weights[i : i + size])
+        pair = own[2:4] if biases else [None, None]
+        last = own[-1] if projects else None
+        made.append({"ih": own[0], "hh": own[1], "b_ih": pair[0], "b_hh": pair[1], "hr": last})
+    return made
+
+
+@general(
+    name="_recurrent",
+    node="Recurrent",
+    method=False,
+    out=False,
+    derivatives=dict(input=FROM_KERNEL, hidden=FROM_KERNEL, cell=FROM_KERNEL, weights=FROM_KERNEL),
+)
+def recurrent(
+    input: Array,
+    hidden: Array,
+    cell: Array | None,
+    batch_sizes: Array | None,
+    weights: Arrays,
+    mode: str,
+    bidirectional: bool,
+    biases: bool,
+    projects: bool,
+    batch_first: bool,
+) -> tuple[Array, ...]:
+    """A stack of recurrent layers over (L, N, I), or over packed data with its batch sizes: outputs and last states."""
+    inside = None
+    if batch_sizes is not None:
+        places, inside = padded_places(batch_sizes, hidden.shape[1])
+        x = input[places]
+    else:
+        x = jnp.swapaxes(input, 0, 1) if batch_first else input
+    if x.shape[0] == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    parts = split_weights(weights, biases, projects)
+    directions = 2 if bidirectional else 1
+    last: list[Any] = []
+    for first in range(0, len(parts), directions):
+        outputs = []
+        for i in range(first, first + directions):
+            start = None if cell is None else cell[i]
+            out, *state = scan_layer(mode, x, hidden[i], start, parts[i], inside, i > first)
+            outputs.append(out)
+            last.append(state)
+        x = jnp.concatenate(outputs, -1) if len(outputs) > 1 else outputs[0]
+    if batch_sizes is not None:
+        x = x[packed_places(batch_sizes, input.shape[0])]
+    elif batch_first:
+        x = jnp.swapaxes(x, 0, 1)
+    states = [jnp.stack([state[0] for state in last])]
+    if cell is not None:
+        states.append(jnp.stack([state[1] for state in last]))
+    return (x, *states)
+
+
+def run_stack(
+    mode: str,
+    input: Tensor,
+    batch_sizes: Tensor | None,
+    states: Sequence[Tensor],
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Tensor, ...]:
+    """All layers in one call; with dropout between them a call per layer."""
+    directions = 2 if bidirectional else 1
+    size = len(params) // max(num_layers * directions, 1)
+    projects = size == 3 + 2 * has_biases
+    if size != 2 + 2 * has_biases + projects or size * num_layers * directions != len(params):
+        raise RuntimeError("got an incorrect number of RNN parameters")
+    if batch_sizes is not None:
+        batch_sizes = batch_sizes.to(device=input.device)
+    options = (mode, bidirectional, has_biases, projects, batch_first)
+    hidden = states[0]
+    cell = states[1] if len(states) > 1 else None
+    if not (train and dropout > 0 and num_layers > 1):
+        return recurrent(input, hidden, cell, batch_sizes, list(params), *options)
+    x = input
+    lasts: list[tuple[Tensor, ...]] = []
+    for layer in range(num_layers):
+        if layer:
+            keeps = x.detach().new_empty(x.shape).bernoulli_(1 - dropout)
+            x = x * (keeps / (1 - dropout) if dropout < 1 else keeps)
+        rows = slice(layer * directions, (layer + 1) * directions)
+        own = params[rows.start * size : rows.stop * size]
+        x, *last = recurrent(
+            x, hidden[rows], None if cell is None else cell[rows], batch_sizes, list(own), *options
+        )
+        lasts.append(tuple(last))
+    return (x, *[cat(list(parts), 0) for parts in zip(*lasts, strict=True)])
+
+
+def arguments_of(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Both signatures in one order: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
+    second, third = (*arguments, None, None, None)[1:3]
+    # States are two tensors for an LSTM, else one: what follows them is a list of weights.
+    packed = isinstance(second, Tensor) and (mode == "LSTM" or isinstance(third, Tensor))
+    packed = packed or "batch_sizes" in named
+    common = ("params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
+    names = ("data", "batch_sizes", "hx", *common) if packed else ("input", "hx", *common, "batch_first")
+    found = dict(zip(names, arguments, strict=False), **named)
+    if len(arguments) > len(names) or found.keys() != set(names):
+        raise TypeError(f"expected the arguments ({', '.join(names)})")
+    rest = [found[name] for name in common]
+    if packed:
+        return (found["data"], found["batch_sizes"], found["hx"], *rest, False)
+    return (found["input"], None, found["hx"], *rest, found["batch_first"])
+
+
+def run_function(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, ...]:
+    input, sizes, hx, params, biases, layers, dropout, train, bidirectional, batch_first = arguments_of(
+        mode, arguments, named
+    )
+    states = list(hx) if mode == "LSTM" else [hx]
+    if mode == "LSTM" and len(states) != 2:
+        raise RuntimeError("lstm expects two hidden states")
+    return run_stack(
+        mode, input, sizes, states, params, biases, layers, dropout, train, bidirectional, batch_first
+    )
+
+
+def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of long short-term memory: (output, h_n, c_n).
+
+    Either `(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)` or, over packed
+    data, `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
+    """
+    return run_function("LSTM", args, kwargs)
+
+
+def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Layers of gated recurrent units: (output, h_n); arguments as `lstm`'s, with one state."""
+    return run_function("GRU", args, kwargs)
+
+
+def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Elman layers with tanh: (output, h_n); arguments as `lstm`'s, with one state."""
+    return run_function("RNN_TANH", args, kwargs)
+
+
+def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Elman layers with ReLU: (output, h_n); arguments as `lstm`'s, with one state."""
+    return run_function("RNN_RELU", args, kwargs)

@@ -1,0 +1,1 @@
+"""Operators on every element: arithmetic, comparisons, elementary and special functions, activations."""

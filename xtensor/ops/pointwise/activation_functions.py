@@ -1,0 +1,263 @@
+"""Activations as `nn.functional` has them: with `inplace`, checks of their arguments, and random ones."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ... import dtypes
+from ...engine import modes
+from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
+from ...tensor import Tensor
+from ..create.creation import empty_like, zeros_like
+from ..index.masks import where
+from . import activations
+from .arithmetic import abs, div, sub
+from .elementwise import tanh
+
+__all__ = ["celu", "celu_", "prelu", "relu_", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"]
+
+gelu, glu, logsigmoid, softplus = (
+    activations.gelu,
+    activations.glu,
+    activations.logsigmoid,
+    activations.softplus,
+)
+
+
+def inplace_of(function: Any) -> Any:
+    return function.operator.inplace
+
+
+celu_kernel, celu_inplace = activations.celu, inplace_of(activations.celu)
+elu_kernel, elu_inplace = activations.elu, inplace_of(activations.elu)
+hardtanh_kernel, hardtanh_ = activations.hardtanh, inplace_of(activations.hardtanh)
+leaky_relu_kernel, leaky_relu_ = activations.leaky_relu, inplace_of(activations.leaky_relu)
+relu_kernel, relu_ = activations.relu, inplace_of(activations.relu)
+selu_kernel, selu_ = activations.selu, inplace_of(activations.selu)
+threshold_kernel, threshold_ = activations.threshold, inplace_of(activations.threshold)
+hardsigmoid_kernel, hardsigmoid_inplace = activations.hardsigmoid, inplace_of(activations.hardsigmoid)
+hardswish_kernel, hardswish_inplace = activations.hardswish, inplace_of(activations.hardswish)
+mish_kernel, mish_inplace = activations.mish, inplace_of(activations.mish)
+silu_kernel, silu_inplace = activations.silu, inplace_of(activations.silu)
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Every element, or 0 where it is negative."""
+    return relu_(input) if inplace else relu_kernel(input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """Every element brought to [0, 6]."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Every element, times `negative_slope` where it is not positive."""
+    return leaky_relu_(input, negative_slope) if inplace else leaky_relu_kernel(input, negative_slope)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    return elu_inplace(input, alpha) if inplace else elu_kernel(input, alpha)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """In-place version of `elu`."""
+    return elu_inplace(input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`elu` with the scales under which activations keep mean 0 and variance 1."""
+    return selu_(input) if inplace else selu_kernel(input)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return celu_inplace(input, alpha) if inplace else celu_kernel(input, alpha)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """In-place version of `celu`."""
+    return celu(input, alpha, True)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`x * sigmoid(x)`."""
+    return silu_inplace(input) if inplace else silu_kernel(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`x * tanh(softplus(x))`."""
+    return mish_inplace(input) if inplace else mish_kernel(input)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Every element brought to [min_val, max_val]; ValueError where the bounds cross."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return hardtanh_(input, min_val, max_val) if inplace else hardtanh_kernel(input, min_val, max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """`relu6(x + 3) / 6`."""
+    return hardsigmoid_inplace(input) if inplace else hardsigmoid_kernel(input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`x * relu6(x + 3) / 6`."""
+    return hardswish_inplace(input) if inplace else hardswish_kernel(input)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Every element, or `value` where it is at most `threshold`."""
+    return threshold_(input, threshold, value) if inplace else threshold_kernel(input, threshold, value)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd]."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    return activations.softshrink(input, lambd, out=out)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """`x / (1 + |x|)`."""
+    return div(input, abs(input) + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """`x - tanh(x)`."""
+    return sub(input, tanh(input))
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Every element, times the weight of its channel (dimension 1) where it is not positive.
+
+    weight: a single number, or one per channel.
+    """
+    if modes.state.mode & modes.AUTOCAST:
+        input, weight = cast_for("prelu", input, weight)
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"
+        )
+    if weight.dim() > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
+        )
+    if weight.numel() != 1:
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} "
+                f"and channel size = {channels}."
+            )
+    if weight.dim() == 1:
+        shape = [1] * input.dim()
+        if input.dim() > 1:
+            shape[1] = weight.numel()
+        weight = weight.reshape(shape)
+    return activations.prelu_kernel(input, weight)
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Any = None,
+) -> Tensor:
+    """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`)."""
+    if lower > upper:
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, but got {lower} > {upper}"
+        )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    blank: Any = empty_like(input, requires_grad=False)
+    slope = blank.uniform_(lower, upper, generator=generator)
+    factor = where(input.detach() <= 0, slope, 1.0)
+    return input.mul_(factor) if inplace else input * factor
+
+
+def rrelu_(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    *,
+    generator: Any = None,
+) -> Tensor:
+    """In-place version of `rrelu`."""
+    return rrelu(input, lower, upper, training, True, generator=generator)
+
+
+# ---- along a dimension ---------------------------------------------------------------------------------------------
+
+
+def implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+    """The dimension that was used before there was an argument for it."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`."""
+    if dim is None:
+        dim = implicit_dim("softmax", input, _stacklevel)
+    return activations.softmax(input, dim, dtype)
+
+
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """`softmax(-input, dim)`."""
+    if dim is None:
+        dim = implicit_dim("softmin", input, _stacklevel)
+    return activations.softmax(-input, dim, dtype)
+
+
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """`log(softmax(input, dim))` without overflow."""
+    if dim is None:
+        dim = implicit_dim("log_softmax", input, _stacklevel)
+    return activations.log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of the Gumbel-softmax distribution; with `hard`, one-hot forward and soft backward.
+
+    tau: the temperature. eps: unused, as in PyTorch.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=2)
+    blank: Any = empty_like(logits, requires_grad=False)
+    noise = -blank.exponential_().log()
+    soft = activations.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.max(dim, keepdim=True)[1]
+    return zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+
+
+attach_methods({"prelu": prelu})

@@ -1,0 +1,322 @@
+"""Elementary functions, element by element: powers, exponentials, logarithms, trigonometry, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import lax
+
+from ... import dtypes
+from ...checks import not_implemented_for
+from ...operators.declare import pointwise
+from ...operators.promotion import float_operands, is_bool, is_complex, is_float
+from ...operators.schema import Array
+from .arithmetic import zero
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+]
+__all__ += [
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "exp",
+    "exp2",
+    "expm1",
+    "fix",
+    "floor",
+    "frac",
+    "log",
+    "log10",
+]
+__all__ += [
+    "log1p",
+    "log2",
+    "rad2deg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+]
+__all__ += ["tan", "tanh", "trunc"]
+
+
+def unary(function: Callable[[Array], Array], input: Array) -> Array:
+    """`function` of the input as a float; half types compute in float32."""
+    x, dtype = float_operands(input)
+    return function(x).astype(dtype)
+
+
+# ---- powers --------------------------------------------------------------------------------------------------------
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(2 * input)))
+def square(input: Array) -> Array:
+    """The square of every element."""
+    if is_bool(input):
+        input = input.astype(jnp.int64)
+    return input * input
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad / jnp.conj(2 * result)))
+def sqrt(input: Array) -> Array:
+    """The square root of every element."""
+    return unary(jnp.sqrt, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: -0.5 * grad * jnp.conj(result * result * result)))
+def rsqrt(input: Array) -> Array:
+    """One over the square root of every element."""
+    return unary(lax.rsqrt, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: -grad * jnp.conj(result * result)))
+def reciprocal(input: Array) -> Array:
+    """One over every element."""
+    return unary(lambda x: 1 / x, input)
+
+
+# ---- exponentials and logarithms -----------------------------------------------------------------------------------
+
+LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result)))
+def exp(input: Array) -> Array:
+    """Euler's number to the power of every element."""
+    return unary(jnp.exp, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result) * LN_2))
+def exp2(input: Array) -> Array:
+    """2 to the power of every element."""
+    return unary(jnp.exp2, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result + 1)))
+def expm1(input: Array) -> Array:
+    """`exp(input) - 1`, exact for small elements."""
+    return unary(jnp.expm1, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input)))
+def log(input: Array) -> Array:
+    """The natural logarithm of every element."""
+    return unary(jnp.log, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_2)))
+def log2(input: Array) -> Array:
+    """The logarithm to base 2 of every element."""
+    return unary(jnp.log2, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_10)))
+def log10(input: Array) -> Array:
+    """The logarithm to base 10 of every element."""
+    return unary(jnp.log10, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input + 1)))
+def log1p(input: Array) -> Array:
+    """`log(1 + input)`, exact for small elements."""
+    return unary(jnp.log1p, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
+def sigmoid(input: Array) -> Array:
+    """The logistic function `1 / (1 + exp(-input))` of every element."""
+    return unary(logistic, input)
+
+
+def logistic(x: Array) -> Array:
+    return 1 / (1 + jnp.exp(-x)) if is_complex(x) else lax.logistic(x)
+
+
+# ---- trigonometry --------------------------------------------------------------------------------------------------
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cos(input))))
+def sin(input: Array) -> Array:
+    """The sine of every element."""
+    return unary(jnp.sin, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * -jnp.conj(jnp.sin(input))))
+def cos(input: Array) -> Array:
+    """The cosine of every element."""
+    return unary(jnp.cos, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 + result * result)))
+def tan(input: Array) -> Array:
+    """The tangent of every element."""
+    return unary(jnp.tan, input)
+
+
+@pointwise(
+    aliases=("arcsin",),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(1 - input * input))),
+)
+def asin(input: Array) -> Array:
+    """The inverse sine of every element."""
+    return unary(jnp.arcsin, input)
+
+
+@pointwise(
+    aliases=("arccos",),
+    derivatives=dict(input=lambda grad, input: grad * -jnp.conj(lax.rsqrt(1 - input * input))),
+)
+def acos(input: Array) -> Array:
+    """The inverse cosine of every element."""
+    return unary(jnp.arccos, input)
+
+
+@pointwise(
+    aliases=("arctan",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * input + 1))
+)
+def atan(input: Array) -> Array:
+    """The inverse tangent of every element."""
+    return unary(jnp.arctan, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cosh(input))))
+def sinh(input: Array) -> Array:
+    """The hyperbolic sine of every element."""
+    return unary(jnp.sinh, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.sinh(input))))
+def cosh(input: Array) -> Array:
+    """The hyperbolic cosine of every element."""
+    return unary(jnp.cosh, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 - result * result)))
+def tanh(input: Array) -> Array:
+    """The hyperbolic tangent of every element."""
+    return unary(jnp.tanh, input)
+
+
+@pointwise(
+    aliases=("arcsinh",),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(input * input + 1))),
+)
+def asinh(input: Array) -> Array:
+    """The inverse hyperbolic sine of every element."""
+    return unary(jnp.arcsinh, input)
+
+
+@pointwise(
+    aliases=("arccosh",),
+    derivatives=dict(
+        input=lambda grad, input: (
+            grad * jnp.conj(lax.rsqrt(input - 1) * lax.rsqrt(input + 1))
+            if is_complex(input)
+            else grad * lax.rsqrt(input * input - 1)
+        )
+    ),
+)
+def acosh(input: Array) -> Array:
+    """The inverse hyperbolic cosine of every element."""
+    return unary(jnp.arccosh, input)
+
+
+@pointwise(
+    aliases=("arctanh",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(1 - input * input))
+)
+def atanh(input: Array) -> Array:
+    """The inverse hyperbolic tangent of every element."""
+    return unary(jnp.arctanh, input)
+
+
+RADIANS, DEGREES = 0.017453292519943295, 57.29577951308232
+
+
+@pointwise(derivatives=dict(input=lambda grad: grad * RADIANS))
+def deg2rad(input: Array) -> Array:
+    """Degrees as radians; RuntimeError for complex input."""
+    if is_complex(input):
+        raise RuntimeError("deg2rad is not supported for complex tensors.")
+    return unary(lambda x: x * RADIANS, input)
+
+
+@pointwise(derivatives=dict(input=lambda grad: grad * DEGREES))
+def rad2deg(input: Array) -> Array:
+    """Radians as degrees; RuntimeError for complex input."""
+    if is_complex(input):
+        raise RuntimeError("rad2deg is not supported for complex tensors.")
+    return unary(lambda x: x * DEGREES, input)
+
+
+# ---- rounding ------------------------------------------------------------------------------------------------------
+
+
+def rounded(name: str, function: Callable[[Array], Array], input: Array) -> Array:
+    """`function` of floats, and integers as they are; RuntimeError for complex input."""
+    if is_complex(input):
+        raise NotImplementedError(f"{name} is not supported for complex inputs")
+    if is_bool(input):
+        raise not_implemented_for(f"{name}_vml_cpu", dtypes.bool)
+    return function(input) if is_float(input) else input
+
+
+@pointwise(out="exact", derivatives=dict(input=zero))
+def floor(input: Array) -> Array:
+    """Every element rounded down."""
+    return rounded("floor", jnp.floor, input)
+
+
+@pointwise(out="exact", derivatives=dict(input=zero))
+def ceil(input: Array) -> Array:
+    """Every element rounded up."""
+    return rounded("ceil", jnp.ceil, input)
+
+
+@pointwise(out="exact", aliases=("fix",), derivatives=dict(input=zero))
+def trunc(input: Array) -> Array:
+    """Every element rounded towards zero."""
+    return rounded("trunc", jnp.trunc, input)
+
+
+@pointwise(out="exact", derivatives=dict(input=lambda grad: grad))
+def frac(input: Array) -> Array:
+    """What `trunc` drops, with the sign of the element; only for floats."""
+    if not is_float(input):
+        raise not_implemented_for("frac_cpu", dtypes.FROM_NUMPY[input.dtype])
+    return input - jnp.trunc(input)
+
+
+@pointwise(out="exact", derivatives=dict(input=zero))
+def round(input: Array, *, decimals: int = 0) -> Array:
+    """Every element rounded to `decimals` places, halves to even."""
+    if decimals == 0:
+        return rounded("round", jnp.round, input)
+    if not is_float(input):
+        raise not_implemented_for("round_vml_cpu", dtypes.FROM_NUMPY[input.dtype])
+    x, dtype = float_operands(input)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    if decimals > 0:
+        return (jnp.round(x * scale) / scale).astype(dtype)
+    return (jnp.round(x / scale) * scale).astype(dtype)
+
+
+arccos, arccosh, arcsin, arcsinh, arctan, arctanh = acos, acosh, asin, asinh, atan, atanh
+fix = trunc

@@ -1,0 +1,1 @@
+"""Operators that fold, scan, order or measure dimensions."""

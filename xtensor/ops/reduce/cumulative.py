@@ -1,0 +1,316 @@
+"""Cumulative operators and differences along a dimension: running sums, products and extrema, `diff`, `trapezoid`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import checks, dtypes
+from ...operators.attach import attach_methods
+from ...operators.declare import reduction
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.promotion import promote
+from ...operators.schema import Array
+from ...operators.write import write_out
+from ...tensor import Tensor, sizes_of
+from ...xla.platforms import on_cpu
+from ..shape.joining import cat
+from .reductions import computed, dtype_of, is_complex, is_float, total_dtype
+
+__all__ = [
+    "cross",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_trapezoid",
+    "diff",
+    "logcumsumexp",
+    "trapezoid",
+    "trapz",
+]
+
+
+def along(name: str, dim: Any, ndim: int) -> int:
+    if dim is None:
+        raise checks.missing_error(name, ["dim"])
+    if not isinstance(dim, int):
+        raise checks.argument_error(name, "dim", 2, "int", dim)
+    return checks.wrap_dim(dim, ndim)
+
+
+# ---- sums and products ---------------------------------------------------------------------------------------------
+
+
+BLOCK = 16
+"""Elements that one product adds up."""
+
+
+def running_sum(x: Any, axis: int, reverse: bool = False) -> Any:
+    """The sums of the elements up to each along `axis`, or from each on."""
+    plain = lambda x: lax.cumsum(x, axis, reverse)
+    if axis != x.ndim - 1 or x.dtype not in (np.float32, np.float64) or x.shape[-1] < 64 or x.size < 2**14:
+        return plain(x)
+    return on_cpu("cumsum", lambda x: _checked(x, reverse), plain, x)
+
+
+def _checked(x: Any, reverse: bool) -> Any:
+    """`_by_products` where it holds: what is not finite, anywhere, leaves no total finite."""
+    made = _by_products(x, reverse)
+    totals = made[..., 0 if reverse else -1]
+    finite = jnp.isfinite(jnp.sum(totals * np.zeros((), x.dtype)))
+    return lax.cond(finite, lambda x, made: made, lambda x, made: lax.cumsum(x, x.ndim - 1, reverse), x, made)
+
+
+def _by_products(x: Any, reverse: bool) -> Any:
+    """Running sums along the last dimension as products of blocks with a triangle of ones, and of their totals likewise."""
+    *lead, n = x.shape
+    count = -(-n // BLOCK)
+    padded = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0)] * len(lead) + [(0, count * BLOCK - n, 0)])
+    within = _times_ones(padded.reshape(-1, BLOCK), reverse).reshape(*lead, count, BLOCK)
+    totals = within[..., 0 if reverse else -1]
+    if count <= 4 * BLOCK:
+        before = _times_ones(totals, reverse, strict=True)
+    else:
+        sums = _by_products(totals, reverse)
+        zero = jnp.zeros((*lead, 1), x.dtype)
+        before = jnp.concatenate([sums[..., 1:], zero] if reverse else [zero, sums[..., :-1]], axis=-1)
+    return (within + before[..., None]).reshape(*lead, count * BLOCK)[..., :n]
+
+
+def _times_ones(x: Any, reverse: bool, strict: bool = False) -> Any:
+    n = x.shape[-1]
+    upper = np.triu(np.ones((n, n), x.dtype), 1 if strict else 0)
+    return jnp.matmul(x, upper.T if reverse else upper, precision=lax.Precision.HIGHEST)
+
+
+def _cumsum_grad(grad: Array, dim: int) -> Array:
+    return running_sum(grad, along("cumsum", dim, grad.ndim), reverse=True) if grad.ndim else grad
+
+
+@reduction(inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad))
+def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
+    """The running sum along `dim`; integers sum to int64."""
+    axis = along("cumsum", dim, input.ndim)
+    target = total_dtype(input, dtype)
+    if target is dtypes.bool:
+        raise checks.not_implemented_for("cumsum_out_cpu", target)
+    x = computed(input, target)
+    return (running_sum(x, axis) if x.ndim else x).astype(target.numpy)
+
+
+@reduction(inplace=True, out="adopt", derivatives=FROM_KERNEL)
+def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
+    """The running product along `dim`; integers multiply in int64."""
+    axis = along("cumprod", dim, input.ndim)
+    target = total_dtype(input, dtype)
+    if target is dtypes.bool:
+        raise checks.not_implemented_for("cumprod_out_cpu", target)
+    x = computed(input, target)
+    return (lax.cumprod(x, axis) if x.ndim else x).astype(target.numpy)
+
+
+def _log_add(a: Any, b: Any) -> Any:
+    """`log(exp(a) + exp(b))`, with equal infinities as they are."""
+    if is_complex(a):
+        return _complex_log_add(a, b)
+    return jnp.logaddexp(a, b)
+
+
+def _complex_log_add(a: Any, b: Any) -> Any:
+    first = jnp.real(a) >= jnp.real(b)
+    high, low = jnp.where(first, a, b), jnp.where(first, b, a)
+    return jnp.where(jnp.isneginf(jnp.real(low)), high, high + jnp.log1p(jnp.exp(low - high)))
+
+
+@reduction(out="exact", derivatives=FROM_KERNEL)
+def logcumsumexp(input: Array, dim: int) -> Array:
+    """The logarithm of the running sum of exponentials along `dim`."""
+    axis = along("logcumsumexp", dim, input.ndim)
+    own = dtype_of(input)
+    if not (own.is_floating_point or own.is_complex):
+        raise checks.not_implemented_for("logcumsumexp_out_cpu", own)
+    x = input.astype(dtypes.compute_type(own).numpy)
+    if x.ndim == 0 or x.size == 0:
+        return input
+    made = lax.associative_scan(_log_add, x, axis=axis) if is_complex(x) else lax.cumlogsumexp(x, axis)
+    return made.astype(input.dtype)
+
+
+# ---- running extrema -----------------------------------------------------------------------------------------------
+
+
+def _running(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
+    """The running extremum and the index where it last stood; NaN stays once it has come."""
+    index = lax.broadcasted_iota(jnp.int32, x.shape, axis)
+
+    def later(a: Any, b: Any) -> Any:
+        (u, i), (v, j) = a, b
+        take = v >= u if largest else v <= u
+        if is_float(v):
+            take = (take & ~jnp.isnan(u)) | jnp.isnan(v)
+        return jnp.where(take, v, u), jnp.where(take, j, i)
+
+    values, found = lax.associative_scan(later, (x, index), axis=axis)
+    return values, found.astype(jnp.int64)
+
+
+def _extremum_grad(grads: Any, result1: Any, input_shape: Any, dim: int) -> Array:
+    """Gradients added up at the indices where the extrema stood."""
+    grad, indices = grads[0], result1
+    if not input_shape:
+        return grad
+    axis = checks.wrap_dim(dim, len(input_shape))
+    moved = jnp.moveaxis(grad, axis, -1)
+    places = jnp.moveaxis(indices, axis, -1).astype(jnp.int32)
+    rows = moved.reshape((-1, moved.shape[-1])) if moved.size else moved
+    if not moved.size:
+        return jnp.zeros(tuple(input_shape), grad.dtype)
+    lines = jnp.arange(rows.shape[0], dtype=jnp.int32)[:, None]
+    total = jnp.zeros_like(rows).at[lines, places.reshape(rows.shape)].add(rows)
+    return jnp.moveaxis(total.reshape(moved.shape), -1, axis)
+
+
+def _extremum(name: str, input: Any, dim: Any, largest: bool) -> tuple[Any, Any]:
+    axis = along(name, dim, input.ndim)
+    if is_complex(input):
+        raise checks.not_implemented_for(f"{name}_cpu", dtype_of(input))
+    if input.ndim == 0 or input.size == 0:
+        return input, jnp.zeros(input.shape, jnp.int64)
+    return _running(input, axis, largest)
+
+
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
+def cummax(input: Array, dim: int) -> tuple[Array, ...]:
+    """The running maximum along `dim` and the index of its last place."""
+    return _extremum("cummax", input, dim, True)
+
+
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
+def cummin(input: Array, dim: int) -> tuple[Array, ...]:
+    """The running minimum along `dim` and the index of its last place."""
+    return _extremum("cummin", input, dim, False)
+
+
+# ---- differences and integrals -------------------------------------------------------------------------------------
+
+
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The n-th differences along `dim`; of bools, whether neighbours differ."""
+    if input.dim() < 1:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    axis = checks.wrap_dim(dim, input.dim())
+    for other in (prepend, append):
+        if other is not None and other.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        if out is None:
+            return input.clone()
+        write_out("diff", out, input, [input])
+        return out
+    x = (
+        input
+        if prepend is None and append is None
+        else cat([t for t in (prepend, input, append) if t is not None], axis)
+    )
+    size = sizes_of(x)[axis]
+    n = min(n, size)
+    for i in range(n):
+        left, right = x.narrow(axis, 0, size - 1 - i), x.narrow(axis, 1, size - 1 - i)
+        last = out if i == n - 1 else None
+        x = right.logical_xor(left, out=last) if x.dtype is dtypes.bool else right.sub(left, out=last)
+    return x
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
+    pieces = _trapezoids("trapezoid", y, x, dx, dim)
+    return pieces.sum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
+    """The running integral along `dim` by the trapezoidal rule."""
+    pieces = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
+    return pieces.cumsum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
+
+
+def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> Any:
+    """The areas between neighbours, or the shape of the result where there are none."""
+    if y.dtype is dtypes.bool:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    axis = checks.wrap_dim(dim, y.dim())
+    size = sizes_of(y)[axis] if y.dim() else 1
+    if size == 0:
+        sizes = list(sizes_of(y))
+        return tuple(sizes[:axis] + sizes[axis + 1 :]) if name == "trapezoid" else tuple(sizes)
+    right, left = y.narrow(axis, 1, size - 1), y.narrow(axis, 0, size - 1)
+    if x is None:
+        return (left + right) * ((1 if dx is None else dx) / 2.0)
+    if x.dtype is dtypes.bool:
+        raise RuntimeError(f"{name}: received a bool input for `x`, but bool is not supported")
+    if x.dim() == 1:
+        if sizes_of(x)[0] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = x.reshape([-1 if d == axis else 1 for d in range(y.dim())])
+        steps = x.narrow(axis, 1, size - 1) - x.narrow(axis, 0, size - 1)
+    else:
+        own = checks.wrap_dim(dim, x.dim())
+        if sizes_of(x)[own] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        steps = x.narrow(own, 1, size - 1) - x.narrow(own, 0, size - 1)
+    return (left + right) * steps / 2.0
+
+
+# ---- cross products ------------------------------------------------------------------------------------------------
+
+
+@reduction(out="exact", name="linalg_cross", node="LinalgCross", method=False, derivatives=FROM_KERNEL)
+def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
+    """The cross product of vectors of three elements along `dim`."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    axis = checks.wrap_dim(dim, input.ndim)
+    if input.shape[axis] != 3 or other.shape[axis] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[axis]} and {other.shape[axis]}"
+        )
+    for d, (m, n) in enumerate(zip(input.shape, other.shape, strict=True)):
+        if m != n and 1 not in (m, n):
+            raise RuntimeError(
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {d}"
+            )
+    a, b = promote(input, other)
+    ahead, behind = [jnp.roll(v, -1, axis) for v in (a, b)], [jnp.roll(v, -2, axis) for v in (a, b)]
+    return ahead[0] * behind[1] - behind[0] * ahead[1]
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
+    if dim is None:
+        sizes = sizes_of(input)
+        dim = next((d for d, size in enumerate(sizes) if size == 3), None)
+        if input.dim() == other.dim() and dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = -1 if dim is None else dim
+    return cross_along(input, other, dim=dim, out=out)
+
+
+attach_methods({"cross": cross, "diff": diff})

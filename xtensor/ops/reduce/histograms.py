@@ -1,0 +1,192 @@
+"""Histograms over one and several dimensions, with weights and as densities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ... import checks
+from ...operators.attach import attach_methods
+from ...operators.declare import general, structure
+from ...operators.schema import Array, Arrays
+from ...operators.write import write_out
+from ...tensor import Tensor, array_of, sizes_of
+from ..create.ranges import even_values
+from ..index.embedding import readable
+from .reductions import dtype_of
+
+if TYPE_CHECKING:
+    from ... import return_types
+
+__all__ = ["histogram", "histogramdd"]
+
+Histogram: Any = structure("histogram", ("hist", "bin_edges"))
+HistogramDD: Any = structure("histogramdd", ("hist", "bin_edges"))
+
+
+@general(name="histogram_edges", method=False, out=False, derivatives=None)
+def edges_of(input: Array, bins: tuple[int, ...], range: tuple[float, ...] | None) -> tuple[Array, ...]:
+    """The edges of equal bins along each column: of `range`, or from the least to the largest value."""
+    made = []
+    for i, count in enumerate(bins):
+        column = input[:, i]
+        if range is not None:
+            low, high = (jnp.asarray(v, input.dtype) for v in range[2 * i : 2 * i + 2])
+        elif input.shape[0] == 0:
+            low, high = jnp.zeros((), input.dtype), jnp.ones((), input.dtype)
+        else:
+            low, high = jnp.min(column), jnp.max(column)
+        half = (low == high) * jnp.asarray(0.5, input.dtype)
+        steps = jnp.arange(count + 1, dtype=np.int64)
+        made.append(even_values(jnp, steps, low - half, high + half, count + 1, dtype_of(input)))
+    return tuple(made)
+
+
+@general(name="histogram_counts", method=False, out=False, derivatives=None)
+def counts_of(input: Array, edges: Arrays, weight: Array | None, density: bool) -> Array:
+    """The sum of the weights of the rows of `input` in each bin; the last bin along each column holds its upper edge."""
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    place = jnp.zeros((input.shape[0],), jnp.int64)
+    inside = jnp.ones((input.shape[0],), bool)
+    for i, e in enumerate(edges):
+        x = input[:, i]
+        at = jnp.searchsorted(e, x, side="right") - 1
+        at = jnp.where(x == e[-1], shape[i] - 1, at)
+        inside = inside & (x >= e[0]) & (x <= e[-1])
+        place = place * shape[i] + jnp.clip(at, 0, shape[i] - 1)
+    ones = jnp.ones(place.shape, input.dtype) if weight is None else weight
+    total = int(np.prod(shape))
+    counts = jnp.zeros((total,), input.dtype).at[place].add(jnp.where(inside, ones, 0)).reshape(shape)
+    if density:
+        counts = counts / jnp.sum(counts)
+        for i, e in enumerate(edges):
+            width = jnp.diff(e).reshape([-1 if j == i else 1 for j in range(len(shape))])
+            counts = counts / width
+    return counts
+
+
+def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weight: Tensor | None) -> None:
+    """What PyTorch refuses; whether the range of the values is finite is seen only where they can be read."""
+    own = input.dtype
+    if not own.is_floating_point or own.itemsize < 4:
+        raise checks.not_implemented_for("histogramdd", own)
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.dim()}"
+        )
+    columns = sizes_of(input)[-1]
+    if len(bins) != columns:
+        raise RuntimeError(
+            f"torch.histogramdd: expected {columns} sequences of bin edges for a {columns}-dimensional histogram but got "
+            f"{len(bins)}"
+        )
+    for i, b in enumerate(bins):
+        if isinstance(b, Tensor):
+            if b.dtype is not own:
+                raise RuntimeError(
+                    "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                    f"{own.scalar_name} and bins for dimension {i} with dtype {b.dtype.scalar_name}"
+                )
+            if b.dim() != 1:
+                raise RuntimeError(
+                    f"torch.histogramdd: bins tensor should have one dimension, but got {b.dim()} dimensions in the bins "
+                    f"tensor for dimension {i}"
+                )
+            if b.numel() == 0:
+                raise RuntimeError(
+                    f"torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+                    f"for dimension {i}"
+                )
+        elif b <= 0:
+            raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {b} for dimension {i}")
+    if limits is not None:
+        if len(limits) != 2 * columns:
+            raise RuntimeError(
+                f"torch.histogramdd(): for a {columns}-dimensional histogram range should have {2 * columns} elements, but "
+                f"got {len(limits)}"
+            )
+        for i in range(columns):
+            low, high = limits[2 * i : 2 * i + 2]
+            if low > high:
+                raise RuntimeError(
+                    "torch.histogramdd: min should not exceed max, but got min "
+                    f"{low:g} max {high:g} for dimension {i}"
+                )
+    elif any(not isinstance(b, Tensor) for b in bins) and input.numel() and readable(array_of(input)):
+        values = np.asarray(array_of(input)).reshape(-1, columns)
+        for i in range(columns):
+            low, high = values[:, i].min(), values[:, i].max()
+            if not (np.isfinite(low) and np.isfinite(high)):
+                raise RuntimeError(
+                    f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"
+                )
+    if weight is not None:
+        if weight.dtype is not own:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
+                f"but got input({own.scalar_name}), and weight({weight.dtype.scalar_name})"
+            )
+        if tuple(sizes_of(weight)) != tuple(sizes_of(input))[:-1]:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding "
+                f"its innermost dimension, but got input with shape {list(sizes_of(input))} and weight with shape "
+                f"{list(sizes_of(weight))}"
+            )
+
+
+def counted(
+    input: Tensor, bins: list[Any], limits: Sequence[float] | None, weight: Tensor | None, density: bool
+) -> tuple[Tensor, list[Tensor]]:
+    checked(input, bins, limits, weight)
+    rows = input.reshape((-1, len(bins)))
+    if any(isinstance(b, Tensor) for b in bins):
+        edges = list(bins)
+    else:
+        edges = list(edges_of(rows, tuple(bins), None if limits is None else tuple(map(float, limits))))
+    return counts_of(rows, edges, None if weight is None else weight.reshape((-1,)), density), edges
+
+
+def histogram(
+    input: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
+) -> return_types.histogram:
+    """How many elements (or what weight) lie in each bin, and the edges of the bins.
+
+    bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
+    """
+    if weight is not None:
+        weight = weight.reshape((-1,)) if tuple(sizes_of(weight)) == tuple(sizes_of(input)) else weight
+    hist, edges = counted(input.reshape((-1, 1)), [bins], range, weight, density)
+    if out is None:
+        return Histogram(hist, edges[0])
+    for target, source in zip(out, (hist, edges[0]), strict=True):
+        write_out("histogram", target, source, [])
+    return Histogram(*out)
+
+
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor],
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> return_types.histogramdd:
+    """How many points (or what weight) lie in each cell of a grid, and the edges along each dimension.
+
+    The last dimension of `input` holds coordinates. `range` is flat: the least and the largest value of each dimension.
+    """
+    count = sizes_of(input)[-1] if input.dim() else 0
+    given = [bins] * count if isinstance(bins, int) else list(bins)
+    hist, edges = counted(input, given, range, weight, density)
+    return HistogramDD(hist, tuple(edges))
+
+
+attach_methods({"histogram": histogram})

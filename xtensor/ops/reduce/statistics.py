@@ -1,0 +1,473 @@
+"""Order statistics and counts: medians, modes, quantiles, histograms, unique values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import checks, devices, dtypes
+from ...operators.attach import attach_methods
+from ...operators.declare import general, reduction, structure
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.index_bounds import bounds_of, check_has_values
+from ...operators.schema import Array, Number, Operand
+from ...operators.write import write_out
+from ...tensor import Tensor, array_of, sizes_of, wrap
+from ..index.embedding import readable
+from ..index.hostindex import trimmed
+from .extrema import selected_grad, shared_grad
+from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
+from .sorting import order
+
+__all__ = [
+    "bincount",
+    "histc",
+    "median",
+    "mode",
+    "nanmedian",
+    "nanquantile",
+    "quantile",
+    "unique",
+    "unique_consecutive",
+]
+
+
+# ---- medians -------------------------------------------------------------------------------------------------------
+
+
+def _median(x: Any, axis: int, ignore_nan: bool) -> tuple[Any, Any]:
+    """The lower median along `axis` and its index, dimensions kept; of a NaN, the first one's."""
+    n = x.shape[axis]
+    values, indices = order(x, axis, False)
+    if not is_float(x):
+        at = (n - 1) // 2
+        middle = [lax.slice_in_dim(a, at, at + 1, axis=axis) for a in (values, indices)]
+        return middle[0], middle[1]
+    count = jnp.sum(~jnp.isnan(x), axis=axis, keepdims=True).astype(jnp.int32)
+    # NaNs lie at the end: the first one is at `count`.
+    middle = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count < n, count, (n - 1) // 2)
+    here = lax.broadcasted_iota(jnp.int32, x.shape, axis) == middle
+    value = jnp.take_along_axis(values, middle, axis=axis)
+    index = jnp.sum(jnp.where(here, indices, 0), axis=axis, keepdims=True)
+    return value, index
+
+
+def check_median(x: Any) -> None:
+    if is_complex(x) or x.dtype == jnp.bool_:
+        raise checks.not_implemented_for("median_cpu", dtype_of(x))
+
+
+def _median_all(input: Any, ignore_nan: bool) -> Any:
+    check_median(input)
+    if input.size == 0:
+        if is_float(input):
+            return jnp.full((), jnp.nan, input.dtype)
+        return jnp.full((), jnp.iinfo(input.dtype).min, input.dtype)
+    return _median(input.reshape(-1), 0, ignore_nan)[0].reshape(())
+
+
+def _median_along(input: Any, dim: int, keepdim: bool, ignore_nan: bool) -> tuple[Any, Any]:
+    axis = checks.wrap_dim(dim, input.ndim)
+    check_median(input)
+    if input.ndim == 0:
+        return input, jnp.zeros((), jnp.int64)
+    check_nonempty("median", input.shape, dim, (axis,))
+    value, index = _median(input, axis, ignore_nan)
+    return kept(value, (axis,), keepdim), kept(index.astype(jnp.int64), (axis,), keepdim)
+
+
+@reduction(name="median_all", node="Median", method=False, out=False, derivatives=dict(input=shared_grad))
+def median_all(input: Array) -> Array:
+    """The median of all elements."""
+    return _median_all(input, False)
+
+
+@reduction(
+    name="nanmedian_all", node="Nanmedian", method=False, out=False, derivatives=dict(input=shared_grad)
+)
+def nanmedian_all(input: Array) -> Array:
+    """The median of all elements that are not NaN."""
+    return _median_all(input, True)
+
+
+@reduction(
+    name="median_dim",
+    node="Median",
+    method=False,
+    out="exact",
+    returns=("values", "indices"),
+    derivatives=dict(input=selected_grad),
+)
+def median_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
+    """The median along `dim` and its index."""
+    return _median_along(input, dim, keepdim, False)
+
+
+@reduction(
+    name="nanmedian_dim",
+    node="Nanmedian",
+    method=False,
+    out="exact",
+    returns=("values", "indices"),
+    derivatives=dict(input=selected_grad),
+)
+def nanmedian_dim(input: Array, dim: int, keepdim: bool = False) -> tuple[Array, ...]:
+    """The median along `dim` of the elements that are not NaN, and its index."""
+    return _median_along(input, dim, keepdim, True)
+
+
+median_dim.operator.returns = structure("median", ("values", "indices"))
+nanmedian_dim.operator.returns = structure("nanmedian", ("values", "indices"))
+
+
+def median(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    axis: int | None = None,
+    keepdims: bool | None = None,
+) -> Any:
+    """The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one."""
+    dim = dim if axis is None else axis
+    if dim is None:
+        return median_all(input)
+    return median_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
+
+
+def nanmedian(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    axis: int | None = None,
+    keepdims: bool | None = None,
+) -> Any:
+    """The median of the elements that are not NaN; along `dim` with its index, as `(values, indices)`."""
+    dim = dim if axis is None else axis
+    if dim is None:
+        return nanmedian_all(input)
+    return nanmedian_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
+
+
+# ---- mode ----------------------------------------------------------------------------------------------------------
+
+
+@reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
+def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
+    """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
+    axis = checks.wrap_dim(dim, input.ndim)
+    if is_complex(input):
+        raise checks.not_implemented_for("mode_cpu", dtype_of(input))
+    if input.ndim == 0:
+        return input, jnp.zeros((), jnp.int64)
+    check_nonempty("mode", input.shape, dim, (axis,))
+    values, indices = order(input, axis, False)
+    n = values.shape[axis]
+    place = lax.broadcasted_iota(jnp.int32, values.shape, axis)
+    before = jnp.roll(values, 1, axis)
+    fresh = (place == 0) | (values != before)
+    start = lax.cummax(jnp.where(fresh, place, 0), axis)
+    run = place - start
+    # The first of the longest runs; its last element is where the run's count peaks.
+    best = jnp.max(run, axis=axis, keepdims=True)
+    at = jnp.min(jnp.where(run == best, place, n), axis=axis, keepdims=True)
+    value = jnp.take_along_axis(values, at, axis=axis)
+    index = jnp.take_along_axis(indices, at, axis=axis)
+    return kept(value, (axis,), keepdim), kept(index, (axis,), keepdim)
+
+
+# ---- quantiles -----------------------------------------------------------------------------------------------------
+
+INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(x: Any, q: Any, axis: int, interpolation: str, ignore_nan: bool) -> Any:
+    """The quantiles along `axis`, put in front."""
+    ordered = jnp.moveaxis(jnp.sort(x, axis=axis), axis, -1)
+    n = ordered.shape[-1]
+    missing = jnp.isnan(ordered)
+    count = jnp.sum(~missing, axis=-1, keepdims=True)
+    if ignore_nan:
+        last = jnp.maximum(count - 1, 0).astype(x.dtype)
+    else:
+        last = jnp.full(count.shape, n - 1, x.dtype)
+    rank = q.reshape((-1,) + (1,) * ordered.ndim).astype(x.dtype) * last[None]
+    if interpolation == "lower":
+        rank = jnp.floor(rank)
+    elif interpolation == "higher":
+        rank = jnp.ceil(rank)
+    elif interpolation == "nearest":
+        rank = jnp.round(rank)
+    below = jnp.floor(rank)
+    above = jnp.ceil(rank)
+    rows = jnp.broadcast_to(ordered[None], (rank.shape[0], *ordered.shape))
+
+    def pick(at: Any) -> Any:
+        return jnp.take_along_axis(rows, at.astype(jnp.int32), axis=-1)[..., 0]
+
+    low, high = pick(below), pick(above)
+    weight = jnp.full_like(rank, 0.5) if interpolation == "midpoint" else rank - below
+    out = _lerp(low, high, weight[..., 0])
+    if not ignore_nan:
+        out = jnp.where(jnp.any(missing, axis=-1)[None], jnp.full_like(out, jnp.nan), out)
+    return out
+
+
+def _lerp(a: Any, b: Any, weight: Any) -> Any:
+    return jnp.where(weight < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
+
+
+@general(name="quantiles", node="Quantile", method=False, out=False, derivatives=FROM_KERNEL)
+def quantiles(
+    input: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Array:
+    """The quantiles along `dim` (or of all elements) by sorting and interpolating."""
+    name = "quantile()"
+    if input.size == 0:
+        raise RuntimeError(f"{name} input tensor must be non-empty")
+    if dtype_of(input) not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{name} input tensor must be either float or double dtype")
+    q = jnp.asarray(q)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name} q must be a scalar or 1D tensor")
+    if not q.weak_type and q.dtype != input.dtype:
+        raise RuntimeError(f"{name} q tensor must be same dtype as the input tensor")
+    ndim = input.ndim
+    axis = 0 if dim is None else checks.wrap_dim(dim, ndim)
+    x = input.reshape(-1) if dim is None or ndim == 0 else input
+    out = _quantile(x, q.reshape(-1), axis, interpolation, ignore_nan)
+    if keepdim and ndim:
+        out = out.reshape((out.shape[0], *[1] * ndim)) if dim is None else jnp.expand_dims(out, axis + 1)
+    return out[0] if q.ndim == 0 else out
+
+
+def _quantiles(
+    name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, out: Tensor | None
+) -> Tensor:
+    if interpolation not in INTERPOLATIONS:
+        raise RuntimeError(
+            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if isinstance(q, Tensor):
+        if q.dtype.is_floating_point and q.numel() and readable(array_of(q)):
+            values = np.asarray(array_of(q))
+            if not ((values >= 0) & (values <= 1)).all():
+                raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    elif not 0 <= q <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+    else:
+        q = float(q)
+    if isinstance(q, Tensor) and interpolation != "linear":
+        q = q.detach()  # it chooses elements only: no gradient, not one of zeros
+    made = quantiles(input, q, dim, keepdim, interpolation, name == "nanquantile")
+    if out is None:
+        return made
+    write_out(name, out, made, [input], "general")
+    return out
+
+
+def quantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
+    return _quantiles("quantile", input, q, dim, keepdim, interpolation, out)
+
+
+def nanquantile(
+    input: Tensor,
+    q: float | Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The quantiles `q` along `dim` of the elements that are not NaN."""
+    return _quantiles("nanquantile", input, q, dim, keepdim, interpolation, out)
+
+
+# ---- histograms and counts -----------------------------------------------------------------------------------------
+
+
+@general(out="exact", name="histc", method=False, derivatives=None)
+def histogram(input: Array, low: Number, high: Number, bins: int) -> Array:
+    """The number of elements in each of `bins` equal intervals; all of the range if `low == high`."""
+    x = input.reshape(-1)
+    wide = dtypes.compute_type(dtype_of(input)).numpy
+    x = x.astype(wide)
+    a, b = jnp.asarray(low).astype(wide), jnp.asarray(high).astype(wide)
+    if x.size:
+        same = a == b
+        a, b = jnp.where(same, jnp.min(x), a), jnp.where(same, jnp.max(x), b)
+    same = a == b
+    a, b = jnp.where(same, a - 1, a), jnp.where(same, b + 1, b)
+    at = jnp.floor((x - a) * (np.asarray(bins, wide) / (b - a)))
+    at = jnp.where(x == b, bins - 1, at)
+    inside = (x >= a) & (x <= b)
+    at = jnp.clip(jnp.where(inside, at, 0), 0, bins - 1).astype(jnp.int32)
+    return jnp.zeros((bins,), jnp.float32).at[at].add(inside.astype(jnp.float32)).astype(input.dtype)
+
+
+def histc(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
+) -> Tensor:
+    """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values.
+
+    Differs from PyTorch: a range that is not finite gives zeros and no error on an accelerator.
+    """
+    if not input.dtype.is_floating_point:
+        raise checks.not_implemented_for("histogram_cpu", input.dtype)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if min == max and input.numel() and readable(array_of(input)):
+        values = np.asarray(array_of(input)).astype(np.float64)
+        low, high = values.min(), values.max()
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    return histogram(input, float(min), float(max), bins, out=out)
+
+
+@general(name="bincount", method=False, out=False, derivatives=None)
+def counts_of(input: Array, weights: Array | None, size: int) -> Array:
+    """How often every number below `size` occurs, or the sum of the weights where it does."""
+    if weights is None:
+        return jnp.zeros((size,), jnp.int64).at[input].add(jnp.ones(input.shape, jnp.int64))
+    dtype = jnp.float32 if weights.dtype == jnp.float32 else jnp.float64
+    return jnp.zeros((size,), dtype).at[input].add(weights.astype(dtype))
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often every non-negative integer occurs, or the sum of the weights where it does.
+
+    The largest one is read on the host, since the shape of the result depends on it.
+    """
+    if not input.dtype.is_integral:
+        raise checks.not_implemented_for("bincount_cpu", input.dtype)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    wrong = RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if input.dim() != 1:
+        raise wrong
+    if input.numel() == 0:
+        return input.new_zeros((minlength,), dtype=dtypes.int64)
+    check_has_values(array_of(input))
+    least, most = bounds_of(array_of(input))
+    if least < 0:
+        raise wrong
+    if weights is not None and (weights.dim() != 1 or weights.numel() != input.numel()):
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    size = max(most + 1, minlength)
+    # A program for every largest number would be one too many: the result is a part of one of a round size.
+    room = size if minlength == size else 1 << (size - 1).bit_length()
+    result = counts_of(input, weights, room)
+    return result if room == size else trimmed(result, size)
+
+
+# ---- unique values -------------------------------------------------------------------------------------------------
+
+
+def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | None, consecutive: bool) -> Any:
+    """Unique values on the host: their number is the result's shape."""
+    if input.dtype.is_complex:
+        raise checks.not_implemented_for(name, input.dtype)
+    check_has_values(array_of(input))
+    values = np.asarray(array_of(input))
+    axis = None if dim is None else checks.wrap_dim(dim, input.dim())
+    if axis is None:
+        rows = values.reshape(-1, 1)
+    else:
+        if values.ndim and 0 in values.shape and values.shape[axis] != 0:
+            raise RuntimeError(
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+            )
+        moved = np.moveaxis(values, axis, 0)
+        rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
+    order_of, fresh = _groups(rows, consecutive)
+    group = np.cumsum(fresh) - 1 if fresh.size else np.zeros(0, np.int64)
+    first = order_of[fresh] if fresh.size else order_of
+    if axis is None:
+        found = rows[first, 0]
+    else:
+        found = np.moveaxis(np.moveaxis(values, axis, 0)[first], 0, axis)
+    place = input.device
+    results: list[Tensor] = [put(np.ascontiguousarray(found), place)]
+    if inverse:
+        back = np.empty(len(rows), np.int64)
+        back[order_of] = group
+        shape = tuple(sizes_of(input)) if axis is None else (len(rows),)
+        results.append(put(back.reshape(shape), place))
+    if counts:
+        results.append(put(np.bincount(group, minlength=int(fresh.sum())).astype(np.int64), place))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _groups(rows: Any, consecutive: bool) -> tuple[Any, Any]:
+    """An order of the rows in which equal ones stand together, and which rows in it begin a group."""
+    n = len(rows)
+    if consecutive:
+        order_of = np.arange(n)
+    elif rows.shape[1] == 1:
+        order_of = np.argsort(rows[:, 0], kind="stable")
+    else:
+        order_of = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(n)
+    arranged = rows[order_of]
+    fresh = np.ones(n, bool)
+    fresh[1:] = (arranged[1:] != arranged[:-1]).any(axis=1)
+    return order_of, fresh
+
+
+def put(values: Any, place: Any) -> Tensor:
+    return wrap(devices.put(values, place))
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were.
+
+    Computed on the host, since the shape of the result depends on the values.
+    """
+    return _unique("unique", input, return_inverse, return_counts, dim, False)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements (or slices along `dim`) without those equal to the one before.
+
+    Computed on the host, since the shape of the result depends on the values.
+    """
+    return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)
+
+
+attach_methods(
+    {
+        "bincount": bincount,
+        "histc": histc,
+        "median": median,
+        "nanmedian": nanmedian,
+        "nanquantile": nanquantile,
+        "quantile": quantile,
+        "unique": unique,
+        "unique_consecutive": unique_consecutive,
+    }
+)

@@ -1,0 +1,1 @@
+"""Views, and copies in another shape or order."""

@@ -1,0 +1,221 @@
+"""The views of `shapes` as fresh tensors: `transpose_copy` and the rest, and splits that nothing shares."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import dtypes
+from ...operators.attach import attach_methods
+from ...operators.declare import composite
+from ...tensor import Tensor, asks_grad
+from .reinterpret import view_as_complex, view_as_real
+from .shapes import as_strided, slice_view
+
+__all__ = [
+    "alias_copy",
+    "as_strided_copy",
+    "detach_copy",
+    "diagonal_copy",
+    "expand_copy",
+    "narrow_copy",
+    "permute_copy",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
+]
+
+
+def fresh(view: Tensor) -> Tensor:
+    """The values of a view in memory of their own, row by row."""
+    return view.clone(memory_format=dtypes.contiguous_format)
+
+
+def all_fresh(views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    return tuple([fresh(v) for v in views])
+
+
+def into_each(function: Callable[..., tuple[Tensor, ...]]) -> Any:
+    """Give a function of several results `out=`, with which it returns None, as PyTorch's do."""
+    writing = composite(out="exact")(function)
+
+    @functools.wraps(function)
+    def with_out(*args: Any, out: Sequence[Tensor] | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        writing(*args, out=out, **kwargs)
+        return None
+
+    return with_out
+
+
+def loose(input: Tensor, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Parts that may be written in place: views, or copies where a gradient is recorded, as views of several refuse it."""
+    return all_fresh(views) if asks_grad(input) else tuple(views)
+
+
+@composite(out="exact")
+def alias_copy(input: Tensor) -> Tensor:
+    """A copy, for which gradients pass."""
+    return fresh(input)
+
+
+@composite(out="exact")
+def as_strided_copy(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """A copy of `as_strided`."""
+    return fresh(as_strided(input, size, stride, storage_offset))
+
+
+@composite(out="exact")
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy without a history."""
+    return fresh(input.detach())
+
+
+@composite(out="exact")
+def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy of `diagonal`."""
+    return fresh(input.diagonal(offset, dim1, dim2))
+
+
+@composite(out="exact")
+def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
+    """A copy of `expand`."""
+    return fresh(input.expand(size))
+
+
+@composite(out="exact")
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of `narrow`."""
+    if dim >= input.dim() > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false."
+        )
+    return fresh(input.narrow(dim, start, length))
+
+
+@composite(out="exact")
+def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """A copy of `permute`."""
+    return fresh(input.permute(dims))
+
+
+@composite(out="exact")
+def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `select`."""
+    return fresh(input.select(dim, index))
+
+
+@composite(out="exact")
+def slice_copy(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy of `input[start:end:step]` in one dimension."""
+    return fresh(slice_view(input, dim, start, end, step))
+
+
+@composite(out="exact")
+def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """A copy of `squeeze`."""
+    return fresh(input.squeeze() if dim is None else input.squeeze(dim))
+
+
+@composite(out="exact")
+def t_copy(input: Tensor) -> Tensor:
+    """A copy of `t`."""
+    return fresh(input.t())
+
+
+@composite(out="exact")
+def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A copy of `transpose`."""
+    return fresh(input.transpose(dim0, dim1))
+
+
+@composite(out="exact")
+def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A copy of `Tensor.unfold`."""
+    return fresh(input.unfold(dimension, size, step))
+
+
+@composite(out="exact")
+def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
+    """A copy of `unsqueeze`."""
+    return fresh(input.unsqueeze(dim))
+
+
+@composite(out="exact")
+def view_copy(input: Tensor, size: Any) -> Tensor:
+    """A copy of `view`: other sizes, or the bytes as another dtype."""
+    return fresh(input.view(size))
+
+
+@composite(out="exact")
+def view_as_real_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_real`."""
+    return fresh(view_as_real(input))
+
+
+@composite(out="exact")
+def view_as_complex_copy(input: Tensor) -> Tensor:
+    """A copy of `view_as_complex`."""
+    return fresh(view_as_complex(input))
+
+
+@into_each
+def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `split`."""
+    return all_fresh(input.split(split_size, dim))
+
+
+@into_each
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `split_with_sizes`."""
+    return all_fresh(input.split_with_sizes(split_sizes, dim))
+
+
+@into_each
+def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of `unbind`."""
+    return all_fresh(input.unbind(dim))
+
+
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
+    return loose(input, input.chunk(chunks, dim))
+
+
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+    return loose(input, input.split(split_size, dim))
+
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
+    return loose(input, input.split_with_sizes(split_sizes, dim))
+
+
+attach_methods(
+    {
+        "narrow_copy": narrow_copy,
+        "unsafe_chunk": unsafe_chunk,
+        "unsafe_split": unsafe_split,
+        "unsafe_split_with_sizes": unsafe_split_with_sizes,
+    }
+)

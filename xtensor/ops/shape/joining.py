@@ -1,0 +1,325 @@
+"""Joining tensors: `cat`, `stack` and their relatives, block diagonals, products and combinations of vectors."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import checks, dtypes
+from ...operators.declare import general
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.promotion import common_dtype, promote
+from ...operators.schema import Array, Arrays
+from ...tensor import Tensor, sizes_of
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cat",
+    "column_stack",
+    "combinations",
+    "concat",
+    "concatenate",
+    "dstack",
+    "hstack",
+    "kron",
+    "row_stack",
+    "stack",
+    "vstack",
+]
+
+
+# ---- cat and stack -------------------------------------------------------------------------------------------------
+
+
+def is_skipped(shape: Any) -> bool:
+    """Whether `cat` leaves a tensor out: PyTorch once had no other empty tensor than one of shape (0,)."""
+    return tuple(shape) == (0,)
+
+
+def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
+    axis = checks.wrap_dim(dim, grad.ndim)
+    found = []
+    start = 0
+    for shape in tensors_shape:
+        if is_skipped(shape) and grad.ndim != 1:
+            found.append(jnp.zeros(shape, grad.dtype))
+            continue
+        stop = start + shape[axis]
+        found.append(lax.slice_in_dim(grad, start, stop, axis=axis))
+        start = stop
+    return found
+
+
+@general(views="loop", name="cat", method=False, derivatives=dict(tensors=_cat_grad))
+def cat_along(tensors: Arrays, dim: int = 0) -> Array:
+    """The tensors joined along a dimension that they have."""
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, x in enumerate(tensors):
+        if x.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    dtype = common_dtype(*tensors).numpy
+    real = [(i, x) for i, x in enumerate(tensors) if not is_skipped(x.shape)]
+    if not real:
+        return jnp.zeros((0,), dtype)
+    first = real[0][1]
+    axis = checks.wrap_dim(dim, first.ndim)
+    for i, x in real:
+        if x.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {x.ndim}")
+        for d in range(x.ndim):
+            if d != axis and x.shape[d] != first.shape[d]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {first.shape[d]} but got "
+                    f"size {x.shape[d]} for tensor number {i} in the list."
+                )
+    parts = [x.astype(dtype) for _, x in real]
+    return parts[0] if len(parts) == 1 else lax.concatenate(parts, axis)
+
+
+def cat(
+    tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped."""
+    if out is not None:
+        check_out(tensors, out)
+    return cat_along(tensors, dim if axis is None else axis, out=out)
+
+
+def check_out(tensors: Sequence[Tensor], out: Tensor) -> None:
+    """TypeError, here alone, where the common dtype cannot be cast to that of `out`."""
+    found = [t.dtype for t in tensors if isinstance(t, Tensor)]
+    if found and not dtypes.can_cast(functools.reduce(dtypes.promote_types, found), out.dtype):
+        raise TypeError(
+            f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}"
+        )
+
+
+concat = concatenate = cat
+
+
+def _stack_grad(grad: Array, dim: int) -> list[Array]:
+    axis = checks.wrap_dim(dim, grad.ndim)
+    return [lax.index_in_dim(grad, i, axis, keepdims=False) for i in range(grad.shape[axis])]
+
+
+@general(views="loop", name="stack", method=False, derivatives=dict(tensors=_stack_grad))
+def stack_along(tensors: Arrays, dim: int = 0) -> Array:
+    """The tensors, all of one shape, joined along a new dimension `dim`."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    axis = checks.wrap_dim(dim, tensors[0].ndim + 1)
+    for i, x in enumerate(tensors):
+        if x.shape != tensors[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+                f"{list(x.shape)} at entry {i}"
+            )
+    dtype = common_dtype(*tensors).numpy
+    return lax.concatenate([lax.expand_dims(x.astype(dtype), (axis,)) for x in tensors], axis)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors, all of one shape, joined along a new dimension `dim`."""
+    if out is not None:
+        check_out(tensors, out)
+    return stack_along(tensors, dim, out=out)
+
+
+# ---- at least so many dimensions -----------------------------------------------------------------------------------
+
+
+def _each(tensors: tuple[Any, ...], function: Any) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return function(tensors[0])
+    if len(tensors) == 1:
+        tensors = tuple(tensors[0])
+    return tuple([function(t) for t in tensors])
+
+
+def _one(t: Tensor) -> Tensor:
+    return t if t.dim() else t.reshape((1,))
+
+
+def _two(t: Tensor) -> Tensor:
+    return t if t.dim() > 1 else t.reshape((1, 1)) if t.dim() == 0 else t.unsqueeze(0)
+
+
+def _three(t: Tensor) -> Tensor:
+    if t.dim() > 2:
+        return t
+    if t.dim() == 0:
+        return t.reshape((1, 1, 1))
+    return t.unsqueeze(0).unsqueeze(-1) if t.dim() == 1 else t.unsqueeze(-1)
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Views with at least one dimension, of one tensor or of each of several."""
+    return _each(tensors, _one)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Views with at least two dimensions, of one tensor or of each of several."""
+    return _each(tensors, _two)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Views with at least three dimensions, of one tensor or of each of several."""
+    return _each(tensors, _three)
+
+
+def _some(name: str, tensors: Any) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise checks.argument_error(name, "tensors", 1, "tuple of Tensors", tensors)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return list(tensors)
+
+
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined column by column: along dimension 1, or 0 for vectors."""
+    parts = [_one(t) for t in _some("hstack", tensors)]
+    return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
+
+
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined row by row, vectors being rows."""
+    return cat([_two(t) for t in _some("vstack", tensors)], 0, out=out)
+
+
+row_stack = vstack
+
+
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along their third dimension."""
+    return cat([_three(t) for t in _some("dstack", tensors)], 2, out=out)
+
+
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along dimension 1, vectors and numbers being columns."""
+    parts = [t if t.dim() > 1 else t.reshape((t.numel(), 1)) for t in _some("column_stack", tensors)]
+    return hstack(parts, out=out)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of the tensors expanded to the shape that they share by broadcasting."""
+    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
+        tensors = tuple(tensors[0])
+    from_shapes = [tuple(sizes_of(t)) for t in tensors]
+    shape = _broadcast(from_shapes)
+    return tuple([t.expand(shape) for t in tensors])
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    total: tuple[int, ...] = ()
+    for shape in shapes:
+        ndim = max(len(total), len(shape))
+        a = (1,) * (ndim - len(total)) + total
+        b = (1,) * (ndim - len(shape)) + shape
+        for d, (x, y) in enumerate(zip(a, b, strict=True)):
+            if x != y and 1 not in (x, y):
+                raise RuntimeError(
+                    f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {d}"
+                )
+        total = tuple([y if x == 1 else x for x, y in zip(a, b, strict=True)])
+    return total
+
+
+# ---- block diagonals, products, combinations -----------------------------------------------------------------------
+
+
+def _block_sizes(shapes: Any) -> list[tuple[int, int]]:
+    return [(1, 1) if len(s) == 0 else (1, s[0]) if len(s) == 1 else tuple(s) for s in shapes]
+
+
+def _blocks_grad(grad: Array, tensors_shape: Any) -> list[Array]:
+    found = []
+    row = column = 0
+    for shape, (m, n) in zip(tensors_shape, _block_sizes(tensors_shape), strict=True):
+        found.append(lax.slice(grad, (row, column), (row + m, column + n)).reshape(tuple(shape)))
+        row, column = row + m, column + n
+    return found
+
+
+@general(name="block_diag", method=False, out=False, derivatives=dict(tensors=_blocks_grad))
+def blocks(tensors: Arrays) -> Array:
+    """The matrices along the diagonal of a matrix of zeros."""
+    for i, x in enumerate(tensors):
+        if x.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions"
+            )
+    if not tensors:
+        return jnp.zeros((1, 0), dtypes.get_default_dtype().numpy)
+    dtype = common_dtype(*tensors).numpy
+    sizes = _block_sizes([x.shape for x in tensors])
+    width = sum(n for _, n in sizes)
+    rows = []
+    column = 0
+    for x, (m, n) in zip(tensors, sizes, strict=True):
+        block = x.astype(dtype).reshape((m, n))
+        rows.append(lax.pad(block, np.zeros((), dtype), ((0, 0, 0), (column, width - column - n, 0))))
+        column += n
+    return lax.concatenate(rows, 0)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with the given matrices (vectors being rows) along its diagonal."""
+    return blocks(tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors)
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of the elements of several vectors, one a row."""
+    given = list(tensors[0]) if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else list(tensors)
+    for t in given:
+        if t.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if not given:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if len(given) == 1:
+        return given[0]
+    shape = tuple([t.numel() for t in given])
+    grids = []
+    for i, t in enumerate(given):
+        grids.append(t.reshape([-1 if d == i else 1 for d in range(len(given))]).expand(shape).reshape((-1,)))
+    return stack(grids, 1)
+
+
+@general(name="combinations", method=False, out=False, derivatives=FROM_KERNEL)
+def choices(input: Array, count: int, with_replacement: bool) -> Array:
+    """The combinations of `count` elements of a vector."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    index = np.array(list(choose(range(input.shape[0]), count)), np.int32).reshape((-1, count))
+    return jnp.take(input, index, axis=0) if index.size else jnp.zeros((0, count), input.dtype)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """The combinations of `r` elements of a vector, one a row, in lexicographic order of their indices."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(sizes_of(input))}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    return choices(input, r, with_replacement) if r else input.new_empty((0,))
+
+
+@general(derivatives=FROM_KERNEL)
+def kron(input: Array, other: Array) -> Array:
+    """The Kronecker product of two tensors."""
+    a, b = promote(input, other)
+    ndim = max(a.ndim, b.ndim)
+    a = a.reshape((1,) * (ndim - a.ndim) + a.shape)
+    b = b.reshape((1,) * (ndim - b.ndim) + b.shape)
+    left = a.reshape([n for size in a.shape for n in (size, 1)])
+    right = b.reshape([n for size in b.shape for n in (1, size)])
+    return (left * right).reshape([x * y for x, y in zip(a.shape, b.shape, strict=True)])

@@ -1,0 +1,202 @@
+"""What a tensor itself points to: detached, its sizes changed in place, another storage; and a view's renewed history."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import dtypes, geometry
+from ...engine import modes
+from ...geometry import Geometry
+from ...operators.attach import attach_methods
+from ...operators.inplace import check_creation, check_inplace, move_retained
+from ...operators.views import ViewOperator, alias_of, geometry_of, ints
+from ...operators.write import bump, resize_tensor
+from ...tensor import Tensor, alias, counter_of, edge_of, make_view, meta_of, sizes_of
+from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
+
+__all__ = ["detach"]
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory and version, cut off from the graph."""
+    g = geometry_of(input)
+    result = alias(input, g.sizes, g.strides, g.offset)
+    if input.is_inference():
+        meta_of(result).inference = True
+    return result
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Cut this tensor off from the graph, in place."""
+    view = self._view
+    if view is not None and view.base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+        )
+    self._edge = None
+    return self
+
+
+def regenerate(tensor: Tensor) -> Any:
+    """The edge of a view whose base was written since: an `as_strided` of the base."""
+    view = tensor._view
+    assert view is not None and view.base is not None
+    base = view.base
+    if base._edge is None and type(tensor._edge) is not tuple:
+        return tensor._edge
+    check_creation(tensor, "its base or another view of its base has been")
+    made = Geometry(view.sizes, view.strides, view.offset)
+    mode = modes.state.mode
+    modes.state.mode = mode & ~(modes.NO_GRAD | modes.INFERENCE)
+    try:
+        fresh = seen_as(base, made, view.dtype, view.conj, view.neg)
+    finally:
+        modes.state.mode = mode
+    tensor._edge = fresh._edge
+    view.attr_version = view.counter.version
+    return tensor._edge
+
+
+def seen_as(base: Tensor, made: Geometry, dtype: dtypes.dtype, conj: bool, neg: bool) -> Tensor:
+    """The differentiable view of `base` with this geometry in its storage, this dtype and these bits."""
+    if dtype is base.dtype and conj is base.is_conj() and neg is base.is_neg():
+        return as_strided(base, *made)
+    # A view operator for this one view, by its geometry from the base's first element on.
+    shift = base.storage_offset() * base.dtype.itemsize // dtype.itemsize
+    own = Geometry(made.sizes, made.strides, made.offset - shift)
+    op = ViewOperator("as_strided", lambda g: own, "AsStrided")
+    return alias_of(op, base, made, (), dtype=dtype, conj=conj, neg=neg)
+
+
+Tensor._regenerate = regenerate
+Tensor._seen_as = seen_as
+
+
+def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The in-place form of a view operator: the tensor itself takes the new sizes and strides."""
+
+    def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not modes.state.mode & modes.NO_GRAD:
+            check_inplace(self, edge_of(self) is not None)
+        take_view(self, function(self, *args, **kwargs))
+        bump(self, name)
+        view = self._view
+        if view is not None:
+            view.attr_version = view.counter.version
+        return self
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"In-place version of `{name[:-1]}`: changes the sizes and strides of the tensor itself."
+    return change
+
+
+def take_view(self: Tensor, source: Tensor) -> None:
+    """Let `self` see its storage as `source`, a view of it, does."""
+    found = source._view
+    assert found is not None
+    old = self._view
+    view = make_view(
+        self._storage,
+        counter_of(self),
+        found.dtype,
+        found.sizes,
+        found.strides,
+        found.offset,
+        found.conj,
+        found.neg,
+    )
+    if old is not None:
+        view.base, view.creation = old.base, old.creation
+    view.attr_version = view.counter.version
+    edge = source._edge
+    self._view = view
+    if type(edge) is tuple:
+        edge[0].__class__ = inplace_node(type(edge[0]))
+        move_retained(self, edge[0])
+        self._edge = edge
+
+
+@functools.lru_cache(maxsize=64)
+def inplace_node(cls: type[Any]) -> type[Any]:
+    """A view's node class under the name that PyTorch gives that of the in-place form."""
+    return type(cls.__name__[:-1] + "1", (cls,), {"__slots__": ()})
+
+
+def set_(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: Sequence[int] | None = None,
+    stride: Sequence[int] | None = None,
+) -> Tensor:
+    """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides."""
+    if isinstance(source, Tensor) and size is None:
+        if source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {source.dtype.abbr} to a tensor of type {self.dtype.abbr}"
+            )
+        storage, g = source._storage, geometry_of(source)
+        if source._view is None and storage.cover is None:
+            storage.cover = weakref.ref(source)
+    elif source is None:
+        fresh = self.new_empty((0,))
+        storage, g = fresh._storage, Geometry((0,), (1,), 0)
+    else:
+        storage = source._storage
+        if isinstance(source, Tensor) and source._view is None and storage.cover is None:
+            storage.cover = weakref.ref(source)
+        sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)
+        strides = geometry.contiguous_strides(sizes) if stride is None else ints(stride)
+        geometry.check_in_storage((sizes, strides, storage_offset), self.dtype.itemsize, storage.nbytes())
+        g = Geometry(sizes, strides, storage_offset)
+    if not modes.state.mode & modes.NO_GRAD:
+        check_inplace(self, edge_of(self) is not None)
+    dtype = self.dtype
+    self._storage = storage
+    self._view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
+    bump(self, "set_")
+    return self
+
+
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Change the sizes in place, growing the storage where it must; new elements are zero.
+
+    Differs from PyTorch: new elements are zero, not uninitialised.
+    """
+    if edge_of(self) is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    sizes = shape_arguments("resize_", size, None)
+    strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
+    if sizes != tuple(sizes_of(self)) or strides is not None:
+        resize_tensor(self, sizes, strides)
+        bump(self, "resize_")
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Change the sizes in place to those of another tensor."""
+    return resize_(self, tuple(sizes_of(the_template)), memory_format=memory_format)
+
+
+attach_methods(
+    {
+        "detach": detach,
+        "detach_": detach_,
+        "set_": set_,
+        "resize_": resize_,
+        "resize_as_": resize_as_,
+        "as_strided_": inplace_view("as_strided_", as_strided),
+        "squeeze_": inplace_view("squeeze_", squeeze),
+        "swapaxes_": inplace_view("swapaxes_", swapaxes),
+        "swapdims_": inplace_view("swapdims_", swapdims),
+        "t_": inplace_view("t_", t),
+        "transpose_": inplace_view("transpose_", transpose),
+        "unsqueeze_": inplace_view("unsqueeze_", unsqueeze),
+    }
+)

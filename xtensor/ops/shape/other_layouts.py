@@ -1,0 +1,148 @@
+"""What programs ask of sparse, quantised and nested tensors, answered for the dense ones that all are here.
+
+Making another layout raises NotImplementedError; asking a dense tensor for its parts raises what PyTorch raises.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ... import dtypes
+from ...operators.attach import attach_methods
+from ...tensor import Tensor, sizes_of
+
+__all__ = [
+    "dequantize",
+    "eig",
+    "is_distributed",
+    "lstsq",
+    "matrix_rank",
+    "solve",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]
+
+
+def refusal(name: str, kind: type[Exception], message: str, doc: str) -> Callable[..., NoReturn]:
+    """A function that raises, whatever it is given."""
+
+    def refused(*args: Any, **kwargs: Any) -> NoReturn:
+        raise kind(message)
+
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = doc
+    return refused
+
+
+def unsupported(name: str) -> Callable[..., NoReturn]:
+    """A function that would make another layout."""
+    message = f"{name}(): sparse, quantised and MKL-DNN layouts are not supported; every tensor is strided"
+    return refusal(name, NotImplementedError, message, "Not supported: every tensor is strided.")
+
+
+def removed(name: str, instead: str) -> Callable[..., NoReturn]:
+    message = f"This function was deprecated since version 1.9 and is now removed. Use `{instead}` instead."
+    return refusal(name, RuntimeError, message, f"Removed: use `{instead}`.")
+
+
+def part(name: str, layout: str) -> Callable[..., NoReturn]:
+    """A function that gives a part of a layout that no tensor has."""
+    message = f"{name} expected {layout} tensor layout but got Strided"
+    return refusal(name, RuntimeError, message, "Raises RuntimeError: every tensor is strided.")
+
+
+sparse_coo_tensor = unsupported("sparse_coo_tensor")
+sparse_csr_tensor, sparse_csc_tensor = unsupported("sparse_csr_tensor"), unsupported("sparse_csc_tensor")
+sparse_bsr_tensor, sparse_bsc_tensor = unsupported("sparse_bsr_tensor"), unsupported("sparse_bsc_tensor")
+sparse_compressed_tensor = unsupported("sparse_compressed_tensor")
+eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")
+lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "linalg.matrix_rank")
+
+
+def dequantize(input: Tensor) -> Tensor:
+    """The tensor in float32: none is quantised."""
+    return input.to(dtypes.float32)
+
+
+def is_distributed(input: Tensor) -> bool:
+    """False: a tensor is one process's."""
+    return False
+
+
+def sparse_dim(self: Tensor) -> int:
+    """0: no dimension is sparse."""
+    return 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions there are: all are dense."""
+    return len(sizes_of(self))
+
+
+def to_dense(self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, or converted to `dtype`."""
+    return self if dtype is None else self.to(dtype)
+
+
+def const_data_ptr(self: Tensor) -> int:
+    """`data_ptr`, for who only reads."""
+    return self.data_ptr()
+
+
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """`reshape`, by its deprecated name."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return self.reshape(*sizes)
+
+
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """`reshape` to another tensor's sizes, by its deprecated name."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return self.reshape(tuple(sizes_of(tensor)))
+
+
+MAKERS = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc")
+MAKERS += ("to_mkldnn", "to_padded_tensor", "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_")
+MAKERS += ("resize_as_sparse_", "int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_axis")
+MAKERS += ("q_per_channel_scales", "q_per_channel_zero_points")
+PARTS = {
+    "coalesce": "sparse coordinate",
+    "is_coalesced": "sparse coordinate",
+    "indices": "sparse coordinate",
+    "values": "sparse",
+    "crow_indices": "sparse row compressed",
+    "col_indices": "sparse row compressed",
+    "ccol_indices": "sparse column compressed",
+    "row_indices": "sparse column compressed",
+}
+attach_methods(
+    {
+        **{name: unsupported(name) for name in MAKERS},
+        **{name: part(name, layout) for name, layout in PARTS.items()},
+        "chalf": refusal(
+            "chalf",
+            NotImplementedError,
+            "complex32 is not supported",
+            "Not supported: there is no complex32.",
+        ),
+        "const_data_ptr": const_data_ptr,
+        "dense_dim": dense_dim,
+        "dequantize": dequantize,
+        "eig": eig,
+        "is_distributed": is_distributed,
+        "lstsq": lstsq,
+        "reinforce": refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
+        "resize": resize,
+        "resize_as": resize_as,
+        "solve": solve,
+        "sparse_dim": sparse_dim,
+        "symeig": removed("symeig", "linalg.eigh"),
+        "to_dense": to_dense,
+    }
+)

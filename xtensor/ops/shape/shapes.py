@@ -1,0 +1,406 @@
+"""The view operators of PyTorch's "Tensor Views" page, and those that view where they can and copy where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import checks, geometry
+from ...engine import Error, modes
+from ...geometry import Geometry
+from ...operators.attach import attach, attach_methods
+from ...operators.dispatch import memory_order
+from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
+from ...tensor import Tensor, edge_of, sizes_of, strides_of
+
+__all__ = [
+    "as_strided",
+    "broadcast_to",
+    "chunk",
+    "diagonal",
+    "dsplit",
+    "expand_as",
+    "flatten",
+    "hsplit",
+    "moveaxis",
+    "movedim",
+    "narrow",
+    "permute",
+    "ravel",
+    "reshape",
+    "select",
+    "split",
+    "split_with_sizes",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "tensor_split",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "vsplit",
+]
+
+Dims = int | Sequence[int]
+
+
+# -- dimensions rearranged
+
+
+@view(node="Transpose")
+def transpose(g: Geometry, dim0: int, dim1: int) -> Geometry:
+    """The view with two dimensions swapped."""
+    return geometry.transpose(g, dim0, dim1)
+
+
+@view(node="Transpose")
+def swapaxes(g: Geometry, axis0: int, axis1: int) -> Geometry:
+    """The view with two dimensions swapped."""
+    return geometry.transpose(g, axis0, axis1)
+
+
+@view(node="Transpose")
+def swapdims(g: Geometry, dim0: int, dim1: int) -> Geometry:
+    """The view with two dimensions swapped."""
+    return geometry.transpose(g, dim0, dim1)
+
+
+@view(node="T")
+def t(g: Geometry) -> Geometry:
+    """The transpose of a tensor of at most two dimensions."""
+    return geometry.t(g)
+
+
+@view(varargs="dims")
+def permute(g: Geometry, dims: Sequence[int]) -> Geometry:
+    """The view with the dimensions in the order `dims`."""
+    return geometry.permute(g, ints(dims))
+
+
+@view(node="Permute")
+def movedim(g: Geometry, source: Dims, destination: Dims) -> Geometry:
+    """The view with dimensions `source` moved to the places `destination`."""
+    return geometry.movedim(g, ints(source), ints(destination))
+
+
+@view(node="Permute")
+def moveaxis(g: Geometry, source: Dims, destination: Dims) -> Geometry:
+    """The view with dimensions `source` moved to the places `destination`."""
+    return geometry.movedim(g, ints(source), ints(destination))
+
+
+@view(name="matrix_transpose", node="Transpose", method=False)
+def matrix_transpose(g: Geometry) -> Geometry:
+    """The view with the last two dimensions swapped."""
+    return geometry.transpose(g, -2, -1)
+
+
+@view(name="reverse_dims", node="Permute", method=False)
+def reverse_dims(g: Geometry) -> Geometry:
+    """The view with the order of dimensions reversed."""
+    return Geometry(g[0][::-1], g[1][::-1], g[2])
+
+
+# -- parts
+
+
+def as_int(value: Any) -> int:
+    """An index argument, which may be a tensor of one integer."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Tensor):
+        return int(value.item())
+    return value.__index__()
+
+
+@view()
+def select(g: Geometry, dim: int, index: int) -> Geometry:
+    """The view at one index of a dimension, which it loses."""
+    return geometry.select(g, dim, index if type(index) is int else as_int(index))
+
+
+@view(name="slice", method=False)
+def slice_view(
+    g: Geometry, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Geometry:
+    """The view of every `step`-th index of a dimension from `start` up to `end`."""
+    return geometry.slice(g, dim, start, end, step)
+
+
+@view(node="Slice")
+def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
+    """The view of `length` indices of a dimension from `start` on."""
+    if isinstance(start, Tensor) and (start.dim() or not start.dtype.is_integral):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return geometry.narrow(g, dim, start if type(start) is int else as_int(start), length)
+
+
+@view()
+def diagonal(g: Geometry, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
+    """The view of the diagonal of two dimensions, which become one at the end."""
+    return geometry.diagonal(g, offset, dim1, dim2)
+
+
+@view()
+def unfold(g: Geometry, dimension: int, size: int, step: int) -> Geometry:
+    """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
+    return geometry.unfold(g, dimension, size, step)
+
+
+@view(multiple=True)
+def unbind(g: Geometry, dim: int = 0) -> list[Geometry]:
+    """All slices along a dimension, without it."""
+    return geometry.unbind(g, dim)
+
+
+@view(multiple=True, name="equal_split", node="Split", method=False)
+def equal_split(g: Geometry, split_size: int, dim: int = 0) -> list[Geometry]:
+    """Pieces of `split_size` indices along a dimension; the last may be smaller."""
+    return geometry.split(g, split_size, dim)
+
+
+@view(multiple=True, node="SplitWithSizes")
+def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
+    """Pieces of these lengths along a dimension."""
+    return geometry.split_with_sizes(g, ints(split_sizes), dim)
+
+
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
+    if isinstance(split_size_or_sections, int):
+        return equal_split(tensor, split_size_or_sections, dim)
+    return split_with_sizes(tensor, split_size_or_sections, dim)
+
+
+def split_method(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
+    return split(self, split_size, dim)
+
+
+@view(multiple=True, node="Split")
+def chunk(g: Geometry, chunks: int, dim: int = 0) -> list[Geometry]:
+    """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
+    return geometry.chunk(g, chunks, dim)
+
+
+def pieces(name: str, where: Any) -> Any:
+    """Sections or indices, which may come in a tensor."""
+    if isinstance(where, Tensor):
+        where = where.tolist()
+    elif not isinstance(where, int | Sequence) or isinstance(where, str):
+        raise checks.argument_error(name, "indices_or_sections", 2, "tuple of ints", where)
+    return where if isinstance(where, int) else ints(where)
+
+
+@view(multiple=True, separate=True, node="Slice")
+def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
+    """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
+    return geometry.tensor_split(g, pieces("tensor_split", indices_or_sections), dim)
+
+
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
+    """`tensor_split` by columns."""
+    return geometry.hsplit(g, pieces("hsplit", indices_or_sections))
+
+
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
+    """`tensor_split` by rows."""
+    return geometry.vsplit(g, pieces("vsplit", indices_or_sections))
+
+
+@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
+    """`tensor_split` by depth."""
+    return geometry.dsplit(g, pieces("dsplit", indices_or_sections))
+
+
+# -- sizes
+
+
+@view(varargs="dim")
+def squeeze(g: Geometry, dim: Dims | None = None) -> Geometry:
+    """The view without dimensions of size one: all, or those named that have it."""
+    return geometry.squeeze(g, dim if dim is None or isinstance(dim, int) else ints(dim))
+
+
+@view()
+def unsqueeze(g: Geometry, dim: int) -> Geometry:
+    """The view with a new dimension of size one."""
+    return geometry.unsqueeze(g, dim)
+
+
+@view(varargs="size")
+def expand(g: Geometry, size: Sequence[int], implicit: bool = False) -> Geometry:
+    """The view broadcast to `size` with stride 0; -1 keeps a size."""
+    return geometry.expand(g, ints(size))
+
+
+@view(name="view", varargs="shape", method=False)
+def sized_view(g: Geometry, shape: Sequence[int]) -> Geometry:
+    """The same elements in the same order with other sizes; RuntimeError where that needs a copy."""
+    return geometry.view(g, ints(shape))
+
+
+@view()
+def unflatten(g: Geometry, dim: int, sizes: Sequence[int]) -> Geometry:
+    """One dimension split into `sizes`."""
+    return geometry.unflatten(g, dim, ints(sizes))
+
+
+VIEW: ViewOperator = sized_view.operator
+
+
+def as_strided_geometry(g: Geometry, size: Any, stride: Any, storage_offset: int) -> Geometry:
+    return Geometry(size, stride, storage_offset)
+
+
+AS_STRIDED = ViewOperator("as_strided", as_strided_geometry, "AsStrided")
+
+
+def as_strided(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """The view of any sizes, strides and offset over the storage, in elements.
+
+    Raises RuntimeError where it would reach outside the storage.
+    Differs from PyTorch: no gradient for an input whose own elements overlap or leave gaps.
+    """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("as_strided", "input", 1, "Tensor", input)
+    start = input.storage_offset()
+    offset = start if storage_offset is None else as_int(storage_offset)
+    found = geometry.as_strided(
+        ints(size), ints(stride), offset, input.dtype.itemsize, input._storage.nbytes()
+    )
+    if edge_of(input) is None or modes.state.mode & modes.NO_GRAD:
+        return alias_of(AS_STRIDED, input, found, ())
+    sizes, strides = tuple(sizes_of(input)), tuple(strides_of(input))
+    args = (found.sizes, found.strides, found.offset - start)
+    if strides == geometry.contiguous_strides(sizes):
+        return alias_of(AS_STRIDED, input, found, args)
+    if geometry.is_non_overlapping_and_dense(sizes, strides):
+        # The elements in memory order are a contiguous tensor, of which this is a strided view.
+        return alias_of(AS_STRIDED, permute(input, memory_order(sizes, strides)), found, args)
+    result = alias_of(AS_STRIDED, input, found, args)
+    result._edge = (Error("as_strided: no gradient for an input with gaps or overlapping elements"), 0)
+    return result
+
+
+AS_STRIDED.function = as_strided
+VIEWS["as_strided"] = AS_STRIDED
+attach(AS_STRIDED)
+
+
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """The view broadcast to `size`."""
+    return expand(input, size)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The view broadcast to the sizes of `other`."""
+    return expand(input, tuple(sizes_of(other)))
+
+
+def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[int, ...]:
+    """Sizes given one by one, as one sequence, or by keyword."""
+    if keyword is not None:
+        return ints(keyword)
+    if (
+        len(shape) == 1
+        and not isinstance(shape[0], int)
+        and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0)
+    ):
+        return ints(shape[0])
+    for s in shape:
+        if type(s) is not int:
+            break
+    else:
+        return shape
+    try:
+        return tuple([s if type(s) is int else as_int(s) for s in shape])
+    except (TypeError, AttributeError):
+        bad = next(s for s in shape if not hasattr(s, "__index__"))
+        raise checks.argument_error(name, "shape", 1, "tuple of ints", bad) from None
+
+
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
+    """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("reshape", "input", 1, "Tensor", input)
+    sizes = ints(shape)
+    found = geometry.reshape(geometry_of(input), sizes)
+    if found is not None and modes.state.mode <= 1:
+        return alias_of(VIEW, input, found, (found.sizes,))
+    if found is not None:
+        return sized_view(input, sizes)
+    result = sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
+    # Nobody else sees the copy, so the result is no view.
+    assert result._view is not None
+    result._view.base = None
+    return result
+
+
+def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        return reshape(self, shape[0])
+    return reshape(self, shape_arguments("reshape", shape, named.get("shape")))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions `start_dim` to `end_dim` as one: a view where strides allow, else a copy."""
+    sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
+    return input if len(sizes) == input.dim() else reshape(input, sizes)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view where strides allow, else a copy."""
+    return reshape(input.contiguous(), (-1,))
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over broadcast dimensions that has these sizes."""
+    sizes = shape_arguments("sum_to_size", size, None)
+    have = tuple(sizes_of(self))
+    lead = len(have) - len(sizes)
+    if lead < 0 or any(s not in (1, h) for s, h in zip(sizes, have[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(sizes)}}} is not expandable to size {{{list(have)}}}.")
+    dims = [*range(lead), *[lead + i for i, s in enumerate(sizes) if s == 1 and have[lead + i] != 1]]
+    if not sizes:
+        return self.sum()  # which makes int64 of integers even where nothing is summed
+    return self.sum(dims, keepdim=True).view(sizes) if dims else self
+
+
+def T(self: Tensor) -> Tensor:
+    """The view with the order of dimensions reversed."""
+    return reverse_dims(self)
+
+
+def mT(self: Tensor) -> Tensor:
+    """The view with the last two dimensions swapped; a tensor of one number is given back.
+
+    Differs from PyTorch: which warns of the latter.
+    """
+    if self.dim() == 0:
+        return self
+    if self.dim() < 2:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return matrix_transpose(self)
+
+
+attach_methods(
+    {
+        "view_as": lambda self, other: sized_view(self, tuple(sizes_of(other))),
+        "reshape": reshape_method,
+        "reshape_as": lambda self, other: reshape(self, tuple(sizes_of(other))),
+        "sum_to_size": sum_to_size,
+        "T": property(T),
+        "mT": property(mT),
+        **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel)},
+        "split": split_method,
+    }
+)

@@ -1,0 +1,1 @@
+"""Signals and images: Fourier transforms, windows, frames, folds and pads."""

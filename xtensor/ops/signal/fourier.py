@@ -1,0 +1,456 @@
+"""Discrete Fourier transforms of tensors; `fourier_frames.py` has those of windows that move along a signal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ... import checks, dtypes
+from ...devices import DeviceLike
+from ...operators.declare import general
+from ...operators.derivatives import FROM_KERNEL
+from ...operators.options import finish
+from ...operators.promotion import is_complex
+from ...operators.schema import Array
+from ...operators.write import write_out
+from ...tensor import Tensor, sizes_of
+from ..create.ranges import arange
+from ..reduce.reductions import dtype_of
+from ..shape.rearranging import roll
+
+__all__: list[str] = []
+
+NORMS = ("backward", "ortho", "forward")
+# What XLA transforms at once.
+RANK = 3
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------
+
+
+def check_int(name: str, argument: str, position: int, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise checks.argument_error(name, argument, position, "int", value)
+
+
+def transformed(name: str, input: Array, *, complex: bool) -> Array:
+    """The input in the float or complex type in which it is transformed; integers become the default float."""
+    own = dtype_of(input)
+    if not (own.is_floating_point or own.is_complex):
+        own = dtypes.get_default_dtype()
+    if own.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {own.scalar_name}")
+    if not complex and own.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {own.scalar_name}")
+    return input.astype((own.to_complex() if complex else own).numpy)
+
+
+def factor(norm: Any, count: int, *, forward: bool) -> float:
+    """What a bare sum over `count` points is multiplied with."""
+    if norm is not None and norm not in NORMS:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    if norm == "ortho":
+        return 1 / math.sqrt(count)
+    return 1 / count if ((norm or "backward") == "backward") is not forward else 1.0
+
+
+def check_points(n: int) -> None:
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
+def one_axis(name: str, input: Array, n: Any, dim: Any, *, half: bool = False) -> tuple[int, int]:
+    """The axis and the number of points; where the input is the half of a spectrum, twice its points less two."""
+    check_int(name, "dim", 3, dim)
+    axis = checks.wrap_dim(dim, input.ndim, wrap_scalar=False)
+    if n is None:
+        n = 2 * (input.shape[axis] - 1) if half else input.shape[axis]
+    check_int(name, "n", 2, n)
+    check_points(n)
+    return axis, n
+
+
+def many_axes(
+    input: Array, s: Any, dim: Any, *, half: bool = False
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes and the number of points along each; the last input axis may be the half of a spectrum."""
+    s = (s,) if isinstance(s, int) else s
+    dim = (dim,) if isinstance(dim, int) else dim
+    ndim = input.ndim
+    axes: tuple[int, ...] = ()
+    if dim is not None:
+        axes = tuple([checks.wrap_dim(d, ndim, wrap_scalar=False) for d in dim])
+        if len(set(axes)) != len(axes):
+            raise RuntimeError("FFT dims must be unique")
+    if s is None:
+        axes = tuple(range(ndim)) if dim is None else axes
+        counts = [input.shape[a] for a in axes]
+        if half and axes:
+            counts[-1] = 2 * (counts[-1] - 1)
+    else:
+        if dim is not None and len(dim) != len(s):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        if len(s) > ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.")
+        axes = tuple(range(ndim - len(s), ndim)) if dim is None else axes
+        counts = [input.shape[a] if n == -1 else n for a, n in zip(axes, s, strict=True)]
+        if half and tuple(s[-1:]) == (-1,):
+            counts[-1] = 2 * (input.shape[list(axes)[-1]] - 1)
+    for n in counts:
+        check_points(n)
+    return axes, tuple(counts)
+
+
+# ---- kernels -------------------------------------------------------------------------------------------------------
+
+
+def fitted(x: Array, axes: Sequence[int], counts: Sequence[int]) -> Array:
+    """The array cut, or filled with zeros at the end, to this many points along the axes."""
+    for axis, count in zip(axes, counts, strict=True):
+        have = x.shape[axis]
+        if have > count:
+            x = lax.slice_in_dim(x, 0, count, axis=axis)
+        elif have < count:
+            x = jnp.pad(x, [(0, count - have if a == axis else 0) for a in range(x.ndim)])
+    return x
+
+
+def bare(
+    x: Array, kind: Any, axes: Sequence[int], lengths: Sequence[int], shape: Sequence[int], dtype: Any
+) -> Array:
+    """One of XLA's transforms over some axes; an empty batch has nothing to transform."""
+    if x.size == 0:
+        return jnp.zeros(shape, dtype)
+    last = tuple(range(x.ndim - len(axes), x.ndim))
+    moved = lax.fft(jnp.moveaxis(x, axes, last), kind, tuple(lengths))
+    return jnp.moveaxis(moved, last, axes)
+
+
+def complex_sum(x: Array, axes: Sequence[int], by: float, *, forward: bool) -> tuple[Array, float]:
+    """XLA's transform over complex axes, and what it has yet to be multiplied with for the bare sums times `by`."""
+    kind = lax.FftType.FFT if forward else lax.FftType.IFFT
+    for start in range(0, len(axes), RANK):
+        group = tuple(axes[start : start + RANK])
+        lengths = [x.shape[a] for a in group]
+        x = bare(x, kind, group, lengths, x.shape, x.dtype)
+        if not forward:
+            by *= math.prod(lengths)
+    return x, by
+
+
+def scaled(x: Array, by: float) -> Array:
+    return x if math.isclose(by, 1, rel_tol=1e-15) else x * np.asarray(by, jnp.real(x).dtype)
+
+
+def whole(input: Array, axes: Sequence[int], counts: Sequence[int], norm: Any, *, forward: bool) -> Array:
+    """Complex to complex."""
+    by = factor(norm, math.prod(counts), forward=forward)
+    return scaled(*complex_sum(fitted(input, axes, counts), axes, by, forward=forward))
+
+
+def to_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: Any, *, forward: bool) -> Array:
+    """Real to the half of its spectrum along the last of the axes."""
+    by = factor(norm, math.prod(counts), forward=forward)
+    x = fitted(input, axes, counts)
+    shape = list(x.shape)
+    shape[axes[-1]] = counts[-1] // 2 + 1
+    made = bare(x, lax.FftType.RFFT, axes[-1:], counts[-1:], shape, dtype_of(x).to_complex().numpy)
+    if not forward:
+        made = jnp.conj(made)
+    return scaled(*complex_sum(made, axes[:-1], by, forward=forward))
+
+
+def from_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: Any, *, forward: bool) -> Array:
+    """The half of a spectrum along the last of the axes to what is real."""
+    by = factor(norm, math.prod(counts), forward=forward)
+    held = (*counts[:-1], counts[-1] // 2 + 1)
+    x, by = complex_sum(fitted(input, axes, held), axes[:-1], by, forward=forward)
+    if forward:
+        x = jnp.conj(x)
+    shape = list(x.shape)
+    shape[axes[-1]] = counts[-1]
+    real = bare(x, lax.FftType.IRFFT, axes[-1:], counts[-1:], shape, jnp.real(x).dtype)
+    return scaled(real, by * counts[-1])
+
+
+# ---- one dimension -------------------------------------------------------------------------------------------------
+
+
+@general(name="fft_fft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The discrete Fourier transform along `dim`, of `n` points (cut or filled with zeros).
+
+    norm: "backward" scales the inverse by 1/n, "forward" the transform itself, "ortho" both by 1/sqrt(n).
+    """
+    axis, count = one_axis("fft_fft", input, n, dim)
+    return whole(transformed("fft", input, complex=True), (axis,), (count,), norm, forward=True)
+
+
+@general(name="fft_ifft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse discrete Fourier transform along `dim`."""
+    axis, count = one_axis("fft_ifft", input, n, dim)
+    return whole(transformed("ifft", input, complex=True), (axis,), (count,), norm, forward=False)
+
+
+@general(name="fft_rfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror."""
+    x = transformed("rfft", input, complex=False)
+    axis, count = one_axis("fft_rfft", input, n, dim)
+    return to_half(x, (axis,), (count,), norm, forward=True)
+
+
+@general(name="fft_irfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `rfft`: a real signal of `n` (even by default) points."""
+    axis, count = one_axis("fft_irfft", input, n, dim, half=True)
+    return from_half(transformed("irfft", input, complex=True), (axis,), (count,), norm, forward=False)
+
+
+@general(name="fft_hfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The real Fourier transform of a Hermitian signal, of which one half is given."""
+    axis, count = one_axis("fft_hfft", input, n, dim, half=True)
+    return from_half(transformed("hfft", input, complex=True), (axis,), (count,), norm, forward=True)
+
+
+@general(name="fft_ihfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input."""
+    x = transformed("ihfft", input, complex=False)
+    axis, count = one_axis("fft_ihfft", input, n, dim)
+    return to_half(x, (axis,), (count,), norm, forward=False)
+
+
+# ---- several dimensions --------------------------------------------------------------------------------------------
+
+
+def check_any(name: str, axes: Sequence[int]) -> None:
+    if not axes:
+        raise RuntimeError(f"{name} must transform at least one axis")
+
+
+@general(name="fft_fftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+def fftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The Fourier transform over the dimensions `dim` (all, or the last `len(s)`), of `s` points along each."""
+    axes, counts = many_axes(input, s, dim)
+    return whole(transformed("fftn", input, complex=True), axes, counts, norm, forward=True)
+
+
+@general(name="fft_ifftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+def ifftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `fftn`."""
+    axes, counts = many_axes(input, s, dim)
+    return whole(transformed("ifftn", input, complex=True), axes, counts, norm, forward=False)
+
+
+def check_real(name: str, input: Array) -> None:
+    if is_complex(input):
+        raise RuntimeError(
+            f"{name} expects a real-valued input tensor, but got {dtype_of(input).scalar_name}"
+        )
+
+
+@general(name="fft_rfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+def rfftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The Fourier transform of a real signal over several dimensions, the last cut to its half."""
+    check_real("rfftn", input)
+    x = transformed("rfftn", input, complex=False)
+    axes, counts = many_axes(input, s, dim)
+    check_any("rfftn", axes)
+    return to_half(x, axes, counts, norm, forward=True)
+
+
+@general(name="fft_irfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+def irfftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `rfftn`."""
+    axes, counts = many_axes(input, s, dim, half=True)
+    check_any("irfftn", axes)
+    return from_half(transformed("irfftn", input, complex=True), axes, counts, norm, forward=False)
+
+
+@general(name="fft_hfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+def hfftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The real Fourier transform, over several dimensions, of a signal that is Hermitian in the last."""
+    axes, counts = many_axes(input, s, dim, half=True)
+    check_any("hfftn", axes)
+    return from_half(transformed("hfftn", input, complex=True), axes, counts, norm, forward=True)
+
+
+@general(name="fft_ihfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+def ihfftn(
+    input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `hfftn`."""
+    if is_complex(input):
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {dtype_of(input).scalar_name}")
+    x = transformed("ihfftn", input, complex=False)
+    axes, counts = many_axes(input, s, dim)
+    check_any("ihfftn", axes)
+    return to_half(x, axes, counts, norm, forward=False)
+
+
+# ---- two dimensions ------------------------------------------------------------------------------------------------
+
+PLANE = (-2, -1)
+
+
+def fft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`fftn` over the last two dimensions, or those in `dim`."""
+    return fftn(input, s, dim, norm, out=out)
+
+
+def ifft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`ifftn` over the last two dimensions, or those in `dim`."""
+    return ifftn(input, s, dim, norm, out=out)
+
+
+def rfft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`rfftn` over the last two dimensions, or those in `dim`."""
+    return rfftn(input, s, dim, norm, out=out)
+
+
+def irfft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`irfftn` over the last two dimensions, or those in `dim`."""
+    return irfftn(input, s, dim, norm, out=out)
+
+
+def hfft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`hfftn` over the last two dimensions, or those in `dim`."""
+    return hfftn(input, s, dim, norm, out=out)
+
+
+def ihfft2(
+    input: Tensor,
+    s: Sequence[int] | None = None,
+    dim: Sequence[int] = PLANE,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`ihfftn` over the last two dimensions, or those in `dim`."""
+    return ihfftn(input, s, dim, norm, out=out)
+
+
+# ---- frequencies ---------------------------------------------------------------------------------------------------
+
+
+def frequencies(
+    name: str, n: int, d: float, half: bool, dtype: Any, device: Any, requires_grad: bool, out: Tensor | None
+) -> Tensor:
+    own = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+    if not (own.is_floating_point or own.is_complex):
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    count = int(n / 2) + 1 if half else n
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+    steps = arange(count, dtype=own, device=device)
+    if not half:
+        steps = steps - (steps >= (n + 1) // 2).to(own) * n
+    # A spacing of zero divides as IEEE numbers do.
+    span = float(n) * d
+    made = steps * (1 / span if span else math.copysign(math.inf, span))
+    if out is not None:
+        write_out(name, out, made, [])
+        return out
+    return finish(name, made, requires_grad)
+
+
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The frequencies of the points of an `fft` of `n` points that lie `d` apart."""
+    return frequencies("fftfreq", n, d, False, dtype, device, requires_grad, out)
+
+
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: dtypes.dtype | None = None,
+    layout: dtypes.layout | None = None,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The frequencies of the points of an `rfft` of `n` points that lie `d` apart."""
+    return frequencies("rfftfreq", n, d, True, dtype, device, requires_grad, out)
+
+
+def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
+    sizes = sizes_of(input)
+    dims = tuple(range(len(sizes))) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple([checks.wrap_dim(d, len(sizes), wrap_scalar=False) for d in dims])
+    if not dims:
+        raise RuntimeError("`shifts` required")
+    return roll(input, tuple([(sizes[d] + backward) // 2 for d in dims]), dims)
+
+
+def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all)."""
+    return shifted(input, dim, False)
+
+
+def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return shifted(input, dim, True)

@@ -1,0 +1,1 @@
+"""What a tensor itself can do: convert, leave, show itself, answer questions."""

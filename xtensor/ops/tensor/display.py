@@ -1,0 +1,102 @@
+"""Tensors as text: fetches what is printed to the host and leaves the wording to `printing`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from ... import printing
+from ...engine import modes
+from ...operators.attach import attach_methods
+from ...tensor import Tensor, array_of
+from ...xla.x64 import call, jit
+
+__all__: list[str] = []
+
+
+def text_of(tensor: Tensor) -> str:
+    """A tensor as PyTorch prints it; of a long one only the edges come to the host."""
+    # A subclass prints under its own name; one that is a tensor to the eye (Parameter) sets `_prints_as`.
+    kind = type(tensor)
+    name = "tensor" if kind is Tensor else kind.__dict__.get("_prints_as", kind.__name__)
+    shape, dtype, device = tuple(tensor.shape), tensor.dtype, tensor.device
+    meta = device.type == "meta"
+    edge = grad_fn_name(tensor)
+    suffixes = printing.suffixes(
+        dtype,
+        shape,
+        None if str(device) == "cpu" else device,
+        tensor.requires_grad,
+        edge,
+        meta=meta,
+    )
+    if meta:
+        return printing.format_tensor(None, suffixes=suffixes, prefix=f"{name}(", shape=shape)
+    values = shown_values(tensor, printing.summary_indices(shape))
+    return printing.format_tensor(values, suffixes=suffixes, prefix=f"{name}(", shape=shape)
+
+
+def shown_values(tensor: Tensor, indices: tuple[np.ndarray[Any, Any], ...] | None) -> np.ndarray[Any, Any]:
+    """The values at `indices` (of each dimension; None: all), on the host; nothing else is read or computed."""
+    storage, view = tensor._storage, tensor._view
+    array = storage.array
+    if indices is None:
+        with modes.no_grad():
+            return np.asarray(array_of(tensor))
+    on_cpu = tensor.device.type == "cpu"
+    if view is None:
+        counts = tuple([len(i) for i in indices])
+        return np.asarray(array)[np.ix_(*indices)] if on_cpu else np.asarray(call(_edges(counts), array))
+    same_dtype = view.dtype.numpy == array.dtype
+    if not (on_cpu or same_dtype):
+        with modes.no_grad():
+            return np.asarray(array_of(tensor))[np.ix_(*indices)]
+    # What a view shows is found from its strides: the whole of an expanded one may not fit anywhere.
+    where = sum(
+        (i * stride for i, stride in zip(np.ix_(*indices), view.strides, strict=True)), start=view.offset
+    )
+    if on_cpu:
+        flat = np.asarray(array).reshape(-1)
+        values = (flat if same_dtype else flat.view(view.dtype.numpy))[where]
+    else:
+        values = np.asarray(call(_picked, array, where))
+    values = np.conj(values) if view.conj else values
+    return -values if view.neg else values
+
+
+@jit
+def _picked(array: Any, where: Any) -> Any:
+    return array.reshape(-1)[where]
+
+
+def grad_fn_name(tensor: Tensor) -> str | None:
+    node = tensor.grad_fn
+    return None if node is None else node.name()
+
+
+@functools.lru_cache(maxsize=256)
+def _edges(counts: tuple[int, ...]) -> Any:
+    """A program that takes the first and last indices of each dimension, `counts` in all."""
+
+    def edges(array: Any) -> Any:
+        for axis, count in enumerate(counts):
+            size = array.shape[axis]
+            if count < size:
+                half = count // 2
+                first = jax.lax.slice_in_dim(array, 0, half, axis=axis)
+                last = jax.lax.slice_in_dim(array, size - half, size, axis=axis)
+                array = jax.lax.concatenate([first, last], axis)
+        return array
+
+    return jit(edges)
+
+
+def represent(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """The tensor as text."""
+    return text_of(self)
+
+
+attach_methods({"__repr__": represent, "__str__": represent})

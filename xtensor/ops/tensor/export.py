@@ -1,0 +1,345 @@
+"""Values on their way out: NumPy, DLPack, JAX, pickles and copies.
+
+An export never changes under its holder, and what is done to an export never changes a tensor.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import copyreg
+import enum
+import weakref
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from ... import devices, dtypes
+from ...dtypes import FROM_NUMPY
+from ...engine import modes
+from ...geometry import contiguous_strides
+from ...operators.attach import attach_methods
+from ...storage import LazyStorage, MetaArray, Storage
+from ...tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
+from ...xla.x64 import call, jit
+from ..create.ingest import from_array, from_numpy
+from .scalars import asked_by_plotting
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+new = object.__new__
+
+
+# ---- NumPy ---------------------------------------------------------------------------------------------------------
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """The values as a read-only NumPy array, without a copy where they are on the CPU.
+
+    Differs from PyTorch: later writes to the tensor do not show in the array; copy the array to write to it.
+    `force` detaches, brings to the CPU and resolves the conjugate bit first.
+    """
+    if force:
+        tensor = self.detach() if self.requires_grad else self
+        return host_values(tensor)
+    device = self.device.type
+    if device != "cpu" and devices.redirected("cpu") is None:
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+            "memory first."
+        )
+    if edge_of(self) is not None:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+    for bit, what in ((self.is_conj(), "conj"), (self.is_neg(), "neg")):
+        if bit:
+            word = "conjugate" if what == "conj" else "negative"
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {word} bit set. "
+                f"Use tensor.resolve_{what}().numpy() instead."
+            )
+    return host_values(self)
+
+
+def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    dtype = tensor.dtype
+    if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
+    storage = tensor._storage
+    if type(storage.array) is MetaArray:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    storage.shared = True
+    return host_array(tensor)
+
+
+def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """NumPy's protocol: `np.asarray(tensor)` is `tensor.numpy()`, `np.array(tensor)` a copy to write to.
+
+    Differs from PyTorch: a plotting library gets the values of any tensor, on any device and of any dtype, one that
+    requires grad included: a picture is no place for a gradient to get lost in.
+    """
+    try:
+        values = numpy(self)
+    except (TypeError, RuntimeError):
+        if not asked_by_plotting():
+            raise
+        values = plain_values(self)
+    if dtype is not None and values.dtype != dtype:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return values.astype(dtype)
+    return values.copy() if copy else values
+
+
+def plain_values(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The values in a dtype that NumPy itself has."""
+    with modes.no_grad():
+        dtype = tensor.dtype
+        narrow = dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8
+        return host_values(tensor.detach().float() if narrow else tensor.detach())
+
+
+def wrap_array(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """NumPy's protocol: the result of a ufunc on tensors as a tensor."""
+    return from_numpy(np.asarray(array))
+
+
+# ---- DLPack --------------------------------------------------------------------------------------------------------
+
+
+class DLDeviceType(enum.IntEnum):
+    """The kinds of device that DLPack numbers."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLROCM = 10
+
+
+def dlpack_device(self: Tensor) -> tuple[DLDeviceType, int]:
+    """DLPack's protocol: kind and index of the tensor's device."""
+    if self.is_meta:
+        raise ValueError("Unknown device type meta for Dlpack")
+    kind, index = array_of(self).__dlpack_device__()
+    return DLDeviceType(int(kind)), int(index)
+
+
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """DLPack's protocol: a capsule with the values.
+
+    Differs from PyTorch: a copy, which its consumer may write to, unless `copy=False`: then memory is shared, the
+    consumer must not write to it, and later writes to the tensor do not show in it.
+    """
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
+    if self.is_meta:
+        raise ValueError("Unknown device type meta for Dlpack")
+    if copy is False:
+        self._storage.shared = True
+        array = array_of(self)
+    else:
+        array = call(copied, array_of(self))
+    options: dict[str, Any] = {}
+    if stream is not None and self.device.type != "cpu":
+        options["stream"] = stream
+    if max_version is not None:
+        options["max_version"] = max_version
+    return array.__dlpack__(**options)
+
+
+copied = jit(lambda array: jnp.copy(array))
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A DLPack capsule with a copy of the values of `tensor`."""
+    return dlpack(tensor)
+
+
+class Capsule:
+    """A bare capsule, which does not tell its device, as an object that speaks the protocol: the CPU's."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLDeviceType.kDLCPU, 0
+
+
+def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
+    """A tensor with the values of another library's array.
+
+    Differs from PyTorch: a copy, unless the values cannot change (a JAX array, a tensor of ours) or `copy=False`
+    says that their owner will not write to them.
+    """
+    if isinstance(ext_tensor, Tensor):
+        made = ext_tensor.clone() if copy else ext_tensor.detach()
+    elif isinstance(ext_tensor, jax.Array):
+        made = from_array(ext_tensor, None, None)
+        made = made.clone() if copy else made
+    else:
+        if type(ext_tensor).__name__ == "PyCapsule":
+            ext_tensor = Capsule(ext_tensor)
+        if not hasattr(ext_tensor, "__dlpack__"):
+            raise AttributeError(f"'{type(ext_tensor).__name__}' object has no attribute '__dlpack__'")
+        if isinstance(ext_tensor, np.ndarray) and not ext_tensor.flags.writeable:
+            # NumPy says so to newer consumers only. device_put takes it as it is where it is aligned.
+            array = call(jax.device_put, ext_tensor, devices.jax_device(devices.device("cpu")))
+        else:
+            array = call(jax.dlpack.from_dlpack, ext_tensor)
+        place = next(iter(array.devices()))
+        made = wrap(call(jax.device_put, array, place) if not array.committed else array, shared=True)
+        if copy is not False:
+            made = wrap(call(copied, made._storage.array))
+            made._storage.array.block_until_ready()
+    return made if device is None else made.to(devices.resolve(device))
+
+
+# ---- JAX -----------------------------------------------------------------------------------------------------------
+
+
+def jax_array(self: Tensor) -> jax.Array:
+    """JAX's protocol: the values as an immutable array, without a copy; later writes to the tensor do not show."""
+    if self.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    array = array_of(self)
+    if isinstance(array, Tracer):  # inside a traced function JAX keeps the history
+        return array
+    if edge_of(self) is not None:
+        raise RuntimeError(
+            "Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead."
+        )
+    self._storage.shared = True
+    return array
+
+
+# ---- pickles and copies --------------------------------------------------------------------------------------------
+
+
+def reduce_storage(storage: Storage) -> Any:
+    """A storage as its values and its device; tensors pickled together keep sharing it."""
+    array = storage.array
+    if type(array) is MetaArray:
+        return rebuild_meta_storage, (tuple(array.shape), dtypes.FROM_NUMPY[array.dtype])
+    values = np.asarray(array)
+    dtype = dtypes.FROM_NUMPY[array.dtype]
+    # NumPy's pickles know no bfloat16; bytes they all know.
+    raw = np.frombuffer(values.tobytes(), np.uint8)
+    return rebuild_storage, (raw, tuple(array.shape), dtype, str(storage.device))
+
+
+copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
+
+
+def unclaimed() -> None:
+    """Stands in a new storage's `cover` until the first of its tensors takes its sizes from the array."""
+
+
+def claimable(array: Any) -> Storage:
+    storage = Storage(array)
+    storage.cover = unclaimed  # type: ignore[assignment]
+    return storage
+
+
+def rebuild_storage(raw: Any, shape: tuple[int, ...], dtype: dtypes.dtype, place: str) -> Storage:
+    """The storage of a pickle, on the device that it was on."""
+    values = np.frombuffer(raw.tobytes(), dtype.numpy).reshape(shape)
+    return claimable(devices.put(values, devices.device(place)))
+
+
+def rebuild_meta_storage(shape: tuple[int, ...], dtype: dtypes.dtype) -> Storage:
+    """The storage of a pickled meta tensor."""
+    return claimable(MetaArray(shape, dtype.numpy))
+
+
+def reduce_tensor(self: Tensor) -> Any:
+    """Pickle's protocol: the storage, the geometry, and what Python knows of the tensor; never the graph."""
+    return rebuild_tensor, (type(self), self._storage, *described(self), self.__dict__ or None)
+
+
+def described(tensor: Tensor) -> tuple[Any, Any, Any, bool]:
+    """What makes a tensor out of its storage."""
+    geometry = (tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
+    return tensor.dtype, geometry, (tensor.is_conj(), tensor.is_neg()), tensor.requires_grad
+
+
+def rebuild_tensor(
+    kind: type[Tensor],
+    storage: Storage,
+    dtype: dtypes.dtype,
+    geometry: tuple[Any, Any, int],
+    bits: tuple[bool, bool],
+    requires_grad: bool,
+    state: dict[str, Any] | None,
+) -> Tensor:
+    """The tensor of a pickle."""
+    made = new(kind)
+    made._storage, made._view, made._edge, made._meta = storage, None, None, None
+    if storage.cover is unclaimed and tuple(storage.array.shape) == geometry[0] and not any(bits):
+        if FROM_NUMPY[storage.array.dtype] is dtype and geometry[1:] == (contiguous_strides(geometry[0]), 0):
+            storage.cover = weakref.ref(made)
+            return finished(made, requires_grad, state)
+    made._view = make_view(storage, storage, dtype, *geometry, *bits)
+    return finished(made, requires_grad, state)
+
+
+def finished(made: Tensor, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
+    if requires_grad:
+        made.requires_grad_()
+    if state:
+        made.__dict__.update(state)
+    return made
+
+
+def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a leaf with memory of its own; tensors that shared memory share its copy."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    storage = self._storage
+    twin = memo.get(id(storage))
+    if twin is None:
+        # Both hold the one immutable array until either is written.
+        twin = memo[id(storage)] = Storage(storage.array, storage.shared)
+        twin.cover = unclaimed  # type: ignore[assignment]
+    made = rebuild_tensor(type(self), twin, *described(self), state=None)
+    if self.grad is not None:
+        meta_of(made).grad = copying.deepcopy(self.grad, memo)
+    memo[id(self)] = made
+    if self.__dict__:
+        made.__dict__.update(copying.deepcopy(self.__dict__, memo))
+    return made
+
+
+Tensor._reduce = reduce_tensor
+
+attach_methods(
+    {
+        "numpy": numpy,
+        "__array__": as_array,
+        "__array_wrap__": wrap_array,
+        "__dlpack__": dlpack,
+        "__dlpack_device__": dlpack_device,
+        "__jax_array__": jax_array,
+        "__deepcopy__": deepcopy,
+    }
+)

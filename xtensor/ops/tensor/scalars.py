@@ -1,0 +1,132 @@
+"""A tensor as a Python number, truth, list or iterator."""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...operators.attach import attach_methods
+from ...storage import MetaArray
+from ...tensor import Tensor, host_array
+
+__all__ = ["is_nonzero"]
+
+
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element as a Python number."""
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    if type(self._storage.array) is MetaArray:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    return host_array(self).item()
+
+
+def tolist(self: Tensor) -> Any:
+    """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
+    if type(self._storage.array) is MetaArray:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return host_array(self).tolist()
+
+
+def truth(self: Tensor) -> bool:
+    count = self.numel()
+    if count != 1:
+        few = "no values" if count == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    return bool(item(self))
+
+
+PLOTTING = frozenset({"matplotlib", "mpl_toolkits"})
+
+
+def asked_by_plotting() -> bool:
+    """Whether a plotting library asks for a value, maybe through NumPy: gradients do not get lost in a picture."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("numpy", "xtensor"):
+            return package in PLOTTING
+        frame = frame.f_back
+    return False
+
+
+def single(self: Tensor) -> Any:
+    """The one value, for Python's conversions."""
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if self.requires_grad and not asked_by_plotting():
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return item(self)
+
+
+def real_number(self: Tensor) -> Any:
+    value = single(self)
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        return value.real
+    return value
+
+
+def index(self: Tensor) -> int:
+    dtype = self.dtype
+    if self.numel() != 1 or dtype.is_floating_point or dtype.is_complex:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return operator.index(item(self))
+
+
+def formatted(self: Tensor, spec: str) -> str:
+    if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+        return item(self).__format__(spec)
+    return object.__format__(self, spec)
+
+
+def contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex, np.generic)):
+        found: Any = element == self
+        return bool(found.any().item())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )
+
+
+def iterate(self: Tensor) -> Any:
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def backwards(self: Tensor) -> Tensor:
+    return self if self.dim() == 0 else self.flip((0,))
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
+    return truth(input)
+
+
+attach_methods(
+    {
+        "item": item,
+        "tolist": tolist,
+        "is_nonzero": is_nonzero,
+        "__bool__": truth,
+        "__int__": lambda self: int(real_number(self)),
+        "__float__": lambda self: float(real_number(self)),
+        "__complex__": lambda self: complex(single(self)),
+        "__index__": index,
+        "__format__": formatted,
+        "__contains__": contains,
+        "__iter__": iterate,
+        "__reversed__": backwards,
+    }
+)

@@ -1,0 +1,95 @@
+"""Methods of Tensor that run Python functions over its elements, or answer what programs ask of any tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...operators.attach import attach_methods
+from ...tensor import Tensor, asks_grad, sizes_of, strides_of
+from ..create.ingest import from_numpy
+from .export import host_values
+from .queries import is_same_size
+
+__all__: list[str] = []
+
+
+def refuse_grad(name: str, tensor: Tensor) -> None:
+    if asks_grad(tensor):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+        )
+
+
+def by_element(name: str, target: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
+    """Write what a Python function gives for each element, and the others' elements in the same place."""
+    refuse_grad(name, target)
+    if any(t.device.type != "cpu" for t in (target, *others)):
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    arrays = [host_values(t) for t in (target, *[o.expand(target.shape) for o in others])]
+    made = np.empty(arrays[0].shape, arrays[0].dtype)
+    for place in np.ndindex(made.shape):
+        made[place] = function(*[a[place].item() for a in arrays])
+    return target.copy_(from_numpy(made))
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by what a Python function gives for it; slow, on a CPU only."""
+    return by_element("apply_", self, callable)
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function gives for it and the other tensor's; slow, on a CPU only."""
+    refuse_grad("map_", tensor)
+    return by_element("map_", self, callable, tensor)
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """`map_` with two other tensors."""
+    refuse_grad("map2_", x)
+    refuse_grad("map2_", y)
+    return by_element("map2_", self, callable, x, y)
+
+
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same tensor as an instance of a subclass: it shares memory and history."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    source = self.view(self.shape)
+    made = object.__new__(cls)
+    made._storage, made._view = source._storage, source._view
+    made._edge, made._meta = source._edge, source._meta
+    return made
+
+
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the slowest in memory to the fastest."""
+    strides, sizes = strides_of(self), sizes_of(self)
+    return tuple(sorted(range(len(sizes)), key=lambda d: (-strides[d], d)))
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What a module takes for this parameter when a state is loaded."""
+    return other if assign else self.copy_(other)
+
+
+def grad_dtype(self: Tensor) -> Any:
+    """The dtype that gradients of this tensor have: its own."""
+    return self.dtype
+
+
+attach_methods(
+    {
+        "apply_": apply_,
+        "map_": map_,
+        "map2_": map2_,
+        "as_subclass": as_subclass,
+        "dim_order": dim_order,
+        "module_load": module_load,
+        "is_same_size": is_same_size,
+        "grad_dtype": property(grad_dtype),
+        **dict.fromkeys(("is_ipu", "is_maia", "is_mps", "is_mtia", "is_vulkan", "is_xla", "is_xpu"), False),
+    }
+)
