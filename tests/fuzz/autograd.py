@@ -148,7 +148,7 @@ def final(program: Program, lib: Any) -> dict[str, dict[str, Any]] | None:
 def differenced(program: Program, lib: Any) -> Verdict:
     """Compares the gradients that a smooth program computes with central differences of its own loss.
 
-    A program in which a step raises says nothing and passes; `tests/test_fuzz_autograd.py` counts them.
+    A program in which a step raises says nothing and passes; `tests/plans/test_fuzz_autograd.py` counts them.
     """
     loss = next((step.makes[0] for step in program.steps if step.kind == "loss"), None)
     ends = final(program, lib)

@@ -9,7 +9,7 @@ An ordinary operator is one line in its family's file of this package:
 
 `unary()`, `binary()`, `reducing()` are the usual samples (see `samples.py`); a `Sample` is the arguments of a call, in
 which `T(2, 3)` stands for a tensor of random values, `Dtype("int64")` for a dtype. The tests are in
-`tests/test_table.py`; what each facet means is in `facets.py` and `on_meta.py`:
+`tests/ops/test_table.py`; what each facet means is in `facets.py` and `on_meta.py`:
 
     value         value, dtype, shape, strides; errors, where PyTorch raises; the other dtypes
     layouts       transposed, sliced and expanded inputs
@@ -24,7 +24,7 @@ the operator's own name by default), and without PyTorch those of `numpy` and of
 composite without a row fails the suite; so does a row without an operator.
 
 A run is sampled (main dtype: all samples; the rest: the first samples that say something); `--full` runs every sample
-in every dtype. `python -m pytest tests/test_table.py -k "tanh"` runs a row.
+in every dtype. `python -m pytest tests/ops/test_table.py -k "tanh"` runs a row.
 """
 
 from __future__ import annotations

@@ -51,6 +51,6 @@ ROWS = [
             Sample(mask(2, 3), T(2, 3), T(2, 3, dtype="float64")),
         ],
         numpy=np.where,
-        without=("method",),  # its first argument is the second of the function: tests/test_indexing.py
+        without=("method",),  # its first argument is the second of the function: tests/ops/test_indexing.py
     ),
 ]

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 for needed in ("matplotlib", "sklearn", "tqdm"):
     pytest.importorskip(needed, reason=f"{needed} is not installed: pip install '.[examples]'")

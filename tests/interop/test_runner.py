@@ -11,7 +11,7 @@ import pytest
 import xtensor
 from xtensor import interop
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(folder, text, *flags, arguments=(), code=0, module=False):

@@ -10,7 +10,7 @@ import pytest
 
 import xtensor
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = (
     "--width=16 --heads=2 --layers=1 --context=16 --batch_size=4 --characters=4000 --save_every=6 --steps=12 "
     "--learning_rate=0.02"

@@ -20,7 +20,7 @@ from xtensor.operators.attach import DUNDERS
 from xtensor.operators.deferred import materialized
 from xtensor.tensor import Tensor
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import textwrap
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPIED = (
     "xtensor",
     "tests",
@@ -83,8 +83,8 @@ def test_two_files_and_one_command_make_an_operator(tmp_path):
         "-q",
         "-p",
         "no:cacheprovider",
-        "tests/test_table.py",
-        "tests/test_generated.py",
+        "tests/ops/test_table.py",
+        "tests/house/test_generated.py",
         "-k",
         chosen,
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.

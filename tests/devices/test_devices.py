@@ -13,7 +13,7 @@ import pytest
 
 import xtensor
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def outcome(library, expression: str, **names):
