@@ -183,7 +183,7 @@ def cases() -> list[Case]:
 
 def wait(result: Any) -> None:
     if isinstance(result, xtensor.Tensor):
-        result = result._storage.array
+        result = result._xt_storage.array
     if hasattr(result, "block_until_ready"):
         result.block_until_ready()
 

@@ -38,7 +38,7 @@ def validate(node: engine.Node, slot: int, grad: Any) -> Any:
         return grad
     want = metadata[slot]
     # Equal avals are mostly one object.
-    if grad._view is None and grad._storage.array.aval is want:
+    if grad._xt_view is None and grad._xt_storage.array.aval is want:
         return grad
     shape = tuple(want.shape)
     if tuple(sizes_of(grad)) != shape:
@@ -105,7 +105,7 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     meta = meta_of(self)
     present = meta.grad
     if present is None:
-        view = self._view
+        view = self._xt_view
         if create_graph:
             strided = None if view is None or geometry.is_contiguous(view.sizes, view.strides) else view
             if strided is not None and geometry.is_non_overlapping_and_dense(strided.sizes, strided.strides):
@@ -141,8 +141,8 @@ _implied: dict[Any, tuple[Any, Any]] = {}
 
 def implied_grad(tensor: Tensor) -> Tensor | None:
     """The gradient that a real scalar implies, one; None where there is more to check."""
-    array = tensor._storage.array
-    if tensor._view is not None or type(array) is MetaArray:
+    array = tensor._xt_storage.array
+    if tensor._xt_view is not None or type(array) is MetaArray:
         return None
     if isinstance(array, Tracer):
         scalar = array.size == 1 and tensor.dtype.is_floating_point
@@ -391,7 +391,7 @@ def tensor_backward(
 ) -> None:
     """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
     if gradient is None and inputs is None:
-        edge = self._edge
+        edge = self._xt_edge
         one = implied_grad(self) if type(edge) is tuple else None
         if one is not None:
             keep = create_graph if retain_graph is None else retain_graph

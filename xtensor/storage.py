@@ -224,53 +224,53 @@ _SOLE = _references(Storage(object()))
 class UntypedStorage:
     """What `Tensor.untyped_storage()` gives: the bytes of a storage, by identity, size and content."""
 
-    __slots__ = ("_storage",)
+    __slots__ = ("_xt_storage",)
 
     def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+        self._xt_storage = storage
 
     def data_ptr(self) -> int:
         """A number that tells this memory from any other."""
-        return self._storage.data_ptr()
+        return self._xt_storage.data_ptr()
 
     def nbytes(self) -> int:
         """How many bytes there are."""
-        return self._storage.nbytes()
+        return self._xt_storage.nbytes()
 
     def size(self) -> int:
         """How many bytes there are."""
-        return self._storage.nbytes()
+        return self._xt_storage.nbytes()
 
     def element_size(self) -> int:
         """1: the elements of an untyped storage are bytes."""
         return 1
 
     def __len__(self) -> int:
-        return self._storage.nbytes()
+        return self._xt_storage.nbytes()
 
     @property
     def device(self) -> devices.device:
-        return self._storage.device
+        return self._xt_storage.device
 
     def _cdata_key(self) -> int:
-        return id(self._storage)
+        return id(self._xt_storage)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and other._storage is self._storage
+        return isinstance(other, UntypedStorage) and other._xt_storage is self._xt_storage
 
     def __hash__(self) -> int:
-        return hash(id(self._storage))
+        return hash(id(self._xt_storage))
 
     def to(self, device: devices.DeviceLike) -> UntypedStorage:
         """The same bytes on another device: itself where it is there already."""
         place = devices.resolve(device)
-        storage = self._storage
+        storage = self._xt_storage
         if place == storage.device:
             return self
         unread = storage.unread if isinstance(storage, LazyStorage) else None
         if unread is not None:
             return UntypedStorage(LazyStorage(unread.on(place)))
-        return UntypedStorage(Storage(devices.put(self._storage.array, place)))
+        return UntypedStorage(Storage(devices.put(self._xt_storage.array, place)))
 
     def cpu(self) -> UntypedStorage:
         """The same bytes on the CPU."""
@@ -282,7 +282,7 @@ class UntypedStorage:
 
     def tobytes(self) -> bytes:
         """A copy of the bytes."""
-        return np.asarray(self._storage.array).tobytes()
+        return np.asarray(self._xt_storage.array).tobytes()
 
     def tolist(self) -> list[int]:
         """The bytes as numbers from 0 to 255."""
@@ -294,7 +294,7 @@ class UntypedStorage:
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes; what was there keeps its place, what is new is zero."""
-        resize(self._storage, nbytes)
+        resize(self._xt_storage, nbytes)
         return self
 
     def __repr__(self) -> str:

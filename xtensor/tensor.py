@@ -1,6 +1,6 @@
 """Tensor: sizes, strides, offset and dtype over a Storage, and its place in the autograd graph.
 
-No operator is defined here: `ops` attaches them. A fresh result is a Tensor whose `_view` is None: it covers its
+No operator is defined here: `ops` attaches them. A fresh result is a Tensor whose `_xt_view` is None: it covers its
 storage and takes shape and dtype from the array. Anything else carries a View.
 """
 
@@ -67,7 +67,7 @@ DEFAULT, NO_GRAD_VIEW, INFERENCE_VIEW, MULTI_OUTPUT, CUSTOM_FUNCTION = range(5)
 class View:
     """Geometry over a storage, and what autograd must know of a view.
 
-    base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_edge` was right.
+    base: the tensor this is a differentiable view of, or None. attr_version: the version at which `_xt_edge` was right.
     cached: the values read last, good while `storage.writes == cached_at`.
     """
 
@@ -178,18 +178,18 @@ def recipe_of(storage: Storage, view: View) -> Any:
 
 def array_of(tensor: Tensor) -> Any:
     """The values of a tensor as an immutable array in its own shape."""
-    view = tensor._view
-    return tensor._storage.array if view is None else read_view(tensor._storage, view)
+    view = tensor._xt_view
+    return tensor._xt_storage.array if view is None else read_view(tensor._xt_storage, view)
 
 
 def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The values as a NumPy array that must not be written; of a strided view on a CPU nothing runs or is copied."""
-    view, array = tensor._view, tensor._storage.array
+    view, array = tensor._xt_view, tensor._xt_storage.array
     if view is None:
         return np.asarray(array)
     plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
     if not plain or devices.of_array(array).type != "cpu":
-        return np.asarray(read_view(tensor._storage, view))
+        return np.asarray(read_view(tensor._xt_storage, view))
     if 0 in view.sizes:
         return np.empty(view.sizes, array.dtype)
     # Through bytes: NumPy strides no array of a type that is not its own, such as float8.
@@ -210,10 +210,10 @@ def wrap(array: Any, shared: bool = False) -> Tensor:
     storage.address = 0
     storage.cover = None
     tensor = new(Tensor)
-    tensor._storage = storage
-    tensor._view = None
-    tensor._edge = None
-    tensor._meta = None
+    tensor._xt_storage = storage
+    tensor._xt_view = None
+    tensor._xt_edge = None
+    tensor._xt_meta = None
     if modes.state.mode & modes.INFERENCE:
         meta_of(tensor).inference = True
     return tensor
@@ -222,8 +222,8 @@ def wrap(array: Any, shared: bool = False) -> Tensor:
 def wrap_strided(array: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
     """A tensor over a new storage whose elements lie as `array` has them, seen with these sizes and strides."""
     tensor = wrap(array)
-    storage = tensor._storage
-    tensor._view = make_view(storage, storage, dtypes.FROM_NUMPY[array.dtype], sizes, strides, 0)
+    storage = tensor._xt_storage
+    tensor._xt_view = make_view(storage, storage, dtypes.FROM_NUMPY[array.dtype], sizes, strides, 0)
     return tensor
 
 
@@ -237,8 +237,8 @@ def alias(
     neg: bool | None = None,
 ) -> Tensor:
     """Another tensor over the same storage, unknown to autograd: nothing runs on the device."""
-    storage = tensor._storage
-    old = tensor._view
+    storage = tensor._xt_storage
+    old = tensor._xt_view
     if old is None:
         if storage.cover is None:
             storage.cover = weakref.ref(tensor)
@@ -261,17 +261,17 @@ def alias(
             old.neg if neg is None else neg,
         )
     result = new(Tensor)
-    result._storage = storage
-    result._view = view
-    result._edge = None
-    result._meta = None
+    result._xt_storage = storage
+    result._xt_view = view
+    result._xt_edge = None
+    result._xt_meta = None
     return result
 
 
 def meta_of(tensor: Tensor) -> AutogradMeta:
-    meta = tensor._meta
+    meta = tensor._xt_meta
     if meta is None:
-        meta = tensor._meta = AutogradMeta()
+        meta = tensor._xt_meta = AutogradMeta()
     return meta
 
 
@@ -280,21 +280,21 @@ def edge_of(tensor: Tensor) -> Any:
 
     A view without a history of its own requires grad as its base does, though no gradient flows: `UNREACHED`.
     """
-    view = tensor._view
+    view = tensor._xt_view
     if view is None or view.base is None:
-        return tensor._edge
+        return tensor._xt_edge
     if view.attr_version == view.counter.version:
-        edge = tensor._edge
-        return edge if edge is not None or view.base._edge is None else engine.UNREACHED
+        edge = tensor._xt_edge
+        return edge if edge is not None or view.base._xt_edge is None else engine.UNREACHED
     return Tensor._regenerate(tensor)
 
 
 def asks_grad(tensor: Tensor) -> bool:
     """Whether the tensor requires grad; never renews a view's history, which may refuse."""
-    if tensor._edge is not None:
+    if tensor._xt_edge is not None:
         return True
-    view = tensor._view
-    return view is not None and view.base is not None and view.base._edge is not None
+    view = tensor._xt_view
+    return view is not None and view.base is not None and view.base._xt_edge is not None
 
 
 def plain_edge(edge: Any) -> Any:
@@ -305,12 +305,12 @@ def plain_edge(edge: Any) -> Any:
 class Tensor(Methods):
     """A multi-dimensional array of one dtype on one device, over a Storage, that autograd can follow."""
 
-    __slots__ = ("__dict__", "__weakref__", "_edge", "_meta", "_storage", "_view")
+    __slots__ = ("__dict__", "__weakref__", "_xt_edge", "_xt_meta", "_xt_storage", "_xt_view")
 
-    _storage: Storage
-    _view: View | None
-    _edge: Any
-    _meta: AutogradMeta | None
+    _xt_storage: Storage
+    _xt_view: View | None
+    _xt_edge: Any
+    _xt_meta: AutogradMeta | None
 
     # Set by `ops`, which knows how: a view's history after its base was written; values to the host.
     _regenerate: Callable[[Tensor], Any]
@@ -325,7 +325,12 @@ class Tensor(Methods):
     def __new__(cls, *data: Any, device: Any = None) -> Tensor:
         source = Tensor._from_legacy(data, device)
         made = object.__new__(cls)
-        made._storage, made._view, made._edge, made._meta = source._storage, source._view, None, None
+        made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = (
+            source._xt_storage,
+            source._xt_view,
+            None,
+            None,
+        )
         return made
 
     _from_legacy: Callable[..., Tensor]
@@ -334,8 +339,8 @@ class Tensor(Methods):
 
     @property
     def shape(self) -> Size:
-        view = self._view
-        return Size(self._storage.array.shape if view is None else view.sizes)
+        view = self._xt_view
+        return Size(self._xt_storage.array.shape if view is None else view.sizes)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension."""
@@ -349,12 +354,12 @@ class Tensor(Methods):
 
     def storage_offset(self) -> int:
         """Where in the storage the first element lies, in elements."""
-        view = self._view
+        view = self._xt_view
         return 0 if view is None else view.offset
 
     def dim(self) -> int:
-        view = self._view
-        return len(self._storage.array.shape if view is None else view.sizes)
+        view = self._xt_view
+        return len(self._xt_storage.array.shape if view is None else view.sizes)
 
     ndimension = dim
 
@@ -370,12 +375,12 @@ class Tensor(Methods):
 
     @property
     def dtype(self) -> dtypes.dtype:
-        view = self._view
-        return dtypes.FROM_NUMPY[self._storage.array.dtype] if view is None else view.dtype
+        view = self._xt_view
+        return dtypes.FROM_NUMPY[self._xt_storage.array.dtype] if view is None else view.dtype
 
     @property
     def device(self) -> devices.device:
-        return self._storage.device
+        return self._xt_storage.device
 
     @property
     def layout(self) -> Any:
@@ -383,7 +388,7 @@ class Tensor(Methods):
 
     @property
     def is_meta(self) -> bool:
-        return self._storage.is_meta
+        return self._xt_storage.is_meta
 
     @property
     def is_cuda(self) -> bool:
@@ -411,14 +416,14 @@ class Tensor(Methods):
 
     def untyped_storage(self) -> UntypedStorage:
         """The bytes under this tensor; equal for tensors that share them."""
-        return UntypedStorage(self._storage)
+        return UntypedStorage(self._xt_storage)
 
     def data_ptr(self) -> int:
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.
 
         Differs from PyTorch: it names memory and is no address that could be read.
         """
-        address = self._storage.data_ptr()
+        address = self._xt_storage.data_ptr()
         if address == 0 or self.numel() == 0:
             return 0
         return address + self.storage_offset() * self.dtype.itemsize
@@ -426,7 +431,7 @@ class Tensor(Methods):
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same view of the same storage."""
         return (
-            self._storage is tensor._storage
+            self._xt_storage is tensor._xt_storage
             and sizes_of(self) == sizes_of(tensor)
             and strides_of(self) == strides_of(tensor)
             and self.storage_offset() == tensor.storage_offset()
@@ -434,7 +439,7 @@ class Tensor(Methods):
 
     def is_contiguous(self, memory_format: Any = dtypes.contiguous_format) -> bool:
         """Whether the elements lie in row-major order (or in that of `memory_format`) without gaps."""
-        view = self._view
+        view = self._xt_view
         if view is None and memory_format is dtypes.contiguous_format:
             return True
         return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format.name)
@@ -450,28 +455,28 @@ class Tensor(Methods):
 
     def is_conj(self) -> bool:
         """Whether the conjugate bit is set: the values are read conjugated."""
-        return self._view is not None and self._view.conj
+        return self._xt_view is not None and self._xt_view.conj
 
     def is_neg(self) -> bool:
         """Whether the negative bit is set: the values are read negated."""
-        return self._view is not None and self._view.neg
+        return self._xt_view is not None and self._xt_view.neg
 
     def is_inference(self) -> bool:
-        return self._meta is not None and self._meta.inference
+        return self._xt_meta is not None and self._xt_meta.inference
 
     @property
     def _version(self) -> int:
-        if self._meta is not None and self._meta.inference:
+        if self._xt_meta is not None and self._xt_meta.inference:
             raise RuntimeError("Inference tensors do not track version counter.")
         return counter_of(self).version
 
     def _pin_geometry(self) -> None:
         """Keep the present sizes when the array underneath is about to change its shape."""
-        if self._view is None:
-            storage = self._storage
+        if self._xt_view is None:
+            storage = self._xt_storage
             shape = tuple(storage.array.shape)
             strides = geometry.contiguous_strides(shape)
-            self._view = make_view(storage, storage, self.dtype, shape, strides, 0)
+            self._xt_view = make_view(storage, storage, self.dtype, shape, strides, 0)
 
     # -- autograd
 
@@ -502,9 +507,9 @@ class Tensor(Methods):
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
-            self._edge = engine.LeafEdge(self)
+            self._xt_edge = engine.LeafEdge(self)
         elif not requires_grad:
-            self._edge = None
+            self._xt_edge = None
         return self
 
     @property
@@ -524,7 +529,7 @@ class Tensor(Methods):
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self._view is None else self._view.base
+        return None if self._xt_view is None else self._xt_view.base
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -536,8 +541,8 @@ class Tensor(Methods):
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
         """
         result = alias(self, sizes_of(self), strides_of(self), self.storage_offset())
-        assert result._view is not None
-        result._view.counter = Counter()
+        assert result._xt_view is not None
+        result._xt_view.counter = Counter()
         return result
 
     @data.setter
@@ -549,9 +554,9 @@ class Tensor(Methods):
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
         counter = counter_of(self)
-        self._storage, edge = source._storage, self._edge
+        self._xt_storage, edge = source._xt_storage, self._xt_edge
         view = make_view(
-            source._storage,
+            source._xt_storage,
             counter if isinstance(counter, Counter) else Counter(counter.version),
             source.dtype,
             sizes_of(source),
@@ -560,14 +565,14 @@ class Tensor(Methods):
             source.is_conj(),
             source.is_neg(),
         )
-        if source._view is None and source._storage.cover is None:
-            source._storage.cover = weakref.ref(source)
-        self._view, self._edge = view, edge
+        if source._xt_view is None and source._xt_storage.cover is None:
+            source._xt_storage.cover = weakref.ref(source)
+        self._xt_view, self._xt_edge = view, edge
 
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that retains it."""
-        return None if self._meta is None else self._meta.grad
+        return None if self._xt_meta is None else self._xt_meta.grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -583,7 +588,7 @@ class Tensor(Methods):
 
     @property
     def retains_grad(self) -> bool:
-        return self._meta is not None and self._meta.retains_grad and type(self._edge) is tuple
+        return self._xt_meta is not None and self._xt_meta.retains_grad and type(self._xt_edge) is tuple
 
     @property
     def names(self) -> tuple[None, ...]:
@@ -591,7 +596,7 @@ class Tensor(Methods):
 
     @property
     def name(self) -> str | None:
-        return None if self._meta is None else self._meta.name
+        return None if self._xt_meta is None else self._xt_meta.name
 
     def __hash__(self) -> int:
         return id(self)
@@ -609,19 +614,19 @@ class Tensor(Methods):
 
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
-    view = tensor._view
-    return tensor._storage.array.shape if view is None else view.sizes
+    view = tensor._xt_view
+    return tensor._xt_storage.array.shape if view is None else view.sizes
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
-    view = tensor._view
-    return geometry.contiguous_strides(tensor._storage.array.shape) if view is None else view.strides
+    view = tensor._xt_view
+    return geometry.contiguous_strides(tensor._xt_storage.array.shape) if view is None else view.strides
 
 
 def counter_of(tensor: Tensor) -> Any:
     """What counts this tensor's versions: its storage, or a counter of its own."""
-    view = tensor._view
-    return tensor._storage if view is None else view.counter
+    view = tensor._xt_view
+    return tensor._xt_storage if view is None else view.counter
 
 
 def checked_dim(dim: int, ndim: int) -> int:

@@ -247,7 +247,7 @@ def test_saved_tensors_are_gone_when_backward_returns():
     y = x * 2
     z = y.exp()
     out = (z * y).sum() + Square.apply(z).sum()
-    arrays = [weakref.ref(t._storage.array) for t in (y, z)]
+    arrays = [weakref.ref(t._xt_storage.array) for t in (y, z)]
     del y, z
     with collector_off():
         assert all(a() is not None for a in arrays)
@@ -263,7 +263,7 @@ def test_saved_tensors_go_as_the_pass_goes():
     z = (early * 1).exp()
     # The later part runs first; when the hook of `early` runs, what the later part saved is gone.
     late = z.sin()
-    ref = weakref.ref(late._storage.array)
+    ref = weakref.ref(late._xt_storage.array)
     out = (late * late).sum()
     del late
     z.register_hook(lambda g: alive.append(ref() is not None))

@@ -360,6 +360,6 @@ def test_synchronize_waits_for_what_was_asked():
     for _ in range(5):
         x = x @ x / 300
     xtensor.devices.synchronize("cpu")
-    assert x._storage.array.is_ready()
+    assert x._xt_storage.array.is_ready()
     xtensor.devices.synchronize("meta")
     xtensor.devices.synchronize()

@@ -301,7 +301,7 @@ class Court:
             seen.add(id(item))
             if isinstance(item, self.tensor):
                 if not item.is_meta:
-                    np.asarray(item._storage.array).tobytes()
+                    np.asarray(item._xt_storage.array).tobytes()
             elif isinstance(item, dict):
                 waiting += item.values()
             elif isinstance(item, (list, tuple, set, frozenset)):

@@ -21,7 +21,7 @@ from xtensor.nn import Parameter
 
 
 def address(tensor):
-    return tensor._storage.array.unsafe_buffer_pointer()
+    return tensor._xt_storage.array.unsafe_buffer_pointer()
 
 
 def test_dlpack_copies_unless_told_not_to(torch):
@@ -55,7 +55,7 @@ def test_dlpack_with_torch_numpy_and_jax(torch, dtype):
     if not dtype.endswith("64"):  # JAX narrows them unless the user has told it otherwise
         assert jnp.from_dlpack(ours).dtype == ours.dtype.numpy
     array = jnp.ones((2, 3), "float32")
-    assert xt.from_dlpack(array)._storage.array.unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
+    assert xt.from_dlpack(array)._xt_storage.array.unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
 
 
 def test_dlpack_refuses_what_it_cannot_say(torch):
@@ -95,7 +95,7 @@ def test_tensors_are_one_leaf():
     assert str(path[0]) == "['a']"
     structures = {jax.tree_util.tree_structure(t) for t in (tensor, tensor + 1, xt.ones(5))}
     assert len(structures) == 1
-    assert jax.tree_util.tree_unflatten(structure, [None])._storage.array is None  # JAX's placeholders
+    assert jax.tree_util.tree_unflatten(structure, [None])._xt_storage.array is None  # JAX's placeholders
 
 
 def test_parameters_stay_parameters():
@@ -307,7 +307,10 @@ def test_states_to_and_from_torch(torch):
     tied = theirs.state_dict()
     tied["1.weight"] = tied["0.weight"].t()
     state = interop.from_torch(tied)
-    assert state["1.weight"]._storage is state["0.weight"]._storage and state["1.weight"].stride() == (1, 3)
+    assert state["1.weight"]._xt_storage is state["0.weight"]._xt_storage and state["1.weight"].stride() == (
+        1,
+        3,
+    )
     assert type(state) is collections.OrderedDict and state._metadata == theirs.state_dict()._metadata
     ours.load_state_dict(interop.from_torch(theirs.state_dict()))
     optimizer = xt.optim.Adam(ours.parameters())

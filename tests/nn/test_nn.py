@@ -74,7 +74,12 @@ def test_parameter_of_a_subclass_keeps_its_class():
 
     data = xtensor.ones(2)
     special = object.__new__(Special)
-    special._storage, special._view, special._edge, special._meta = data._storage, data._view, None, None
+    special._xt_storage, special._xt_view, special._xt_edge, special._xt_meta = (
+        data._xt_storage,
+        data._xt_view,
+        None,
+        None,
+    )
     param = nn.Parameter(special)
     assert type(param) is Special
     assert isinstance(param, nn.Parameter)
@@ -462,7 +467,7 @@ def test_clipping_writes_to_the_gradients_own_memory():
 
     def clip():
         nn.utils.clip_grad_value_([param], 0.125)
-        return param.grad._storage.array.block_until_ready().unsafe_buffer_pointer()
+        return param.grad._xt_storage.array.block_until_ready().unsafe_buffer_pointer()
 
     # Not always: XLA copies a buffer that a thread has not let go of.
     assert any(clip() == clip() for _ in range(10))

@@ -120,20 +120,20 @@ def test_offsets_share_a_program() -> None:
 
 def test_views_read_again_compile_nothing_and_are_not_copied() -> None:
     v = xtensor.rand(5, 7).t()
-    assert v._view is not None
+    assert v._xt_view is not None
     v.exp()
     before, reads = programs("exp"), lowering.stats().reads
     for _ in range(3):
         v.exp()
     assert (programs("exp"), lowering.stats().reads) == (before, reads)
-    assert v._view.cached_at == -1
+    assert v._xt_view.cached_at == -1
 
 
 def test_views_that_are_costly_to_reach_are_read_once() -> None:
     v = xtensor.rand(6, 6).diagonal()
-    assert v._view is not None
+    assert v._xt_view is not None
     v.exp()
-    assert v._view.cached_at == v._storage.writes
+    assert v._xt_view.cached_at == v._xt_storage.writes
 
 
 WRITES: dict[str, Any] = {
@@ -430,9 +430,9 @@ def base_of(key: Any) -> Any:
 
 def test_values_that_a_kernel_read_are_kept() -> None:
     v = xtensor.rand(5, 7).t()
-    assert v._view is not None
+    assert v._xt_view is not None
     first = xtensor.softmax(v, 1)
-    assert v._view.cached_at == v._storage.writes
+    assert v._xt_view.cached_at == v._xt_storage.writes
     before = programs("softmax")
     np.testing.assert_array_equal(xtensor.softmax(v, 1).numpy(), first.numpy())
     assert programs("softmax") == before
@@ -484,11 +484,11 @@ def test_a_reduction_rounds_the_same_whatever_was_read_before(
 def test_what_a_reduction_saves_is_kept() -> None:
     x = xtensor.rand(5, 7, requires_grad=True)
     v = x.t()
-    assert v._view is not None
+    assert v._xt_view is not None
     v.sum(0)
-    assert v._view.cached_at == -1
+    assert v._xt_view.cached_at == -1
     out = v.amax(0)
-    assert v._view.cached_at == v._storage.writes
+    assert v._xt_view.cached_at == v._xt_storage.writes
     out.sum().backward()
     assert x.grad is not None
     np.testing.assert_array_equal(x.grad.numpy(), (x == x.amax(1, keepdim=True)).numpy())

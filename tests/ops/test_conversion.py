@@ -432,7 +432,7 @@ def test_copies_share_their_array_until_one_is_written():
     x = xtensor.arange(6.0)
     y, z = x.clone(), xtensor.empty(6)
     z.copy_(x)
-    assert x._storage.array is y._storage.array is z._storage.array
+    assert x._xt_storage.array is y._xt_storage.array is z._xt_storage.array
     y.add_(1)
     z.mul_(3)
     x[0] = 9
@@ -514,7 +514,7 @@ def test_torch_leaves_stay_leaves(torch):
 def test_jax_protocol():
     x = xtensor.arange(3, dtype=xtensor.int64)
     assert jnp.asarray(x).tolist() == [0, 1, 2]
-    assert interop.to_jax(x) is x._storage.array
+    assert interop.to_jax(x) is x._xt_storage.array
     with pytest.raises(RuntimeError, match="requires grad"):
         interop.to_jax(leaf(xtensor, 2))
 
@@ -581,7 +581,7 @@ def test_edges_are_taken_on_the_device():
     """What an accelerator would send to be printed: the first and last indices of each long dimension."""
     x = xtensor.arange(4000.0).view(20, 200)
     indices = printing.summary_indices((20, 200))
-    edges = display._edges(tuple(len(i) for i in indices))(x._storage.array.reshape(20, 200))
+    edges = display._edges(tuple(len(i) for i in indices))(x._xt_storage.array.reshape(20, 200))
     assert edges.shape == (6, 6)
     assert np.array_equal(np.asarray(edges), x.numpy()[np.ix_(*indices)])
 

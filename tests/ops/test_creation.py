@@ -426,7 +426,7 @@ def test_nothing_is_shared_with_numpy_memory():
 
 def test_equal_constants_share_an_array_but_not_a_tensor():
     a, b = xtensor.zeros(3, 5), xtensor.zeros(3, 5)
-    assert a._storage.array is b._storage.array
+    assert a._xt_storage.array is b._xt_storage.array
     a.add_(1)
     a.mul_(4)
     b[0] = 7
@@ -459,7 +459,7 @@ def test_jax_arrays_are_taken_without_a_copy_and_never_changed():
     for source in (jnp.arange(6.0), jax.device_put(jnp.arange(6.0), jax.devices()[0])):
         before = np.array(source)
         t = xtensor.interop.from_jax(source)
-        assert t._storage.array.unsafe_buffer_pointer() == source.unsafe_buffer_pointer()
+        assert t._xt_storage.array.unsafe_buffer_pointer() == source.unsafe_buffer_pointer()
         c = t.clone()
         for _ in range(3):
             t.add_(1)

@@ -443,14 +443,14 @@ def test_out_of_range_raises_and_changes_nothing(case: int) -> None:
 
 def test_bounds_of_an_array_are_found_once_and_do_not_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
     index = xt.tensor(np.arange(2000) % 7)
-    assert index_bounds.bounds_of(index._storage.array) == (0, 6)
-    key = id(index._storage.array)
+    assert index_bounds.bounds_of(index._xt_storage.array) == (0, 6)
+    key = id(index._xt_storage.array)
     assert key in index_bounds._known
     monkeypatch.setattr(index_bounds, "extremes", None)
-    assert index_bounds.bounds_of(index._storage.array) == (0, 6)
+    assert index_bounds.bounds_of(index._xt_storage.array) == (0, 6)
     index += 1
-    assert index_bounds.bounds_of(index._storage.array) == (1, 7)
-    (held, *_) = index_bounds._known[id(index._storage.array)]
+    assert index_bounds.bounds_of(index._xt_storage.array) == (1, 7)
+    (held, *_) = index_bounds._known[id(index._xt_storage.array)]
     del index
     assert held() is None
 

@@ -127,7 +127,7 @@ def test_a_step_reuses_the_memory_of_parameters_and_states():
         optimizer.step()
         state = optimizer.state[param]
         held = (param, state["exp_avg"], state["exp_avg_sq"])
-        return {t._storage.array.block_until_ready().unsafe_buffer_pointer() for t in held}
+        return {t._xt_storage.array.block_until_ready().unsafe_buffer_pointer() for t in held}
 
     # Not always: XLA copies a buffer that a thread has not let go of.
     assert any(step() == step() for _ in range(10))

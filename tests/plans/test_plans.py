@@ -158,7 +158,7 @@ def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor) -> None:
     x: Any = leaf(3)
     for _ in range(4):
         hidden = x.exp()
-        array = weakref.ref(hidden._storage.array)
+        array = weakref.ref(hidden._xt_storage.array)
         out = hidden.sin().sum()
         del hidden
         out.backward()
@@ -186,10 +186,10 @@ def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> 
         out = chain(x, [])
         # The exponential is saved twice: as a result, and as what the sine read.
         buffer = out.grad_fn.saved[0][2].unsafe_buffer_pointer()
-        out._storage.array.block_until_ready()
+        out._xt_storage.array.block_until_ready()
         out.backward(seed)
         np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
-        reused.append(x.grad._storage.array.unsafe_buffer_pointer() == buffer)
+        reused.append(x.grad._xt_storage.array.unsafe_buffer_pointer() == buffer)
     assert any(reused[1:])  # not always: XLA copies a buffer that a thread has not let go of
     assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": before + 19}
 
@@ -207,7 +207,7 @@ def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
     # The same structure, and now someone holds what was donated before: the tensor, its array, or NumPy.
     chain(x, kept).backward(seed)
     out = chain(x, kept)
-    array = kept.pop()._storage.array
+    array = kept.pop()._xt_storage.array
     out.backward(seed)
     out = chain(x, kept)
     values = kept.pop().detach().numpy()

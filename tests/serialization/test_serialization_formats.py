@@ -28,7 +28,7 @@ SHAPES = [(), (5,), (0,), (3, 0), (2, 3), (2, 3, 4, 5)]
 def raw(tensor):
     """The bytes of a contiguous tensor of either library."""
     if isinstance(tensor, xt.Tensor):
-        return np.ascontiguousarray(np.asarray(tensor._storage.array)).tobytes()
+        return np.ascontiguousarray(np.asarray(tensor._xt_storage.array)).tobytes()
     return bytes(tensor.contiguous().untyped_storage())
 
 
@@ -50,7 +50,7 @@ def test_safetensors_every_bit_both_ways(torch, rng, tmp_path, lazy):
     path, back = tmp_path / "theirs.safetensors", tmp_path / "ours.safetensors"
     package.save_file(theirs, path, metadata={"made by": "torch"})
     ours = safetensors.load_file(path, lazy=lazy)
-    assert all(isinstance(t._storage, LazyStorage) for t in ours.values()) == lazy
+    assert all(isinstance(t._xt_storage, LazyStorage) for t in ours.values()) == lazy
     safetensors.save_file(ours, back, {"made by": "xtensor"})
     again = package.load_file(back)
     assert set(ours) == set(theirs) == set(again)
@@ -77,7 +77,7 @@ def test_safetensors_one_at_a_time(torch, tmp_path):
         kept = file.get_tensor("w", lazy=True)
         with pytest.raises(KeyError, match="no tensor 'x'"):
             file.get_tensor("x")
-    assert isinstance(kept._storage, LazyStorage)
+    assert isinstance(kept._xt_storage, LazyStorage)
     assert kept.tolist() == weight.tolist()
     kept.add_(1)
     assert safetensors.load_file(path)["w"].tolist() == weight.tolist()
@@ -122,7 +122,7 @@ def test_safetensors_in_shards(tmp_path):
     )
     for index in (tmp_path, tmp_path / "model.safetensors.index.json"):
         loaded = safetensors.load_sharded(index, lazy=True)
-        assert all(isinstance(t._storage, LazyStorage) for t in loaded.values())
+        assert all(isinstance(t._xt_storage, LazyStorage) for t in loaded.values())
         assert {name: t.tolist() for name, t in loaded.items()} == {
             "a": [1, 1],
             "b": [0, 0, 0],

@@ -86,7 +86,7 @@ def test_tensors_of_other_devices_are_tagged():
 
 
 def unread(tensor):
-    return type(tensor._storage) is LazyStorage
+    return type(tensor._xt_storage) is LazyStorage
 
 
 def test_mapped_storages_are_read_when_they_are_touched(torch, tmp_path):

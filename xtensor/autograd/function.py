@@ -72,10 +72,10 @@ class SavedForFunction:
         counter, version, _ = self.entry
         if counter.version != version:
             check_version((counter, version, array_of(found)), node, edge if type(edge) is tuple else None)
-        if found._edge is not None and found._edge is edge:
+        if found._xt_edge is not None and found._xt_edge is edge:
             return found
         result = twin(found)
-        result._edge = plain_edge(edge)
+        result._xt_edge = plain_edge(edge)
         return result
 
 
@@ -342,7 +342,7 @@ def wrap_outputs(
             flowing += 1
         else:
             result = cut_off(out, is_input, written)
-        view = result._view
+        view = result._xt_view
         if view is not None and view.base is not None and not (is_input and written):
             view.creation = CUSTOM_FUNCTION
         results.append(result)
@@ -350,8 +350,8 @@ def wrap_outputs(
     if flowing > 1:
         # A write to one of several views could not be told from writes to the others.
         for result in results:
-            if isinstance(result, Tensor) and result._view is not None:
-                result._view.creation = MULTI_OUTPUT
+            if isinstance(result, Tensor) and result._xt_view is not None:
+                result._xt_view.creation = MULTI_OUTPUT
     node._avals = tuple(avals)
     if recording and node.to_save:
         places = {id(o): i for i, o in enumerate(outputs) if id(o) not in given or id(o) in dirty}
@@ -366,9 +366,9 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
     """A differentiable output: itself, or a view of an input that was returned as it is, with the node as history."""
     if not written:
         result = view_of(out) if is_input else out
-        result._edge = (node, i)
-        if result._view is not None:
-            result._view.attr_version = result._view.counter.version
+        result._xt_edge = (node, i)
+        if result._xt_view is not None:
+            result._xt_view.attr_version = result._xt_view.counter.version
         return result
     if type(edge_of(out)) is not tuple and asks_grad(out):
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
@@ -379,7 +379,7 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
             "pass it to mark_dirty().",
             stacklevel=4,
         )
-    view = out._view
+    view = out._xt_view
     if view is not None and view.base is not None:
         if count > 1:
             raise RuntimeError(
@@ -400,7 +400,7 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
         rebase(out, node)
     else:
         move_retained(out, node)
-        out._edge = (node, i)
+        out._xt_edge = (node, i)
     return out
 
 
@@ -410,15 +410,15 @@ def cut_off(out: Tensor, is_input: bool, written: bool) -> Tensor:
         return view_of(out) if is_input and not written else out
     if is_input:
         return out.detach()
-    if out._view is None or out._view.base is None:
-        out._edge = None
+    if out._xt_view is None or out._xt_view.base is None:
+        out._xt_edge = None
     return out
 
 
 def view_of(source: Tensor) -> Tensor:
     """A view of all of an input that was returned as it is, without a history yet."""
     result = twin(source)
-    view, old = result._view, source._view
+    view, old = result._xt_view, source._xt_view
     assert view is not None
     view.base = source if old is None or old.base is None else old.base
     view.attr_version = view.counter.version
@@ -459,7 +459,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         for i, out in enumerate(found):
             if isinstance(out, Tensor):
                 out = out.detach()
-                out._edge = (error, i)
+                out._xt_edge = (error, i)
             results.append(out)
         return results[0] if single else tuple(results)
 

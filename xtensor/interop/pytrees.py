@@ -40,7 +40,7 @@ def children_of(tensor: Tensor) -> tuple[tuple[Any], bool]:
     if type(array) is MetaArray:
         array = jax.ShapeDtypeStruct(array.shape, array.dtype)
     elif not traced:
-        tensor._storage.shared = True
+        tensor._xt_storage.shared = True
     return (array,), edge is not None and type(edge) is not tuple
 
 
@@ -68,11 +68,16 @@ def rebuilt(kind: type[Tensor], values: Any, wants: bool) -> Any:
     elif isinstance(values, (np.ndarray, np.generic)) and values.dtype in dtypes.FROM_NUMPY:
         values = devices.put(np.asarray(values), devices.device("cpu"))
     made = new(kind)
-    made._storage, made._view, made._edge, made._meta = Storage(values, shared=True), None, None, None
+    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = (
+        Storage(values, shared=True),
+        None,
+        None,
+        None,
+    )
     if wants:
         dtype = dtypes.FROM_NUMPY.get(getattr(values, "dtype", None))  # type: ignore[arg-type]
         if dtype is not None and (dtype.is_floating_point or dtype.is_complex):
-            made._edge = LeafEdge(made)
+            made._xt_edge = LeafEdge(made)
     return made
 
 

@@ -70,12 +70,12 @@ def to_torch(tensor: Any) -> Any:
     """
     if isinstance(tensor, Tensor):
         return one_to_torch(tensor)
-    shared: dict[Any, Any] = dict.fromkeys(repeated(id(t._storage) for t in leaves(tensor, is_tensor)))
+    shared: dict[Any, Any] = dict.fromkeys(repeated(id(t._xt_storage) for t in leaves(tensor, is_tensor)))
 
     def convert(source: Tensor) -> Any:
         import torch
 
-        memory = id(source._storage)
+        memory = id(source._xt_storage)
         if memory not in shared or source.is_conj() or source.is_neg() or source.is_meta:
             made = one_to_torch(source)
         else:
@@ -96,7 +96,7 @@ def to_torch(tensor: Any) -> Any:
 def flat(tensor: Tensor) -> Tensor:
     """All the memory under a tensor as one row."""
     source = tensor.detach()
-    storage = source._storage
+    storage = source._xt_storage
     dtype = dtypes.FROM_NUMPY[storage.array.dtype]
     count = storage.nbytes() // dtype.itemsize
     return alias(source, (count,), (1,), 0, dtype, False, False)

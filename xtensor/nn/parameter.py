@@ -18,14 +18,14 @@ new = object.__new__
 def share(cls: type[Any], data: Tensor) -> Any:
     """A leaf of class `cls` over the same memory and version as `data`, unknown to autograd so far."""
     made = new(cls)
-    storage, view = data._storage, data._view
-    made._storage, made._view, made._edge, made._meta = storage, view, None, None
+    storage, view = data._xt_storage, data._xt_view
+    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = storage, view, None, None
     if view is None:
         # The new one takes its sizes from the array, which is the fast way; the old one keeps them itself.
         data._pin_geometry()
         storage.cover = weakref.ref(made)
     else:
-        made._view = make_view(
+        made._xt_view = make_view(
             storage,
             view.counter,
             view.dtype,
@@ -42,13 +42,13 @@ def share(cls: type[Any], data: Tensor) -> Any:
 
 def adopt(tensor: Tensor, source: Tensor) -> None:
     """`tensor.data = source`; a fresh `source` gives its memory away, so that `tensor` covers it."""
-    fresh = source._view is None and source._edge is None and source._storage.cover is None
-    if not fresh or type(source) is not Tensor or source._storage is tensor._storage:
+    fresh = source._xt_view is None and source._xt_edge is None and source._xt_storage.cover is None
+    if not fresh or type(source) is not Tensor or source._xt_storage is tensor._xt_storage:
         tensor.data = source
         return
-    storage = source._storage
+    storage = source._xt_storage
     source._pin_geometry()
-    tensor._storage, tensor._view = storage, None
+    tensor._xt_storage, tensor._xt_view = storage, None
     storage.cover = weakref.ref(tensor)
 
 
@@ -96,7 +96,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         found = memo.get(id(self))
         if found is None:
             found = deepcopy_tensor(self, memo)
-            if found._meta is not None:
+            if found._xt_meta is not None:
                 found.grad = None
         return found
 

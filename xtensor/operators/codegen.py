@@ -234,7 +234,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     """Plain Tensors and numbers in the default modes: read, run, wrap, record."""
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     tensors = [p for p in runtime if p.kind != "Number"]
-    # What is no Tensor has no `_view`, which leads out of the `try`.
+    # What is no Tensor has no `_xt_view`, which leads out of the `try`.
     lines = ["flags = state.mode", f"if flags <= 1{' and out is None' if out else ''}:"]
     inner: list[str] = ["try:"]
     deep: list[str] = []
@@ -270,8 +270,8 @@ def result_lines(op: Operator, runtime: list[Parameter]) -> list[str]:
         "storage.shared = False",
         "storage.cover = None",
         "t = new(Tensor)",
-        "t._storage = storage",
-        "t._view = t._edge = t._meta = None",
+        "t._xt_storage = storage",
+        "t._xt_view = t._xt_edge = t._xt_meta = None",
     ]
     if op.rules.differentiable and not op.boolean:
         lines += record_lines(op, {p.name: p for p in runtime})
@@ -323,11 +323,11 @@ def operand_lines(p: Parameter, reader: str = "read") -> list[str]:
     if p.kind == "Arrays":
         return [
             f"if type({n}) is not list and type({n}) is not tuple: raise LookupError",
-            f"x_{n} = tuple([t._storage.array if t._view is None else {reader}(t._storage, t._view) for t in {n}])",
+            f"x_{n} = tuple([t._xt_storage.array if t._xt_view is None else {reader}(t._xt_storage, t._xt_view) for t in {n}])",
         ]
     read = [
-        f"v_{n} = {n}._view",
-        f"x_{n} = {n}._storage.array if v_{n} is None else {reader}({n}._storage, v_{n})",
+        f"v_{n} = {n}._xt_view",
+        f"x_{n} = {n}._xt_storage.array if v_{n} is None else {reader}({n}._xt_storage, v_{n})",
     ]
     if p.kind == "Array" and not p.optional:
         return read
@@ -361,7 +361,7 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
     lines = ["if flags == 0:"]
     inner: list[str] = []
     for n in rules.differentiable:
-        edge = f"({n}._edge if v_{n} is None else edge_of({n}))"
+        edge = f"({n}._xt_edge if v_{n} is None else edge_of({n}))"
         p = kinds[n]
         if p.kind == "Operand":
             edge = f"None if type({n}) in SCALARS{f' or {n} is None' if p.optional else ''} else {edge}"
@@ -402,7 +402,7 @@ def record_lines(op: Operator, kinds: dict[str, Parameter]) -> list[str]:
     for n in rules.saved:
         saved.append(saved_expression(n, kinds, rules))
     deep.append(f"    node.saved = ({''.join(s + ', ' for s in saved)})")
-    deep.append("    t._edge = (node, 0)")
+    deep.append("    t._xt_edge = (node, 0)")
     inner += [f"    {line}" for line in deep]
     return lines + [f"    {line}" for line in inner]
 
@@ -414,9 +414,9 @@ def saved_expression(name: str, kinds: dict[str, Parameter], rules: Any) -> str:
     elif kinds[name].kind == "Number":
         return f"x_{name}"
     else:
-        counter = f"({name}._storage if v_{name} is None else v_{name}.counter)"
+        counter = f"({name}._xt_storage if v_{name} is None else v_{name}.counter)"
         entry = f"((c := {counter}), c.version, x_{name})"
-        inference = f"{name}._meta is not None and {name}._meta.inference"
+        inference = f"{name}._xt_meta is not None and {name}._xt_meta.inference"
         entry = f"(save({name}, x_{name}) if {inference} else {entry})"
         p = kinds[name]
         if p.kind == "Operand":
@@ -450,10 +450,10 @@ def inplace_fast_path(op: Operator) -> list[str]:
     target, *others = op.runtime
     t = target.name
     deep = [
-        f"storage = {t}._storage",
-        f"m = {t}._meta",
-        f"if {t}._view is not None or (m is not None and m.inference): raise LookupError",
-        f"if flags == 0 and {t}._edge is not None: raise LookupError",
+        f"storage = {t}._xt_storage",
+        f"m = {t}._xt_meta",
+        f"if {t}._xt_view is not None or (m is not None and m.inference): raise LookupError",
+        f"if flags == 0 and {t}._xt_edge is not None: raise LookupError",
         "donate = sole_owner(storage)",
     ]
     arguments = []
@@ -465,7 +465,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
             continue
         deep += operand_lines(p, "fresh" if op.kind == "pointwise" else "read")
         plain = [
-            f"if {n}._storage is storage or (flags == 0 and ({n}._edge if v_{n} is None else edge_of({n})) is not None):",
+            f"if {n}._xt_storage is storage or (flags == 0 and ({n}._xt_edge if v_{n} is None else edge_of({n})) is not None):",
             "    raise LookupError",
         ]
         if p.kind == "Operand" or p.optional:

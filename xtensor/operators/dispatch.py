@@ -52,7 +52,7 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             result = _run(op, values, out)
             if out is None:
                 made = (result,) if isinstance(result, Tensor) else result
-                nbytes = sum(t._storage.nbytes() for t in made)
+                nbytes = sum(t._xt_storage.nbytes() for t in made)
             return result
         finally:
             profiler.end(token, nbytes)
@@ -229,7 +229,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
             return [wrap_strided(array, sizes, strides)]
-    if op.views == "fold" and any(isinstance(v, Tensor) and v._view is not None for v in runtime):
+    if op.views == "fold" and any(isinstance(v, Tensor) and v._xt_view is not None for v in runtime):
         out = fold(op, key, runtime)
     else:
         out = invoke(op, op.program(key), arrays)
@@ -244,7 +244,9 @@ def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
     if not any(reads):
         return invoke(op, op.program(key), arrays)
     offsets = [
-        v._view.offset for v, r in zip(runtime, reads, strict=True) if r is not None and not r.recipe.static
+        v._xt_view.offset
+        for v, r in zip(runtime, reads, strict=True)
+        if r is not None and not r.recipe.static
     ]
     program = reading_program(op, key, Form((-1,) * len(reads), reads))
     return invoke(op, program, [*arrays, *offsets])[0]
@@ -280,7 +282,7 @@ def clean(op: Operator, error: Exception) -> Exception:
 def result_layout(runtime: list[Any]) -> tuple[Any, Any, Any] | None:
     """Sizes, strides and memory order of a pointwise result, or None where it is plainly contiguous."""
     operands = [v for v in runtime if isinstance(v, Tensor)]
-    views = [t._view for t in operands if t._view is not None]
+    views = [t._xt_view for t in operands if t._xt_view is not None]
     if all(v.strides == geometry.contiguous_strides(v.sizes) for v in views):
         return None
     shape = geometry.broadcast_shapes(*[tuple(sizes_of(t)) for t in operands])
@@ -336,7 +338,7 @@ def node_for(
             continue
         edge = None
         if isinstance(value, Tensor):
-            edge = value._edge if value._view is None else edge_of(value)
+            edge = value._xt_edge if value._xt_view is None else edge_of(value)
         if edge is None:
             wanted.append(False)
             edges.append(None)
@@ -395,7 +397,7 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
 
 def form_of(tensor: Tensor) -> Any:
     """The shape and dtype of a tensor as JAX has them; nothing is read."""
-    view, storage = tensor._view, tensor._storage
+    view, storage = tensor._xt_view, tensor._xt_storage
     return storage.array.aval if view is None else recipe_of(storage, view).aval
 
 
@@ -425,7 +427,7 @@ def connect(op: Operator, node: Any, results: list[Tensor]) -> None:
     differentiable = False
     for i, tensor in enumerate(results):
         if jnp.issubdtype(form_of(tensor).dtype, np.inexact):
-            tensor._edge = (node, i)
+            tensor._xt_edge = (node, i)
             differentiable = True
     if differentiable:
         save_results(op, node, results)

@@ -112,7 +112,7 @@ def refuse_overlap(target: Tensor, *others: Any) -> None:
     for other in others:
         if other is target:
             raise RuntimeError(geometry.INPUT_OVERLAP)
-        if isinstance(other, Tensor) and other._storage is target._storage:
+        if isinstance(other, Tensor) and other._xt_storage is target._xt_storage:
             geometry.assert_no_overlap(
                 (tuple(sizes_of(target)), strides_of(target), target.storage_offset()),
                 (tuple(sizes_of(other)), strides_of(other), other.storage_offset()),

@@ -64,7 +64,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     for other in runtime[1:]:
         if isinstance(other, Tensor):
             check_no_overlap(target, other)
-    storage, view = target._storage, target._view
+    storage, view = target._xt_storage, target._xt_view
     donate = view is None and storage.sole_owner()
     arrays = [dispatch.arrays_of(v) for v in runtime]
     node = None
@@ -91,17 +91,17 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
 
 def check_inplace(target: Tensor, requires_grad: bool) -> None:
     """Refuse writes that autograd could not follow, in PyTorch's words."""
-    if target._meta is not None and target._meta.inference and not modes.is_inference_mode_enabled():
+    if target._xt_meta is not None and target._xt_meta.inference and not modes.is_inference_mode_enabled():
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if not requires_grad:
         return
-    view = target._view
+    view = target._xt_view
     if view is not None and view.base is not None:
         check_creation(target, "is being")
-        if asks_grad(target) and type(view.base._edge) is not tuple:
+        if asks_grad(target) and type(view.base._xt_edge) is not tuple:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )
@@ -133,11 +133,11 @@ _REASONS = {
 
 def check_creation(view: Tensor, what: str) -> None:
     """Refuse a write to a view (`what` "is being" written, or its base "has been") that forbids it by its origin."""
-    meta = view._view
+    meta = view._xt_view
     creation = DEFAULT if meta is None else meta.creation
     if creation == DEFAULT:
         return
-    edge = view._edge
+    edge = view._xt_edge
     made = type(edge) is tuple
     if creation in _ORIGINS or not made:
         mode, how = _ORIGINS.get(creation, _ORIGINS[NO_GRAD_VIEW])
@@ -154,23 +154,23 @@ def check_creation(view: Tensor, what: str) -> None:
 
 def rebase(target: Tensor, node: Any) -> None:
     """Make `node` the history of `target`, which it has just written; through a view, of its base."""
-    view = target._view
+    view = target._xt_view
     if view is None or view.base is None:
         move_retained(target, node)
-        target._edge = (node, 0)
+        target._xt_edge = (node, 0)
         return
     base = view.base
     slices = CopySlices(base, target, node)
     if modes.state.mode & modes.ANOMALY:
         anomaly.record(slices)
     move_retained(base, slices)
-    base._edge = (slices, 0)
+    base._xt_edge = (slices, 0)
     edge_of(target)
 
 
 def move_retained(tensor: Tensor, node: Any) -> None:
     """`retain_grad` follows the tensor to the node that now makes it."""
-    edge = tensor._edge
+    edge = tensor._xt_edge
     if type(edge) is tuple:
         hook = edge[0].pop_retain_hook(edge[1])
         if hook is not None:

@@ -68,7 +68,7 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
             recipes.append(None)
             continue
         for tensor in tensors:
-            view, storage = tensor._view, tensor._storage
+            view, storage = tensor._xt_view, tensor._xt_storage
             if view is None:
                 array = storage.array
                 recipes.append(None)
@@ -101,9 +101,9 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     if reads:
         results, read = results
         for (at, tensor), found in zip(kept, read):
-            view: Any = tensor._view
+            view: Any = tensor._xt_view
             arrays[at], recipes[at] = found, None
-            view.cached, view.cached_at = found, tensor._storage.writes
+            view.cached, view.cached_at = found, tensor._xt_storage.writes
     if layout is not None:
         made = [wrap_strided(results, layout[0], layout[1])]
     else:
@@ -188,7 +188,7 @@ def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any])
 
 def _asks(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return value._edge is not None or (value._view is not None and asks_grad(value))
+        return value._xt_edge is not None or (value._xt_view is not None and asks_grad(value))
     return type(value) in SEQUENCES and any(map(asks_grad, value))
 
 
@@ -208,7 +208,7 @@ def run_known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
 
 def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
     target = values[0]
-    view, storage, meta = target._view, target._storage, target._meta
+    view, storage, meta = target._xt_view, target._xt_storage, target._xt_meta
     if not op.single or (meta is not None and meta.inference):
         return None
     recipe: Any = None
@@ -237,16 +237,16 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             return None
         elif type(value) in SEQUENCES:
             value = operands[at] = list(value)
-            if any(t._storage is storage for t in value):
+            if any(t._xt_storage is storage for t in value):
                 return None
             signature.append(len(value))
             arrays.append(tuple([array_of(t) for t in value]))
-        elif value._storage is storage:
+        elif value._xt_storage is storage:
             return None
         elif op.kind == "pointwise":
             array, read = operand_of(value)
             if read is not None and not read.static:
-                offsets.append(operand(value._view.offset))
+                offsets.append(operand(value._xt_view.offset))
             signature += (Tensor, read)
             arrays.append(array)
             reads[at - 1] = None if read is None else Read(read, False)

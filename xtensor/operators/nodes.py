@@ -112,7 +112,7 @@ class OpNode(Node):
                     return (None,) * len(self.edges)
                 args.append(None)
                 continue
-            v, s = g._view, g._storage
+            v, s = g._xt_view, g._xt_storage
             if v is None:
                 args.append(s.array)
             elif v.cached_at == s.writes:
@@ -140,7 +140,7 @@ class OpNode(Node):
         if recipes is not None:
             program = found.reader(tuple(recipes))
             viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
-            args += [g._view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
+            args += [g._xt_view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
         previous = swap(True)
         try:
             results = program(*args)
@@ -161,8 +161,8 @@ class OpNode(Node):
             storage.shared = False
             storage.cover = None
             tensor = new(Tensor)
-            tensor._storage = storage
-            tensor._view = tensor._edge = tensor._meta = None
+            tensor._xt_storage = storage
+            tensor._xt_view = tensor._xt_edge = tensor._xt_meta = None
             made.append(tensor)
         return tuple(made)
 
@@ -314,9 +314,9 @@ def aval_of(metadata: Any) -> Any:
     if type(metadata) is ShapedArray:
         return metadata
     if isinstance(metadata, Tensor):
-        if metadata._view is None:
-            return metadata._storage.array.aval
-        metadata = metadata._view
+        if metadata._xt_view is None:
+            return metadata._xt_storage.array.aval
+        metadata = metadata._xt_view
         return ShapedArray(tuple(metadata.sizes), metadata.dtype.numpy)
     return ShapedArray(tuple(metadata.shape), getattr(metadata.dtype, "numpy", metadata.dtype))
 

@@ -313,7 +313,7 @@ def filled(
         return wrap(array, shared)
     array, shared = constant(storage_shape(sizes, strides), dtype, place, value)
     tensor = wrap_strided(array, sizes, strides)
-    tensor._storage.shared = shared
+    tensor._xt_storage.shared = shared
     return tensor
 
 
@@ -328,7 +328,7 @@ def storage_shape(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
 def like_strides(input: Tensor, memory_format: Any) -> tuple[int, ...] | None:
     """The strides of a new tensor of `input`'s sizes; None stands for row-major ones."""
     if memory_format is None or memory_format is dtypes.preserve_format:
-        if input._view is None:
+        if input._xt_view is None:
             return None
         return geometry.preserve_strides(tuple(sizes_of(input)), tuple(strides_of(input)))
     if memory_format is dtypes.contiguous_format:

@@ -36,7 +36,7 @@ def run_ordered(
 
 def run_like(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call `op`, whose result has the sizes of its first argument, and its order in memory: a changed clone."""
-    view = values[0]._view
+    view = values[0]._xt_view
     if view is not None:
         strides = geometry.preserve_strides(view.sizes, view.strides)
         if strides != geometry.contiguous_strides(view.sizes):

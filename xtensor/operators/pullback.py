@@ -71,15 +71,15 @@ def results_of(mask: Sequence[bool], defined: Sequence[bool]) -> list[tuple[int,
 
 def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A gradient of one number seen over a shape, with stride 0; unknown to autograd."""
-    old = grad._view
-    storage = grad._storage
+    old = grad._xt_view
+    storage = grad._xt_storage
     dtype, offset = (grad.dtype, 0) if old is None else (old.dtype, old.offset)
     result = new(Tensor)
-    result._storage = storage
-    result._view = make_view(storage, storage, dtype, shape, (0,) * len(shape), offset)
+    result._xt_storage = storage
+    result._xt_view = make_view(storage, storage, dtype, shape, (0,) * len(shape), offset)
     if old is not None:
-        result._view.conj, result._view.neg = old.conj, old.neg
-    result._edge = result._meta = None
+        result._xt_view.conj, result._xt_view.neg = old.conj, old.neg
+    result._xt_edge = result._xt_meta = None
     return result
 
 

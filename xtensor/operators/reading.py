@@ -68,7 +68,7 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
 
     again: whether it reads what has been read before.
     """
-    storage, view = tensor._storage, tensor._view
+    storage, view = tensor._xt_storage, tensor._xt_view
     array = storage.array
     if view is None:
         return array, None

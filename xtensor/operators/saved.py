@@ -58,7 +58,7 @@ def save(tensor: Tensor, array: Any) -> Any:
     """The entry for a tensor whose values are `array`; runs the pack hook where one is set."""
     if modes.state.mode & modes.SAVED_HOOKS and modes.state.saved_hooks:
         return Hooked(tensor)
-    if tensor._meta is not None and tensor._meta.inference:
+    if tensor._xt_meta is not None and tensor._xt_meta.inference:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
             "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
@@ -142,5 +142,5 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
         tensor = wrap(array_of(found))
     else:  # a number, which the fast path may have saved as a 0-d array
         return entry.item() if isinstance(entry, jax.Array) else entry
-    tensor._edge = plain_edge(edge)
+    tensor._xt_edge = plain_edge(edge)
     return tensor

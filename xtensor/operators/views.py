@@ -245,9 +245,9 @@ def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
 
 
 def geometry_of(tensor: Tensor) -> Geometry:
-    v = tensor._view
+    v = tensor._xt_view
     if v is None:
-        shape = tensor._storage.array.shape
+        shape = tensor._xt_storage.array.shape
         return Geometry(shape, contiguous_strides(shape), 0)
     return Geometry(v.sizes, v.strides, v.offset)
 
@@ -263,8 +263,8 @@ def alias_of(
     neg: bool | None = None,
 ) -> Tensor:
     """A differentiable view of `input` with the geometry `made`."""
-    storage = input._storage
-    old = input._view
+    storage = input._xt_storage
+    old = input._xt_view
     view = new(View)
     view.sizes, view.strides, view.offset = made
     view.recipe = view.cached = None
@@ -279,7 +279,7 @@ def alias_of(
         view.base = input
         view.attr_version = storage.version
         view.creation = creation
-        edge = input._edge
+        edge = input._xt_edge
     else:
         view.dtype = dtype or old.dtype
         view.conj = old.conj if conj is None else conj
@@ -290,10 +290,10 @@ def alias_of(
         view.creation = creation or old.creation
         edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
     result = new(Tensor)
-    result._storage = storage
-    result._view = view
-    result._edge = None
-    result._meta = None
+    result._xt_storage = storage
+    result._xt_view = view
+    result._xt_edge = None
+    result._xt_meta = None
     mode = modes.state.mode
     if mode & modes.NO_GRAD:
         made_in = INFERENCE_VIEW if mode & modes.INFERENCE else NO_GRAD_VIEW
@@ -312,10 +312,10 @@ def alias_of(
             if old is None
             else (view.dtype, view.conj is not old.conj, view.neg is not old.neg)
         )
-        result._edge = (node, 0)
+        result._xt_edge = (node, 0)
         if mode & modes.ANOMALY:
             anomaly.record(node)
-    meta = input._meta
+    meta = input._xt_meta
     if meta is not None and meta.inference:
         meta_of(result).inference = True
     return result
@@ -341,11 +341,11 @@ def aliases_of(
     if op.pieces is not None:
         return tuple([alias_of(op.pieces, input, g, (i, *args)) for i, g in enumerate(made)])
     results = [alias_of(op, input, g, args, MULTI_OUTPUT) for g in made]
-    if results and type(results[0]._edge) is tuple:
-        node: Any = results[0]._edge[0]
-        node.aval = [ViewAval(r._view) for r in results if r._view is not None]
+    if results and type(results[0]._xt_edge) is tuple:
+        node: Any = results[0]._xt_edge[0]
+        node.aval = [ViewAval(r._xt_view) for r in results if r._xt_view is not None]
         for i, r in enumerate(results):
-            r._edge = (node, i)
+            r._xt_edge = (node, i)
     return tuple(results)
 
 
@@ -407,9 +407,9 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     lines += [
         "if state.mode > 1 or not isinstance(input, Tensor):",
         f"    return slow(op, input, ({names}))",
-        "_v = input._view",
+        "_v = input._xt_view",
         "if _v is None:",
-        "    _sizes = input._storage.array.shape",
+        "    _sizes = input._xt_storage.array.shape",
         "    _g = (_sizes, contiguous_strides(_sizes), 0)",
         "else:",
         "    _g = (_v.sizes, _v.strides, _v.offset)",

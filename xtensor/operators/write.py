@@ -43,7 +43,7 @@ DISJOINT = frozenset({"cat", "gather", "index_select", "take"})
 def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
     counter_of(tensor).version += 1
-    tensor._storage.writer = writer_at(name, depth + 1)
+    tensor._xt_storage.writer = writer_at(name, depth + 1)
 
 
 def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
@@ -56,12 +56,12 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
 
 def take_arrays(tensors: list[Tensor]) -> list[Any]:
     """The values as arrays whose buffers a program may take over: copies where anybody but the tensor can see them."""
-    arrays = [tensor._storage.array for tensor in tensors]
+    arrays = [tensor._xt_storage.array for tensor in tensors]
     for i, references in enumerate(list(map(getrefcount, arrays))):
         tensor = tensors[i]
-        if tensor._view is not None and not covers(tensor):
+        if tensor._xt_view is not None and not covers(tensor):
             arrays[i] = call(copy, array_of(tensor))
-        elif references != SOLE or tensor._storage.shared:
+        elif references != SOLE or tensor._xt_storage.shared:
             arrays[i] = call(copy, arrays[i])
     return arrays
 
@@ -69,9 +69,9 @@ def take_arrays(tensors: list[Tensor]) -> list[Any]:
 def put_arrays(tensors: list[Tensor], arrays: Iterable[Any], writer: tuple[Any, int, str]) -> None:
     """Replace the values of tensors, as `writer` wrote them."""
     for tensor, array in zip(tensors, arrays):
-        storage = tensor._storage
+        storage = tensor._xt_storage
         storage.writer = writer
-        if tensor._view is None:
+        if tensor._xt_view is None:
             storage.version += 1
         else:
             counter_of(tensor).version += 1
@@ -85,8 +85,8 @@ def put_arrays(tensors: list[Tensor], arrays: Iterable[Any], writer: tuple[Any, 
 
 def covers(tensor: Tensor) -> bool:
     """Whether the tensor's values are its storage's array itself."""
-    view = tensor._view
-    return view is None or recipe_of(tensor._storage, view).identity
+    view = tensor._xt_view
+    return view is None or recipe_of(tensor._xt_storage, view).identity
 
 
 def copy(array: Any) -> Any:
@@ -104,7 +104,7 @@ SOLE = references_of_one()
 
 def store(tensor: Tensor, values: Any) -> None:
     """Put an array of the tensor's own sizes and dtype in its place in the storage."""
-    storage, view = tensor._storage, tensor._view
+    storage, view = tensor._xt_storage, tensor._xt_view
     if type(storage.array) is MetaArray:
         storage.writes += 1
     elif view is None:
@@ -117,14 +117,14 @@ def store(tensor: Tensor, values: Any) -> None:
 
 def check_writable(tensor: Tensor) -> None:
     """Refuse a destination in which two elements share memory."""
-    view = tensor._view
+    view = tensor._xt_view
     if view is not None:
         geometry.assert_no_internal_overlap(view.sizes, view.strides)
 
 
 def check_no_overlap(target: Tensor, source: Tensor, disjoint: bool = False) -> None:
     """Refuse a source that shares memory with the destination; unless `disjoint`, the same elements in place are fine."""
-    if target._storage is not source._storage or (target is source and not disjoint):
+    if target._xt_storage is not source._xt_storage or (target is source and not disjoint):
         return
     if target is source:
         raise RuntimeError(geometry.INPUT_OVERLAP)
@@ -167,15 +167,15 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     dtype, offset = tensor.dtype, tensor.storage_offset()
     strides = strides or geometry.contiguous_strides(sizes)
     tensor._pin_geometry()
-    storage = tensor._storage
+    storage = tensor._xt_storage
     needed = geometry.storage_nbytes(sizes, strides, dtype.itemsize, offset)
     if needed > storage.nbytes():
         resize(storage, needed)
-    old = tensor._view
+    old = tensor._xt_view
     assert old is not None
     view = make_view(storage, old.counter, dtype, sizes, strides, offset, old.conj, old.neg)
     view.base, view.creation, view.attr_version = old.base, old.creation, old.attr_version
-    tensor._view = view
+    tensor._xt_view = view
 
 
 # What PyTorch's messages call dtypes in C++.

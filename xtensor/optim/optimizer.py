@@ -181,7 +181,7 @@ class Optimizer:
         """Drop the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:
             for param in group["params"]:
-                meta = param._meta
+                meta = param._xt_meta
                 if meta is None or meta.grad is None:
                     continue
                 if set_to_none:
@@ -505,7 +505,7 @@ class RuleOptimizer(Optimizer):
         last = array = None
         for counter, count in zip(counters, counts, strict=True):
             counter_of(counter).version += 1
-            storage = counter._storage
+            storage = counter._xt_storage
             old = storage.array
             if type(old) is MetaArray:
                 continue

@@ -47,7 +47,7 @@ def run(work: list[Work], name: str, counted: bool = True) -> dict[float, Any]:
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
     writer = writer_at(name, 3)
-    storages = [param._storage for group in work for param in group.params]
+    storages = [param._xt_storage for group in work for param in group.params]
     places = {storage.device for storage in storages}
     if len(places) == 1 and len(set(storages)) == len(storages):
         return call_program(work, places.pop(), writer, counted)
@@ -78,7 +78,7 @@ def disjoint(work: list[Work]) -> tuple[list[Work], list[Work]]:
     for group in work:
         first, again = [], []
         for i, param in enumerate(group.params):
-            key = id(param._storage)
+            key = id(param._xt_storage)
             (again if key in seen else first).append(i)
             seen.add(key)
         if not again:
@@ -118,7 +118,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
-        grads += [g._storage.array if g._view is None else array_of(g) for g in group.grads]
+        grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
         for tensor in tensors:
             counter_of(tensor).version += 1

@@ -164,8 +164,8 @@ class PlanExecutor:
             return DECLINED["several roots"]
         ((root, slot),) = roots
         (grad,) = grads
-        array = grad._storage.array
-        if grad._view is not None or type(array) is MetaArray:
+        array = grad._xt_storage.array
+        if grad._xt_view is not None or type(array) is MetaArray:
             return DECLINED["meta tensors"]
         hint = (type(root), slot, id(array.aval), inputs is None)
         found = self._recognized(hint, root, array, inputs)
@@ -193,13 +193,13 @@ class PlanExecutor:
                     continue
                 target = leaves[i]
                 variable = target.variable
-                meta = variable._meta
+                meta = variable._xt_meta
                 # What `apply` does for a leaf that lies plainly in memory, wants a gradient still and has none yet.
                 if (
                     meta is not None
                     and meta.grad is None
-                    and variable._view is None
-                    and variable._edge is not None
+                    and variable._xt_view is None
+                    and variable._xt_edge is not None
                 ):
                     with target.leaf.lock:
                         meta.grad = wrap(array)

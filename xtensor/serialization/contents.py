@@ -131,7 +131,7 @@ class Inspector(Rebuilder):
 
     def persistent(self, saved: Any) -> LoadedStorage:
         loaded = super().persistent(saved)
-        self.located[id(loaded._storage)] = text(saved[2]), text(saved[3])
+        self.located[id(loaded._xt_storage)] = text(saved[2]), text(saved[3])
         return loaded
 
 
@@ -191,7 +191,7 @@ def describe_checkpoint(source: Source, kind: str) -> Contents:
         if not isinstance(value, Tensor):
             contents.values[name] = value.name if isinstance(value, StandIn) else type(value).__name__
             continue
-        key, location = inspector.located.get(id(value._storage), ("", "meta"))
+        key, location = inspector.located.get(id(value._xt_storage), ("", "meta"))
         sizes, stride = tuple(value.shape), tuple(value.stride())
         contents.tensors.append(
             Entry(

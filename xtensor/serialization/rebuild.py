@@ -258,7 +258,7 @@ class Rebuilder:
             lambda: UntypedStorage(LazyStorage(self.open_storage(key, nbytes, dtype, host))),
         )
         if isinstance(where, UntypedStorage):
-            return where._storage
+            return where._xt_storage
         return LazyStorage(self.open_storage(key, nbytes, dtype, where))
 
     def finish(self) -> None:
@@ -312,7 +312,7 @@ class Rebuilder:
         dtype = dtype if dtype is not None else loaded.dtype or dtypes.uint8
         if not isinstance(dtype, dtypes.dtype):
             raise TypeError("a tensor is rebuilt with a dtype")
-        storage = loaded._storage
+        storage = loaded._xt_storage
         sizes, strides = whole_numbers(size), whole_numbers(stride)
         check_geometry(sizes, strides, offset, dtype, storage.nbytes())
         conj, neg = bits_of(metadata)
@@ -320,8 +320,8 @@ class Rebuilder:
         if unread is not None and unread.dtype != dtype.numpy:
             unread.retype(dtype)
         made = new(Tensor)
-        made._storage, made._edge, made._meta = storage, None, None
-        made._view = make_view(storage, storage, dtype, sizes, strides, offset, conj, neg)
+        made._xt_storage, made._xt_edge, made._xt_meta = storage, None, None
+        made._xt_view = make_view(storage, storage, dtype, sizes, strides, offset, conj, neg)
         if unread is not None and unread.dtype == dtype.numpy and not (conj or neg or offset):
             whole = math.prod(sizes) == math.prod(unread.shape)
             if whole and strides == geometry.contiguous_strides(sizes):
@@ -333,7 +333,7 @@ class Rebuilder:
             raise TypeError("a Parameter is rebuilt from a Tensor and a bool")
         check_differentiable(data, requires_grad)
         made = Parameter(data, requires_grad)
-        unread = unread_of(data._storage)
+        unread = unread_of(data._xt_storage)
         if unread is not None and any(reference() is data for reference in unread.tensors):
             unread.claim(made, tuple(made.shape))
         return made

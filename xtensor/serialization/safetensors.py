@@ -175,9 +175,9 @@ class Slice:
 
 def covering(storage: Storage, entry: Entry) -> Tensor:
     made = new(Tensor)
-    made._storage, made._edge, made._meta = storage, None, None
+    made._xt_storage, made._xt_edge, made._xt_meta = storage, None, None
     strides = tuple(math.prod(entry.shape[axis + 1 :]) for axis in range(len(entry.shape)))
-    made._view = make_view(storage, storage, entry.dtype, entry.shape, strides, 0)
+    made._xt_view = make_view(storage, storage, entry.dtype, entry.shape, strides, 0)
     return made
 
 
@@ -246,7 +246,7 @@ def save_file(
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected xtensor.Tensor but received {type(tensor)}")
-        other = owners.setdefault(id(tensor._storage), name)
+        other = owners.setdefault(id(tensor._xt_storage), name)
         if other != name and tensor.numel():
             raise RuntimeError(
                 f"Some tensors share memory, this will lead to duplicate memory on disk and potential differences when "

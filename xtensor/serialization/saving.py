@@ -146,7 +146,7 @@ class Pickler(pickle._Pickler):
         if isinstance(obj, StorageOf):
             return self.storage_id(obj.storage, obj.dtype)
         if isinstance(obj, UntypedStorage):
-            return self.storage_id(obj._storage, None)
+            return self.storage_id(obj._xt_storage, None)
         return None
 
     def storage_id(self, storage: Storage, dtype: dtypes.dtype | None) -> Any:
@@ -228,5 +228,5 @@ def rebuilding(tensor: Tensor) -> tuple[Name, tuple[Any, ...]]:
     metadata = (bits,) if bits else ()
     common = (tensor.storage_offset(), sizes, strides, wants, OrderedDict())
     if dtype in STORAGES:
-        return TENSOR_V2, (StorageOf(tensor._storage, dtype), *common, *metadata)
-    return TENSOR_V3, (StorageOf(tensor._storage, None), *common, dtype, *metadata)
+        return TENSOR_V2, (StorageOf(tensor._xt_storage, dtype), *common, *metadata)
+    return TENSOR_V3, (StorageOf(tensor._xt_storage, None), *common, dtype, *metadata)

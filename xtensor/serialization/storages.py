@@ -112,9 +112,9 @@ def fill(storage: Storage) -> None:
     assert storage.array is not None
     for reference in unread.tensors:
         tensor = reference()
-        if tensor is None or tensor._storage is not storage or tensor._view is None:
+        if tensor is None or tensor._xt_storage is not storage or tensor._xt_view is None:
             continue
-        if tensor._view.base is None and tensor._view.counter is storage:
+        if tensor._xt_view.base is None and tensor._xt_view.counter is storage:
             storage.cover = weakref.ref(tensor)
-            tensor._view = None
+            tensor._xt_view = None
             return

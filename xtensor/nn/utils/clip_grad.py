@@ -89,7 +89,7 @@ def grads_of(parameters: Any) -> list[Tensor]:
 def by_device(tensors: Iterable[Tensor]) -> dict[Any, list[Tensor]]:
     groups: dict[Any, list[Tensor]] = {}
     for tensor in tensors:
-        groups.setdefault(tensor._storage.device, []).append(tensor)
+        groups.setdefault(tensor._xt_storage.device, []).append(tensor)
     return groups
 
 

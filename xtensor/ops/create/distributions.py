@@ -70,7 +70,7 @@ def record(made: Tensor, title: str, inputs: Sequence[Any]) -> Tensor:
         node.title = title
         node.aval = ShapedArray(tuple(sizes_of(made)), made.dtype.numpy)
         node.inputs = [ShapedArray(tuple(sizes_of(t)), t.dtype.numpy) for t in tensors]
-        made._edge = (node, 0)
+        made._xt_edge = (node, 0)
         if modes.state.mode & modes.ANOMALY:
             anomaly.record(node)
     return made

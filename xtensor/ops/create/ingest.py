@@ -61,7 +61,7 @@ def ingest(
         place = data.device if device is None else pick_device(function, device)
         with modes.no_grad():
             made = data.detach().to(device=place, dtype=chosen or data.dtype)
-            return made.clone() if copy and made._storage is data._storage else made
+            return made.clone() if copy and made._xt_storage is data._xt_storage else made
     place = default_device or devices.current() if device is None else pick_device(function, device)
     if type(data) in NUMBERS:
         return from_number(data, chosen, place)
@@ -299,7 +299,7 @@ def from_host(data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: dev
             stored = own_copy(data.transpose(order), dtype)
             if place.type == "meta":
                 return wrap_strided(MetaArray(stored.shape, stored.dtype), data.shape, strides)
-            return wrap_strided(placed(stored, place)._storage.array, data.shape, strides)
+            return wrap_strided(placed(stored, place)._xt_storage.array, data.shape, strides)
     return placed(own_copy(data, dtype), place)
 
 

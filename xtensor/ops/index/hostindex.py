@@ -86,10 +86,10 @@ def read(view: Tensor, found: Placed, order: Any, title: str = "IndexBackward0")
     else:
         sizes, strides, memory = order
         stored = placed(np.ascontiguousarray(picked.transpose(memory)), view.device)
-        result = wrap_strided(stored._storage.array, sizes, strides)
+        result = wrap_strided(stored._xt_storage.array, sizes, strides)
     if not modes.state.mode & modes.NO_GRAD and (edge := plain_edge(edge_of(view))) is not None:
         node = IndexNode(edge, view, found, result, title)
-        result._edge = (node, 0)
+        result._xt_edge = (node, 0)
         if modes.state.mode & modes.ANOMALY:
             anomaly.record(node)
     return result
@@ -100,8 +100,8 @@ def trimmed(result: Tensor, count: int) -> Tensor:
     if edge_of(result) is not None:
         return result.narrow(0, 0, count)
     sizes = (count, *sizes_of(result)[1:])
-    storage = result._storage
-    result._view = make_view(storage, storage, result.dtype, sizes, geometry.contiguous_strides(sizes), 0)
+    storage = result._xt_storage
+    result._xt_view = make_view(storage, storage, result.dtype, sizes, geometry.contiguous_strides(sizes), 0)
     return result
 
 
@@ -125,7 +125,7 @@ def write(view: Tensor, found: Placed, values: Any, accumulate: bool) -> None:
         np.logical_or.at(made, key, new)
     else:
         np.add.at(made, key, new)
-    store(view, placed(made, view.device)._storage.array)
+    store(view, placed(made, view.device)._xt_storage.array)
     bump(view, "index_put_", 3)
     if tracked and (own is not None or edge is not None):
         node = IndexPutNode(plain_edge(own), plain_edge(edge), view, found, values, accumulate)

@@ -481,11 +481,11 @@ def check_put(input: Any, index: Any, source: Any) -> None:
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names, as a copy."""
-    if out is None and type(dim) is int and type(index) is Tensor and index._view is None:
+    if out is None and type(dim) is int and type(index) is Tensor and index._xt_view is None:
         # Only the values have to be looked at before the program starts: it knows the shapes and dtypes itself.
-        bounds = known_bounds(index._storage.array)
+        bounds = known_bounds(index._xt_storage.array)
         if bounds is not None and bounds[1] >= 0 and isinstance(input, Tensor):
-            sizes = input._storage.array.shape if input._view is None else input._view.sizes
+            sizes = input._xt_storage.array.shape if input._xt_view is None else input._xt_view.sizes
             if 0 <= dim < len(sizes) and bounds[2] < sizes[dim]:
                 return index_select_kernel(input, dim, index)
     dim = check_arguments("index_select", input, dim, index)

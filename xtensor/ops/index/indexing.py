@@ -205,7 +205,7 @@ def check_mask(mask: Any, sizes: Sequence[int], dim: int) -> None:
 
 @functools.lru_cache(maxsize=512)
 def small_index(data: bytes, shape: tuple[int, ...], dtype: str, place: devices.device) -> Any:
-    array = placed(np.frombuffer(data, dtype).reshape(shape), place)._storage.array
+    array = placed(np.frombuffer(data, dtype).reshape(shape), place)._xt_storage.array
     return array
 
 
@@ -223,7 +223,7 @@ def index_tensor(array: Any, place: devices.device) -> Tensor:
         return wrap(small_index(array.tobytes(), array.shape, array.dtype.str, place), shared=True)
     made = placed(np.ascontiguousarray(array), place)
     if array.size:
-        remember(made._storage.array, int(array.min()), int(array.max()))
+        remember(made._xt_storage.array, int(array.min()), int(array.max()))
     return made
 
 
@@ -271,7 +271,7 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     """What index arrays read from a view, as a new tensor; `title` names the node of a read on the host."""
     check_places(view, found)
     order = layout_of(view, found)
-    array = view._storage.array
+    array = view._xt_storage.array
     if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
         return hostindex.read(view, found, order, title)
     place = view.device
@@ -288,9 +288,9 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
 def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     """Run `index`; in the default modes without the complete call path, which costs more than the program."""
     mode = modes.state.mode
-    if mode > 1 or type(view._storage.array) is MetaArray:
+    if mode > 1 or type(view._xt_storage.array) is MetaArray:
         return INDEX.call((view, indices, dims))
-    if view._view is not None and (result := run_known(INDEX, (view, indices, dims))) is not None:
+    if view._xt_view is not None and (result := run_known(INDEX, (view, indices, dims))) is not None:
         return result
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
@@ -303,9 +303,9 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
         node.key = (dims,)
         node.shapes = (array.shape,)
         node.targets = (array.aval,)
-        node.aval = result._storage.array.aval
+        node.aval = result._xt_storage.array.aval
         node.saved = ([save(i, a) for i, a in zip(indices, arrays, strict=True)],)
-        result._edge = (node, 0)
+        result._xt_edge = (node, 0)
     return result
 
 
@@ -376,7 +376,7 @@ def fill_program(recipe: Any, donate: bool) -> Any:
 
 def fill_view(view: Tensor, number: Any) -> None:
     """`view.fill_(number)`; where no graph is involved, spreading and writing the number are one program."""
-    storage, geometry_ = view._storage, view._view
+    storage, geometry_ = view._xt_storage, view._xt_view
     tracked = not modes.state.mode & modes.NO_GRAD and edge_of(view) is not None
     if geometry_ is None or tracked or type(storage.array) is MetaArray or modes.state.mode & modes.PROFILING:
         view.fill_(number)

@@ -70,8 +70,8 @@ BOOL = np.dtype(np.bool_)
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
     if out is None and type(condition) is Tensor and type(input) in PLAIN and type(other) in PLAIN:
-        view = condition._view
-        if (condition._storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
+        view = condition._xt_view
+        if (condition._xt_storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
             return choose(condition, input, other)
     if input is None and other is None and isinstance(condition, Tensor):
         return nonzero(condition, as_tuple=True)
@@ -208,7 +208,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     Where elements of an expanded tensor share memory it is written if the mask holds for any; this is deprecated.
     """
     value = check_fill(self, mask, value, True)
-    view = self._view
+    view = self._xt_view
     shared = [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
     if not shared:
         return run_inplace(MASKED_FILL, (self, mask, value))
@@ -291,7 +291,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     if values.ndim == 0:
         columns = ()
     stored = np.stack(columns) if columns else np.zeros((0, count), np.int64)
-    array = placed(np.ascontiguousarray(stored, dtype=np.int64), place)._storage.array
+    array = placed(np.ascontiguousarray(stored, dtype=np.int64), place)._xt_storage.array
     result = wrap_strided(array, (count, values.ndim), (1, count))
     if out is None:
         return result

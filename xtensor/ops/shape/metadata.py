@@ -31,7 +31,7 @@ def detach(input: Tensor) -> Tensor:
 
 def detach_(self: Tensor) -> Tensor:
     """Cut this tensor off from the graph, in place."""
-    view = self._view
+    view = self._xt_view
     if view is not None and view.base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -39,17 +39,17 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
-    self._edge = None
+    self._xt_edge = None
     return self
 
 
 def regenerate(tensor: Tensor) -> Any:
     """The edge of a view whose base was written since: an `as_strided` of the base."""
-    view = tensor._view
+    view = tensor._xt_view
     assert view is not None and view.base is not None
     base = view.base
-    if base._edge is None and type(tensor._edge) is not tuple:
-        return tensor._edge
+    if base._xt_edge is None and type(tensor._xt_edge) is not tuple:
+        return tensor._xt_edge
     check_creation(tensor, "its base or another view of its base has been")
     made = Geometry(view.sizes, view.strides, view.offset)
     mode = modes.state.mode
@@ -58,9 +58,9 @@ def regenerate(tensor: Tensor) -> Any:
         fresh = seen_as(base, made, view.dtype, view.conj, view.neg)
     finally:
         modes.state.mode = mode
-    tensor._edge = fresh._edge
+    tensor._xt_edge = fresh._xt_edge
     view.attr_version = view.counter.version
-    return tensor._edge
+    return tensor._xt_edge
 
 
 def seen_as(base: Tensor, made: Geometry, dtype: dtypes.dtype, conj: bool, neg: bool) -> Tensor:
@@ -86,7 +86,7 @@ def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Te
             check_inplace(self, edge_of(self) is not None)
         take_view(self, function(self, *args, **kwargs))
         bump(self, name)
-        view = self._view
+        view = self._xt_view
         if view is not None:
             view.attr_version = view.counter.version
         return self
@@ -98,11 +98,11 @@ def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Te
 
 def take_view(self: Tensor, source: Tensor) -> None:
     """Let `self` see its storage as `source`, a view of it, does."""
-    found = source._view
+    found = source._xt_view
     assert found is not None
-    old = self._view
+    old = self._xt_view
     view = make_view(
-        self._storage,
+        self._xt_storage,
         counter_of(self),
         found.dtype,
         found.sizes,
@@ -114,12 +114,12 @@ def take_view(self: Tensor, source: Tensor) -> None:
     if old is not None:
         view.base, view.creation = old.base, old.creation
     view.attr_version = view.counter.version
-    edge = source._edge
-    self._view = view
+    edge = source._xt_edge
+    self._xt_view = view
     if type(edge) is tuple:
         edge[0].__class__ = inplace_node(type(edge[0]))
         move_retained(self, edge[0])
-        self._edge = edge
+        self._xt_edge = edge
 
 
 @functools.lru_cache(maxsize=64)
@@ -141,15 +141,15 @@ def set_(
             raise RuntimeError(
                 f"Could not set tensor of type {source.dtype.abbr} to a tensor of type {self.dtype.abbr}"
             )
-        storage, g = source._storage, geometry_of(source)
-        if source._view is None and storage.cover is None:
+        storage, g = source._xt_storage, geometry_of(source)
+        if source._xt_view is None and storage.cover is None:
             storage.cover = weakref.ref(source)
     elif source is None:
         fresh = self.new_empty((0,))
-        storage, g = fresh._storage, Geometry((0,), (1,), 0)
+        storage, g = fresh._xt_storage, Geometry((0,), (1,), 0)
     else:
-        storage = source._storage
-        if isinstance(source, Tensor) and source._view is None and storage.cover is None:
+        storage = source._xt_storage
+        if isinstance(source, Tensor) and source._xt_view is None and storage.cover is None:
             storage.cover = weakref.ref(source)
         sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)
         strides = geometry.contiguous_strides(sizes) if stride is None else ints(stride)
@@ -158,8 +158,8 @@ def set_(
     if not modes.state.mode & modes.NO_GRAD:
         check_inplace(self, edge_of(self) is not None)
     dtype = self.dtype
-    self._storage = storage
-    self._view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
+    self._xt_storage = storage
+    self._xt_view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
     bump(self, "set_")
     return self
 

@@ -274,7 +274,7 @@ def as_strided(
     start = input.storage_offset()
     offset = start if storage_offset is None else as_int(storage_offset)
     found = geometry.as_strided(
-        ints(size), ints(stride), offset, input.dtype.itemsize, input._storage.nbytes()
+        ints(size), ints(stride), offset, input.dtype.itemsize, input._xt_storage.nbytes()
     )
     if edge_of(input) is None or modes.state.mode & modes.NO_GRAD:
         return alias_of(AS_STRIDED, input, found, ())
@@ -286,7 +286,7 @@ def as_strided(
         # The elements in memory order are a contiguous tensor, of which this is a strided view.
         return alias_of(AS_STRIDED, permute(input, memory_order(sizes, strides)), found, args)
     result = alias_of(AS_STRIDED, input, found, args)
-    result._edge = (Error("as_strided: no gradient for an input with gaps or overlapping elements"), 0)
+    result._xt_edge = (Error("as_strided: no gradient for an input with gaps or overlapping elements"), 0)
     return result
 
 
@@ -339,8 +339,8 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         return sized_view(input, sizes)
     result = sized_view(input.contiguous(), geometry.infer_size(sizes, input.numel()))
     # Nobody else sees the copy, so the result is no view.
-    assert result._view is not None
-    result._view.base = None
+    assert result._xt_view is not None
+    result._xt_view.base = None
     return result
 
 

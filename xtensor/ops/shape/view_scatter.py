@@ -55,15 +55,15 @@ def scatter_view(name: str, input: Tensor, src: Tensor, made: Geometry) -> Tenso
 
 def laid_as(input: Tensor, result: Tensor) -> Tensor:
     """A fresh contiguous result laid in memory as `input` is: a copy of its storage with the new values in place."""
-    view = input._view
+    view = input._xt_view
     if view is None or type(array_of(result)) is MetaArray:
         return result
     if geometry.has_internal_overlap(view.sizes, view.strides) == "YES":
         return result
-    old = input._storage
+    old = input._xt_storage
     program = lowering.write_program(recipe_of(old, view), donate=False)
-    storage = result._storage = Storage(call(program, old.array, view.offset, array_of(result)))
-    result._view = make_view(
+    storage = result._xt_storage = Storage(call(program, old.array, view.offset, array_of(result)))
+    result._xt_view = make_view(
         storage, storage, view.dtype, view.sizes, view.strides, view.offset, view.conj, view.neg
     )
     return result
@@ -92,13 +92,13 @@ def as_strided_scatter(
     sizes, strides, start = geometry_of(input)
     offset = start if storage_offset is None else storage_offset
     itemsize = input.dtype.itemsize
-    made = geometry.as_strided(size, stride, offset, itemsize, input._storage.nbytes())
+    made = geometry.as_strided(size, stride, offset, itemsize, input._xt_storage.nbytes())
     end = geometry.storage_extent(made)[1]
     if strides == contiguous_strides(sizes) and start <= offset and end <= start + prod(sizes):
         relative = Geometry(size, stride, offset - start)
         return laid_as(input, scatter_view("as_strided_scatter", input, src, relative))
     # The elements lie elsewhere in memory than in their own order: do it in a contiguous copy of the memory.
-    memory = input.new_zeros((input._storage.nbytes() // itemsize,))
+    memory = input.new_zeros((input._xt_storage.nbytes() // itemsize,))
     whole = Geometry(sizes, strides, start)
     memory = scatter_view("as_strided_scatter", memory, input, whole)
     return scatter_view("as_strided_scatter", memory, src, made).as_strided(sizes, strides, start)

@@ -107,7 +107,7 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
         if edge is not None:
             node = TransferNode((plain_edge(edge),))
             node.aval, node.place = ShapedArray(tuple(sizes_of(input)), array.dtype), input.device
-            made._edge = (node, 0)
+            made._xt_edge = (node, 0)
             if modes.state.mode & modes.ANOMALY:
                 anomaly.record(node)
     return made
@@ -115,9 +115,9 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
 
 def memory_array(input: Tensor) -> tuple[Any, tuple[int, ...] | None]:
     """The values in the order in which a copy lays them out, and its strides (None: row-major)."""
-    view = input._view
+    view = input._xt_view
     if view is None:
-        return input._storage.array, None
+        return input._xt_storage.array, None
     sizes = view.sizes
     strides = geometry.preserve_strides(sizes, view.strides)
     if strides == geometry.contiguous_strides(sizes):
@@ -138,14 +138,14 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
 def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     """A copy of another dtype, with the strides that `preserve_format` gives (of empty tensors and sizes of one too)."""
     made = to_copy(input, dtype=dtype)
-    if input._view is not None:
+    if input._xt_view is not None:
         sizes, have = tuple(sizes_of(made)), tuple(strides_of(made))
         want = geometry.preserve_strides(sizes, tuple(strides_of(input)))
         free = 0 in sizes
         if have != want and all(free or a == b or n == 1 for n, a, b in zip(sizes, have, want, strict=True)):
             made._pin_geometry()
-            assert made._view is not None
-            made._view.strides = want
+            assert made._xt_view is not None
+            made._xt_view.strides = want
     return made
 
 
@@ -330,7 +330,7 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
         raise checks.argument_error("clone", "input", 1, "Tensor", input)
     if modes.state.mode & modes.PROFILING:
         profiler.end(profiler.begin("clone", [tuple(sizes_of(input))]))
-    storage, view = input._storage, input._view
+    storage, view = input._xt_storage, input._xt_view
     plain = memory_format is None or memory_format is dtypes.preserve_format
     if view is None and (plain or memory_format is dtypes.contiguous_format):
         array = storage.array
@@ -338,15 +338,15 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
     elif plain or memory_format is dtypes.contiguous_format:
         array, strides = memory_array(input) if plain else (array_of(input), None)
         made = wrap(array) if strides is None else wrap_strided(array, tuple(sizes_of(input)), strides)
-        made._storage.shared = storage.shared
+        made._xt_storage.shared = storage.shared
     else:
         sizes = tuple(sizes_of(input))
         strides = geometry.format_strides(sizes, format_name(memory_format))
         array = ordered_array(input, strides)
         made = wrap_strided(array, sizes, strides)
-        made._storage.shared = storage.shared
+        made._xt_storage.shared = storage.shared
     if not modes.state.mode & modes.NO_GRAD:
-        edge = input._edge if view is None else edge_of(input)
+        edge = input._xt_edge if view is None else edge_of(input)
         if edge is not None:
             node = new(CloneBackward0)
             node.edges = (plain_edge(edge),)
@@ -354,8 +354,10 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
             node.meta = None
             node.key = (None,)
             node.shapes = node.saved = ()
-            node.aval = array.aval if made._view is None else ShapedArray(tuple(sizes_of(made)), array.dtype)
-            made._edge = (node, 0)
+            node.aval = (
+                array.aval if made._xt_view is None else ShapedArray(tuple(sizes_of(made)), array.dtype)
+            )
+            made._xt_edge = (node, 0)
             if modes.state.mode & modes.ANOMALY:
                 anomaly.record(node)
     return made
@@ -439,7 +441,7 @@ def _overwrite(
         check_inplace(target, asks_grad(target) or (source is not None and asks_grad(source)))
         own = edge_of(target)
         edge = None if source is None else edge_of(source)
-    elif target._meta is not None:
+    elif target._xt_meta is not None:
         check_inplace(target, False)
     node = None
     # Into integers no gradient flows.
@@ -451,7 +453,7 @@ def _overwrite(
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
         if modes.state.mode & modes.ANOMALY:
             anomaly.record(node)
-    if type(target._storage.array) is MetaArray:
+    if type(target._xt_storage.array) is MetaArray:
         store(target, None)
     elif (array := values()) is not None:
         store(target, array)
@@ -492,8 +494,8 @@ def copy_program(
 
 def copy_values(target: Tensor, source: Tensor) -> bool:
     """Copy values in one program, where that saves one; else False."""
-    storage, view = target._storage, target._view
-    donate = storage is not source._storage and storage.sole_owner()
+    storage, view = target._xt_storage, target._xt_view
+    donate = storage is not source._xt_storage and storage.sole_owner()
     array, recipe = operand_of(source)
     changes = tuple(sizes_of(source)) != tuple(sizes_of(target)) or source.dtype is not target.dtype
     if recipe is None and (view is None or not changes):
@@ -512,7 +514,7 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
     """Whether two tensors are the same elements of one storage, read alike."""
     if src is self:
         return True
-    if src._storage is not self._storage or not src.is_set_to(self) or src.dtype is not self.dtype:
+    if src._xt_storage is not self._xt_storage or not src.is_set_to(self) or src.dtype is not self.dtype:
         return False
     return src.is_conj() == self.is_conj() and src.is_neg() == self.is_neg()
 
@@ -555,8 +557,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         return cast(array, dtype)
 
     overwrite(self, "copy_", "CopyBackwards", values, src)
-    if src._storage.shared and self._storage.array is src._storage.array:
-        self._storage.shared = True
+    if src._xt_storage.shared and self._xt_storage.array is src._xt_storage.array:
+        self._xt_storage.shared = True
     return self
 
 

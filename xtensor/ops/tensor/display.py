@@ -41,7 +41,7 @@ def text_of(tensor: Tensor) -> str:
 
 def shown_values(tensor: Tensor, indices: tuple[np.ndarray[Any, Any], ...] | None) -> np.ndarray[Any, Any]:
     """The values at `indices` (of each dimension; None: all), on the host; nothing else is read or computed."""
-    storage, view = tensor._storage, tensor._view
+    storage, view = tensor._xt_storage, tensor._xt_view
     array = storage.array
     if indices is None:
         with modes.no_grad():

@@ -68,7 +68,7 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     dtype = tensor.dtype
     if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
-    storage = tensor._storage
+    storage = tensor._xt_storage
     if type(storage.array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     storage.shared = True
@@ -146,7 +146,7 @@ def dlpack(
     if self.is_meta:
         raise ValueError("Unknown device type meta for Dlpack")
     if copy is False:
-        self._storage.shared = True
+        self._xt_storage.shared = True
         array = array_of(self)
     else:
         array = call(copied, array_of(self))
@@ -203,8 +203,8 @@ def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: boo
         place = next(iter(array.devices()))
         made = wrap(call(jax.device_put, array, place) if not array.committed else array, shared=True)
         if copy is not False:
-            made = wrap(call(copied, made._storage.array))
-            made._storage.array.block_until_ready()
+            made = wrap(call(copied, made._xt_storage.array))
+            made._xt_storage.array.block_until_ready()
     return made if device is None else made.to(devices.resolve(device))
 
 
@@ -222,7 +222,7 @@ def jax_array(self: Tensor) -> jax.Array:
         raise RuntimeError(
             "Can't use a Tensor that requires grad as a jax.Array. Use tensor.detach() instead."
         )
-    self._storage.shared = True
+    self._xt_storage.shared = True
     return array
 
 
@@ -268,7 +268,7 @@ def rebuild_meta_storage(shape: tuple[int, ...], dtype: dtypes.dtype) -> Storage
 
 def reduce_tensor(self: Tensor) -> Any:
     """Pickle's protocol: the storage, the geometry, and what Python knows of the tensor; never the graph."""
-    return rebuild_tensor, (type(self), self._storage, *described(self), self.__dict__ or None)
+    return rebuild_tensor, (type(self), self._xt_storage, *described(self), self.__dict__ or None)
 
 
 def described(tensor: Tensor) -> tuple[Any, Any, Any, bool]:
@@ -288,12 +288,12 @@ def rebuild_tensor(
 ) -> Tensor:
     """The tensor of a pickle."""
     made = new(kind)
-    made._storage, made._view, made._edge, made._meta = storage, None, None, None
+    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = storage, None, None, None
     if storage.cover is unclaimed and tuple(storage.array.shape) == geometry[0] and not any(bits):
         if FROM_NUMPY[storage.array.dtype] is dtype and geometry[1:] == (contiguous_strides(geometry[0]), 0):
             storage.cover = weakref.ref(made)
             return finished(made, requires_grad, state)
-    made._view = make_view(storage, storage, dtype, *geometry, *bits)
+    made._xt_view = make_view(storage, storage, dtype, *geometry, *bits)
     return finished(made, requires_grad, state)
 
 
@@ -315,7 +315,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
-    storage = self._storage
+    storage = self._xt_storage
     twin = memo.get(id(storage))
     if twin is None:
         # Both hold the one immutable array until either is written.

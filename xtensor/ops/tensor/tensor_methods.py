@@ -59,8 +59,8 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     source = self.view(self.shape)
     made = object.__new__(cls)
-    made._storage, made._view = source._storage, source._view
-    made._edge, made._meta = source._edge, source._meta
+    made._xt_storage, made._xt_view = source._xt_storage, source._xt_view
+    made._xt_edge, made._xt_meta = source._xt_edge, source._xt_meta
     return made
 
 
