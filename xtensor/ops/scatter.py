@@ -457,8 +457,8 @@ def gather(
 
     Differs from PyTorch: with `sparse_grad` the gradient is dense as well.
 
-    Shape: `index` `(*)` has as many dimensions as `input`, and none larger but `dim`; the result has the
-    index's shape.
+    Shape: `index` `(*)` has as many dimensions as `input`, and is nowhere larger but along `dim`; the result has
+    the index's shape.
 
     >>> x = xtensor.tensor([[1, 2], [3, 4]])
     >>> xtensor.gather(x, 1, xtensor.tensor([[0], [1]]))
@@ -491,8 +491,8 @@ def scatter(
 ) -> Tensor:
     """A copy of `input` with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply".
 
-    Shape: `index` and `src` have as many dimensions as `input`, the index none larger but `dim`, and than
-    `src`; result as `input`.
+    Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
+    along `dim`, than `input`; result as `input`.
 
     >>> xtensor.zeros(3).scatter(0, xtensor.tensor([0, 2]), xtensor.tensor([5.0, 7.0]))
     tensor([5., 0., 7.])
@@ -534,8 +534,8 @@ def check_src(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with `src` added at `index` along `dim`, repeated indices included.
 
-    Shape: `index` and `src` have as many dimensions as `input`, the index none larger but `dim`, and than
-    `src`; result as `input`.
+    Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
+    along `dim`, than `input`; result as `input`.
 
     >>> xtensor.zeros(3).scatter_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
     tensor([1., 0., 2.])

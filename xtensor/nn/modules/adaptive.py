@@ -25,11 +25,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Shape: input `(N, in_features)`, target `(N)`; output `(N)` and a loss `()`.
 
-    >>> head = nn.AdaptiveLogSoftmaxWithLoss(8, 100, cutoffs=[10, 50])
-    >>> output, loss = head(xtensor.randn(3, 8), xtensor.tensor([0, 20, 99]))
+    >>> head = nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
+    >>> output, loss = head(xtensor.randn(3, 16), xtensor.tensor([0, 20, 99]))
     >>> output.shape, loss.shape
     (xtensor.Size([3]), xtensor.Size([]))
-    >>> head.log_prob(xtensor.randn(3, 8)).shape
+    >>> head.log_prob(xtensor.randn(3, 16)).shape
     xtensor.Size([3, 100])
     """
 

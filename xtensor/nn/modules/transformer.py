@@ -52,9 +52,9 @@ class Transformer(Module):
     Shape: source `(S, N, E)`, target `(T, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
     batch, and comes first with `batch_first`.
 
-    >>> model = nn.Transformer(16, 4, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=32)
-    >>> model(xtensor.zeros(5, 2, 16), xtensor.zeros(7, 2, 16)).shape
-    xtensor.Size([7, 2, 16])
+    >>> model = nn.Transformer(16, 4, 1, 1, dim_feedforward=32, batch_first=True)
+    >>> model(xtensor.zeros(2, 5, 16), xtensor.zeros(2, 7, 16)).shape
+    xtensor.Size([2, 7, 16])
     >>> nn.Transformer.generate_square_subsequent_mask(2)
     tensor([[0., -inf],
             [0., 0.]])
