@@ -29,6 +29,7 @@ NOTE = (
 )
 DIFFERS = "Differs from PyTorch:"
 SHAPE = "Shape:"
+IMPORTS = ("import xtensor", "from xtensor import nn", "import xtensor.nn.functional as F")
 # Modules of classes and functions that are no operators.
 MODULES = (
     "nn nn.init nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim "
@@ -65,6 +66,7 @@ def modules() -> dict[str, Any]:
 
 def index() -> str:
     lines = ["# Reference", "", "What stands in the namespaces that programs import:", ""]
+    lines[2:2] = [f"Examples run after `{'`, `'.join(IMPORTS)}`, and print what they show: tests see to that.", ""]
     lines += ["| module | what it holds | names |", "|---|---|---|"]
     lines += [
         f"| [`xtensor`](xtensor.md) | the operators, by families: the next table; and {ROOT_REST} | {len(rest_of_root())} |"

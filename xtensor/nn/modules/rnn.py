@@ -324,7 +324,7 @@ class LSTM(RNNBase):
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     proj_size=0, device=None, dtype=None. The state is the pair (hidden, cell).
 
-    Shape: input `(L, N, input_size)`; output `(L, N, D * H)` and hidden `(D * num_layers, N, H)` and cell
+    Shape: input `(L, N, input_size)`; output `(L, N, D * H)`, hidden `(D * num_layers, N, H)` and cell
     `(D * num_layers, N, hidden_size)`; H is `proj_size`, or `hidden_size` where that is 0; D is 2 if
     bidirectional, else 1. N is left out without a batch; with `batch_first`, input and output begin `(N, L)`.
 
