@@ -66,7 +66,10 @@ def modules() -> dict[str, Any]:
 
 def index() -> str:
     lines = ["# Reference", "", "What stands in the namespaces that programs import:", ""]
-    lines[2:2] = [f"Examples run after `{'`, `'.join(IMPORTS)}`, and print what they show: tests see to that.", ""]
+    lines[2:2] = [
+        f"Examples run after `{'`, `'.join(IMPORTS)}`, and print what they show: tests see to that.",
+        "",
+    ]
     lines += ["| module | what it holds | names |", "|---|---|---|"]
     lines += [
         f"| [`xtensor`](xtensor.md) | the operators, by families: the next table; and {ROOT_REST} | {len(rest_of_root())} |"
