@@ -222,13 +222,17 @@ class Function:
     Subclasses define static methods `forward(ctx, *args)` and `backward(ctx, *grads)`, or `forward(*args)`,
     `setup_context(ctx, inputs, output)` and `backward`. Call it as `MyFunction.apply(*args)`.
 
-    >>> class Double(Function):
+    >>> class Double(xtensor.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):
     ...         return x * 2
     ...     @staticmethod
     ...     def backward(ctx, grad):
     ...         return grad * 2
+    >>> x = xtensor.tensor(3.0, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor(2.)
     """
 
     generate_vmap_rule = False

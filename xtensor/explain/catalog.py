@@ -319,7 +319,7 @@ def rule_source(rule: Any) -> str:
     if rule is FROM_KERNEL:
         return "FROM_KERNEL"
     try:
-        return inspect.getsource(rule).strip()
+        return inspect.cleandoc("\n" + inspect.getsource(rule))
     except (OSError, TypeError):
         return getattr(rule, "__name__", repr(rule))
 

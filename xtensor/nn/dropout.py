@@ -45,7 +45,15 @@ def alpha_dropped(input: Tensor, p: float, training: bool, inplace: bool, channe
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Every value zero with probability `p`, else divided by 1 - p; nothing changes unless `training`."""
+    """Every value zero with probability `p`, else divided by 1 - p; nothing changes unless `training`.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.dropout(xtensor.ones(3), 0.5, training=False)
+    tensor([1., 1., 1.])
+    >>> set(F.dropout(xtensor.ones(100), 0.5).tolist()) <= {0.0, 2.0}
+    True
+    """
     check_probability(p)
     return dropped(input, p, training, inplace)
 

@@ -72,6 +72,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A leaf tensor that a Module lists among its parameters when it is assigned as an attribute.
 
     It shares memory and version with `data`, and requires grad unless told otherwise.
+
+    Shape: that of `data`.
+
+    >>> nn.Parameter(xtensor.zeros(2))
+    Parameter containing:
+    tensor([0., 0.], requires_grad=True)
     """
 
     __slots__ = ()
@@ -122,6 +128,13 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that a Module lists among its buffers when it is assigned as an attribute.
 
     `persistent` says whether it goes into the module's `state_dict`.
+
+    Shape: that of `data`.
+
+    >>> module = nn.Module()
+    >>> module.mean = nn.Buffer(xtensor.zeros(2))
+    >>> list(module.state_dict())
+    ['mean']
     """
 
     __slots__ = ()
@@ -184,7 +197,15 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """A Parameter that gets its sizes from the first input of its (lazy) module."""
+    """A Parameter that gets its sizes from the first input of its (lazy) module.
+
+    Shape: none before `materialize`.
+
+    >>> weight = nn.UninitializedParameter()
+    >>> weight.materialize((2, 3))
+    >>> weight.shape
+    xtensor.Size([2, 3])
+    """
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -199,7 +220,15 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # pyright: i
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """A buffer that gets its sizes from the first input of its (lazy) module."""
+    """A buffer that gets its sizes from the first input of its (lazy) module.
+
+    Shape: none before `materialize`.
+
+    >>> count = nn.UninitializedBuffer()
+    >>> count.materialize((2,))
+    >>> count.shape
+    xtensor.Size([2])
+    """
 
     __slots__ = ()
     cls_to_become = Tensor

@@ -62,7 +62,13 @@ def also_inplace(module: Any) -> str:
 
 
 class Threshold(Module):
-    """Values above `threshold` as they are, `value` for the others."""
+    """Values above `threshold` as they are, `value` for the others.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Threshold(0.5, 9.0)(xtensor.tensor([0.2, 0.8]))
+    tensor([9.0000, 0.8000])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -80,14 +86,26 @@ class Threshold(Module):
 
 
 class ReLU(Inplace):
-    """`max(x, 0)`."""
+    """`max(x, 0)` (Nair and Hinton, 2010).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.ReLU()(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, inplace=self.inplace)
 
 
 class RReLU(Module):
-    """Negative values times a random slope from [lower, upper); times the middle of it in evaluation."""
+    """Negative values times a random slope from [lower, upper), in evaluation its middle (Xu et al., 2015).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.RReLU()(xtensor.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -105,7 +123,13 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """Values clamped to [min_val, max_val]."""
+    """Values clamped to [min_val, max_val].
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Hardtanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
+    tensor([-1.,  0.,  1.])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -139,7 +163,13 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """`min(max(x, 0), 6)`."""
+    """`min(max(x, 0), 6)` (Krizhevsky, 2010).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.ReLU6()(xtensor.tensor([-1.0, 3.0, 8.0]))
+    tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -149,14 +179,26 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """`1 / (1 + exp(-x))`."""
+    """`1 / (1 + exp(-x))`.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Sigmoid()(xtensor.tensor([-2.0, 0.0, 2.0]))
+    tensor([0.1192, 0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.sigmoid()
 
 
 class Hardsigmoid(Module):
-    """`x / 6 + 1/2`, clamped to [0, 1]."""
+    """`x / 6 + 1/2`, clamped to [0, 1] (Courbariaux et al., 2015).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Hardsigmoid()(xtensor.tensor([-4.0, 0.0, 4.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     __constants__ = ["inplace"]
 
@@ -169,28 +211,52 @@ class Hardsigmoid(Module):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Tanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
+    tensor([-0.9640,  0.0000,  0.9640])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return input.tanh()
 
 
 class SiLU(Inplace):
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)` (Elfwing et al., 2017).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.SiLU()(xtensor.tensor([-2.0, 0.0, 2.0]))
+    tensor([-0.2384,  0.0000,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(Inplace):
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))` (Misra, 2019).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Mish()(xtensor.tensor([-2.0, 0.0, 2.0]))
+    tensor([-0.2525,  0.0000,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardswish(Module):
-    """`x * hardsigmoid(x)`."""
+    """`x * hardsigmoid(x)` (Howard et al., 2019).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Hardswish()(xtensor.tensor([-4.0, 1.0, 4.0]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
 
     __constants__ = ["inplace"]
 
@@ -203,7 +269,13 @@ class Hardswish(Module):
 
 
 class ELU(Module):
-    """`x` where positive, else `alpha * (exp(x) - 1)`."""
+    """`x` where positive, else `alpha * (exp(x) - 1)` (Clevert et al., 2015).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.ELU()(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -220,7 +292,13 @@ class ELU(Module):
 
 
 class CELU(Module):
-    """`x` where positive, else `alpha * (exp(x / alpha) - 1)`."""
+    """`x` where positive, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.CELU(alpha=2.0)(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.7869,  0.0000,  2.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -237,14 +315,26 @@ class CELU(Module):
 
 
 class SELU(Inplace):
-    """ELU with the scale and alpha that keep mean 0 and variance 1 (Klambauer et al., 2017)."""
+    """ELU with the scale and alpha that keep mean 0 and variance 1 (Klambauer et al., 2017).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.SELU()(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GLU(Module):
-    """The first half of a dimension times the sigmoid of the second."""
+    """The first half of a dimension times the sigmoid of the second (Dauphin et al., 2016).
+
+    Shape: input `(*, 2 * N, *)`, output `(*, N, *)`, at dimension `dim`.
+
+    >>> nn.GLU()(xtensor.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
 
     __constants__ = ["dim"]
 
@@ -260,7 +350,13 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """`x` times the normal distribution function of `x`, or its approximation by "tanh"."""
+    """`x` times the normal distribution function at `x`, or its "tanh" form (Hendrycks and Gimpel, 2016).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.GELU()(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
 
     __constants__ = ["approximate"]
 
@@ -276,7 +372,13 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """Zero within [-lambd, lambd], values as they are outside."""
+    """Zero within [-lambd, lambd], values as they are outside.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Hardshrink()(xtensor.tensor([-1.0, 0.3, 1.0]))
+    tensor([-1.,  0.,  1.])
+    """
 
     __constants__ = ["lambd"]
 
@@ -292,7 +394,13 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """`x` where positive, else `negative_slope * x`."""
+    """`x` where positive, else `negative_slope * x` (Maas et al., 2013).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.LeakyReLU(0.1)(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.1000,  0.0000,  2.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -309,14 +417,26 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.LogSigmoid()(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-1.3133, -0.6931, -0.3133])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """`log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x` is above `threshold`."""
+    """`log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x` is above `threshold`.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Softplus()(xtensor.tensor([-1.0, 0.0, 30.0]))
+    tensor([ 0.3133,  0.6931, 30.0000])
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -333,7 +453,13 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """Values moved towards zero by `lambd`, and zero within it."""
+    """Values moved towards zero by `lambd`, and zero within it.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Softshrink()(xtensor.tensor([-1.0, 0.3, 1.0]))
+    tensor([-0.5000,  0.0000,  0.5000])
+    """
 
     __constants__ = ["lambd"]
 
@@ -349,7 +475,13 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """LeakyReLU with a learned slope: one, or one for each channel."""
+    """LeakyReLU with a learned slope: one, or one for each channel (He et al., 2015).
+
+    Shape: input `(N, C, *)` with `num_parameters` C, or `(*)` with one; output as the input.
+
+    >>> nn.PReLU()(xtensor.tensor([-1.0, 2.0])).tolist()
+    [-0.25, 2.0]
+    """
 
     __constants__ = ["num_parameters"]
     weight: Tensor
@@ -375,14 +507,26 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Softsign()(xtensor.tensor([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """`x - tanh(x)`."""
+    """`x - tanh(x)`.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Tanhshrink()(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2384,  0.0000,  0.2384])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -400,21 +544,39 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """The softmax of `-x` along a dimension."""
+    """The softmax of `-x` along a dimension.
+
+    Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
+
+    >>> nn.Softmin(dim=0)(xtensor.tensor([0.0, 0.0, 1.0]))
+    tensor([0.4223, 0.4223, 0.1554])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_AlongDim):
-    """Exponentials along a dimension, scaled to sum to one."""
+    """Exponentials along a dimension, scaled to sum to one.
+
+    Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
+
+    >>> nn.Softmax(dim=0)(xtensor.tensor([1.0, 1.0, 2.0]))
+    tensor([0.2119, 0.2119, 0.5761])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """The softmax over the channels of images."""
+    """The softmax over the channels of images.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    >>> nn.Softmax2d()(xtensor.zeros(1, 4, 1, 2))[0, :, 0, 0]
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -423,7 +585,13 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of the softmax along a dimension."""
+    """The logarithm of the softmax along a dimension.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.LogSoftmax(dim=0)(xtensor.tensor([1.0, 1.0, 2.0]))
+    tensor([-1.5514, -1.5514, -0.5514])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

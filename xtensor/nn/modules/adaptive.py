@@ -21,7 +21,16 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-probabilities of classes sorted by frequency, in clusters that begin at `cutoffs`, and the loss of targets.
 
-    The clusters after the first get features projected to a size that falls by `div_value`.
+    The clusters after the first get features projected to a size that falls by `div_value` (Grave et al., 2017).
+
+    Shape: input `(N, in_features)`, target `(N)`; output `(N)` and a loss `()`.
+
+    >>> head = nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
+    >>> output, loss = head(xtensor.randn(3, 16), xtensor.tensor([0, 20, 99]))
+    >>> output.shape, loss.shape
+    (xtensor.Size([3]), xtensor.Size([]))
+    >>> head.log_prob(xtensor.randn(3, 16)).shape
+    xtensor.Size([3, 100])
     """
 
     def __init__(

@@ -16,10 +16,20 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of `num_heads` heads, each over its part of the features; (L, N, E), or (N, L, E) with `batch_first`.
+    """Attention of `num_heads` heads, each over its part of the features (Vaswani et al., 2017).
 
     Keys and values may have sizes `kdim` and `vdim` of their own. `add_bias_kv` appends a learned key and value,
     `add_zero_attn` one of zeros.
+
+    Shape: query `(L, N, E)`, key `(S, N, kdim)`, value `(S, N, vdim)`; output `(L, N, E)` and weights
+    `(N, L, S)`, averaged over the heads (None without `need_weights`). N is left out without a batch, and
+    comes first with `batch_first`.
+
+    >>> attention = nn.MultiheadAttention(16, num_heads=4, batch_first=True)
+    >>> query, memory = xtensor.zeros(2, 5, 16), xtensor.zeros(2, 7, 16)
+    >>> output, weights = attention(query, memory, memory)
+    >>> output.shape, weights.shape
+    (xtensor.Size([2, 5, 16]), xtensor.Size([2, 5, 7]))
     """
 
     __constants__ = ["batch_first"]

@@ -133,7 +133,14 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
+    """Batch normalisation of (N, C) or (N, C, L) (Ioffe and Szegedy, 2015).
+
+    Shape: input `(N, C)` or `(N, C, L)`, output as the input; C is `num_features`.
+
+    >>> nn.BatchNorm1d(2, affine=False)(xtensor.tensor([[1.0, 10.0], [3.0, 30.0]]))
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() not in (2, 3):
@@ -141,7 +148,16 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of (N, C, H, W)."""
+    """Batch normalisation of (N, C, H, W) (Ioffe and Szegedy, 2015).
+
+    Shape: input `(N, C, H, W)`, output as the input; C is `num_features`.
+
+    >>> norm = nn.BatchNorm2d(3)
+    >>> norm(xtensor.ones(2, 3, 4, 4)).shape
+    xtensor.Size([2, 3, 4, 4])
+    >>> norm.running_mean
+    tensor([0.1000, 0.1000, 0.1000])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 4:
@@ -149,7 +165,13 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of (N, C, D, H, W)."""
+    """Batch normalisation of (N, C, D, H, W) (Ioffe and Szegedy, 2015).
+
+    Shape: input `(N, C, D, H, W)`, output as the input; C is `num_features`.
+
+    >>> nn.BatchNorm3d(3)(xtensor.ones(2, 3, 4, 4, 4)).shape
+    xtensor.Size([2, 3, 4, 4, 4])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:
@@ -160,6 +182,14 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of any number of dimensions from two.
 
     Differs from PyTorch: an array that is sharded over devices has one batch already: nothing is left to synchronise.
+
+    Shape: input `(N, C, *)`, output as the input; C is `num_features`.
+
+    >>> model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(3)))
+    >>> model
+    Sequential(
+      (0): SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    )
     """
 
     def __init__(

@@ -64,7 +64,16 @@ class Container(Module):
 
 
 class Sequential(Module):
-    """Modules called one after the other, each on the result of the one before: `Sequential(a, b)` or of a dict."""
+    """Modules called one after the other, each on the result of the one before: `Sequential(a, b)` or of a dict.
+
+    Shape: input that of the first module, output that of the last.
+
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> model(xtensor.zeros(3, 4)).shape
+    xtensor.Size([3, 2])
+    >>> model[0]
+    Linear(in_features=4, out_features=8, bias=True)
+    """
 
     _modules: dict[str, Any]
 
@@ -179,7 +188,16 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules, all registered."""
+    """A list of modules, all registered.
+
+    >>> layers = nn.ModuleList([nn.Linear(4, 4), nn.ReLU()])
+    >>> layers.append(nn.Linear(4, 2))
+    ModuleList(
+      (0): Linear(in_features=4, out_features=4, bias=True)
+      (1): ReLU()
+      (2): Linear(in_features=4, out_features=2, bias=True)
+    )
+    """
 
     _modules: dict[str, Any]
 
@@ -270,7 +288,13 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, all registered."""
+    """A dictionary of modules, all registered.
+
+    >>> heads = nn.ModuleDict({"age": nn.Linear(4, 1)})
+    >>> heads["name"] = nn.Linear(4, 10)
+    >>> list(heads)
+    ['age', 'name']
+    """
 
     _modules: dict[str, Any]
 
@@ -342,7 +366,11 @@ def described(value: Any, kind: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is."""
+    """A list of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
+
+    >>> nn.ParameterList([xtensor.zeros(2), xtensor.zeros(3)])[1].shape
+    xtensor.Size([3])
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -400,7 +428,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is."""
+    """A dictionary of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
+
+    >>> nn.ParameterDict({"left": xtensor.zeros(2), "right": xtensor.zeros(3)})["right"].shape
+    xtensor.Size([3])
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -184,21 +184,48 @@ class _Forward(_ConvNd):
 
 
 class Conv1d(_Forward):
-    """Convolution of sequences: (N, C_in, L) or (C_in, L)."""
+    """Convolution of sequences: (N, C_in, L) or (C_in, L).
+
+    Shape: input `(N, C_in, L)` or `(C_in, L)`, output `(N, C_out, L_out)` or `(C_out, L_out)` with
+    `L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`. Weight
+    `(C_out, C_in / groups, *kernel_size)`.
+
+    >>> nn.Conv1d(16, 32, kernel_size=3, stride=2)(xtensor.zeros(4, 16, 50)).shape
+    xtensor.Size([4, 32, 24])
+    """
 
     parse = staticmethod(_single)
     convolve = staticmethod(F.conv1d)
 
 
 class Conv2d(_Forward):
-    """Convolution of images: (N, C_in, H, W) or (C_in, H, W)."""
+    """Convolution of images: (N, C_in, H, W) or (C_in, H, W).
+
+    Shape: input `(N, C_in, H, W)` or `(C_in, H, W)`, output `(N, C_out, H_out, W_out)` or
+    `(C_out, H_out, W_out)` with `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`,
+    and so for W. Weight `(C_out, C_in / groups, *kernel_size)`.
+
+    >>> nn.Conv2d(3, 8, kernel_size=3, padding=1)(xtensor.zeros(2, 3, 16, 16)).shape
+    xtensor.Size([2, 8, 16, 16])
+    >>> nn.Conv2d(3, 8, kernel_size=(3, 5), stride=2)(xtensor.zeros(2, 3, 16, 16)).shape
+    xtensor.Size([2, 8, 7, 6])
+    """
 
     parse = staticmethod(_pair)
     convolve = staticmethod(F.conv2d)
 
 
 class Conv3d(_Forward):
-    """Convolution of volumes: (N, C_in, D, H, W) or (C_in, D, H, W)."""
+    """Convolution of volumes: (N, C_in, D, H, W) or (C_in, D, H, W).
+
+    Shape: input `(N, C_in, D, H, W)` or `(C_in, D, H, W)`, output `(N, C_out, D_out, H_out, W_out)` or
+    `(C_out, D_out, H_out, W_out)` with
+    `D_out = (D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for H and W. Weight
+    `(C_out, C_in / groups, *kernel_size)`.
+
+    >>> nn.Conv3d(1, 4, kernel_size=3)(xtensor.zeros(1, 1, 5, 8, 8)).shape
+    xtensor.Size([1, 4, 3, 6, 6])
+    """
 
     parse = staticmethod(_triple)
     convolve = staticmethod(F.conv3d)
@@ -291,21 +318,47 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The gradient of Conv1d with respect to its input, as a layer."""
+    """The gradient of Conv1d with respect to its input, as a layer (Zeiler et al., 2010).
+
+    Shape: input `(N, C_in, L)` or `(C_in, L)`, output `(N, C_out, L_out)` or `(C_out, L_out)` with
+    `L_out = (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`. Weight
+    `(C_in, C_out / groups, *kernel_size)`.
+
+    >>> nn.ConvTranspose1d(16, 8, kernel_size=4, stride=2)(xtensor.zeros(4, 16, 10)).shape
+    xtensor.Size([4, 8, 22])
+    """
 
     parse = staticmethod(_single)
     convolve = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d with respect to its input, as a layer."""
+    """The gradient of Conv2d with respect to its input, as a layer (Zeiler et al., 2010).
+
+    Shape: input `(N, C_in, H, W)` or `(C_in, H, W)`, output `(N, C_out, H_out, W_out)` or
+    `(C_out, H_out, W_out)` with
+    `H_out = (H - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for
+    W. Weight `(C_in, C_out / groups, *kernel_size)`.
+
+    >>> nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)(xtensor.zeros(2, 8, 5, 5)).shape
+    xtensor.Size([2, 3, 10, 10])
+    """
 
     parse = staticmethod(_pair)
     convolve = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d with respect to its input, as a layer."""
+    """The gradient of Conv3d with respect to its input, as a layer (Zeiler et al., 2010).
+
+    Shape: input `(N, C_in, D, H, W)` or `(C_in, D, H, W)`, output `(N, C_out, D_out, H_out, W_out)` or
+    `(C_out, D_out, H_out, W_out)` with
+    `D_out = (D - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for H
+    and W. Weight `(C_in, C_out / groups, *kernel_size)`.
+
+    >>> nn.ConvTranspose3d(4, 1, kernel_size=3)(xtensor.zeros(1, 4, 3, 6, 6)).shape
+    xtensor.Size([1, 1, 5, 8, 8])
+    """
 
     parse = staticmethod(_triple)
     convolve = staticmethod(F.conv_transpose3d)

@@ -10,7 +10,13 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference, over the last dimension."""
+    """The p-norm of the difference, over the last dimension.
+
+    Shape: inputs `(*, D)`, output `(*)`, or `(*, 1)` with `keepdim`.
+
+    >>> nn.PairwiseDistance()(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -25,7 +31,13 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle, along a dimension."""
+    """The cosine of the angle, along a dimension.
+
+    Shape: inputs `(*, D, *)` with D at `dim`, output without it.
+
+    >>> nn.CosineSimilarity()(xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
 
     __constants__ = ["dim", "eps"]
 

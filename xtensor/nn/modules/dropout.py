@@ -24,42 +24,85 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Dropout of single values."""
+    """Dropout of single values (Hinton et al., 2012).
+
+    Each is zero with probability `p`, else divided by `1 - p`; in evaluation, all stay as they are.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Dropout(0.5).eval()(xtensor.ones(3))
+    tensor([1., 1., 1.])
+    >>> sorted(set(nn.Dropout(0.5)(xtensor.ones(100)).tolist()))
+    [0.0, 2.0]
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_DropoutNd):
-    """Dropout of whole channels of sequences."""
+    """Dropout of whole channels of sequences (Tompson et al., 2014).
+
+    Shape: input `(N, C, L)` or `(C, L)`, output as the input.
+
+    >>> nn.Dropout1d(0.5).eval()(xtensor.ones(1, 2, 2))
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Dropout of whole channels of images."""
+    """Dropout of whole channels of images (Tompson et al., 2014).
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    >>> kept = nn.Dropout2d(0.5)(xtensor.ones(1, 9, 4, 4))
+    >>> set(kept.sum((2, 3)).flatten().tolist()) <= {0.0, 32.0}
+    True
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Dropout of whole channels of volumes."""
+    """Dropout of whole channels of volumes (Tompson et al., 2014).
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
+
+    >>> nn.Dropout3d(0.5)(xtensor.ones(1, 2, 3, 4, 4)).shape
+    xtensor.Size([1, 2, 3, 4, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance of self-normalising networks (Klambauer et al., 2017)."""
+    """Dropout that keeps mean and variance of self-normalising networks (Klambauer et al., 2017).
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.AlphaDropout(0.5).eval()(xtensor.ones(3))
+    tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """AlphaDropout of whole channels."""
+    """AlphaDropout of whole channels.
+
+    Shape: input `(N, C, *)`, output as the input.
+
+    >>> nn.FeatureAlphaDropout(0.5).eval()(xtensor.ones(1, 2, 2))
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -11,7 +11,13 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """A range of dimensions as one; the batch dimension stays by default."""
+    """A range of dimensions as one; the batch dimension stays by default.
+
+    Shape: input `(N, *)`, output `(N, product of the others)`.
+
+    >>> nn.Flatten()(xtensor.zeros(2, 3, 4, 5)).shape
+    xtensor.Size([2, 60])
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -28,7 +34,13 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One dimension as several."""
+    """One dimension as several.
+
+    Shape: input `(*, S, *)` with S at `dim`, output `(*, *unflattened_size, *)`.
+
+    >>> nn.Unflatten(1, (3, 4))(xtensor.zeros(2, 12)).shape
+    xtensor.Size([2, 3, 4])
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

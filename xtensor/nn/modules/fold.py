@@ -12,7 +12,13 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Columns (N, C * kernel size, blocks) summed to an image (N, C, *output_size), where they overlap too."""
+    """Columns (N, C * kernel size, blocks) summed to an image (N, C, *output_size), where they overlap too.
+
+    Shape: input `(N, C * kernel size, blocks)`, output `(N, C, *output_size)`.
+
+    >>> nn.Fold(output_size=(4, 5), kernel_size=2)(xtensor.zeros(1, 3 * 4, 12)).shape
+    xtensor.Size([1, 3, 4, 5])
+    """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
@@ -37,7 +43,13 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """The sliding blocks of an image (N, C, H, W) as columns (N, C * kernel size, blocks)."""
+    """The sliding blocks of an image (N, C, H, W) as columns (N, C * kernel size, blocks).
+
+    Shape: input `(N, C, *)`, output `(N, C * kernel size, blocks)`.
+
+    >>> nn.Unfold(kernel_size=2)(xtensor.zeros(1, 3, 4, 5)).shape
+    xtensor.Size([1, 12, 12])
+    """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

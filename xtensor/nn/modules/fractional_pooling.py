@@ -53,14 +53,26 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Fractional max pooling of images (N, C, H, W)."""
+    """Fractional max pooling of images (N, C, H, W) (Graham, 2014).
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.FractionalMaxPool2d(2, output_ratio=0.7)(xtensor.zeros(1, 3, 10, 10)).shape
+    xtensor.Size([1, 3, 7, 7])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return self._pool(F.fractional_max_pool2d, input)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Fractional max pooling of volumes (N, C, T, H, W)."""
+    """Fractional max pooling of volumes (N, C, T, H, W) (Graham, 2014).
+
+    Shape: input `(N, C, T, H, W)` or `(C, T, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.FractionalMaxPool3d(2, output_size=3)(xtensor.zeros(1, 2, 6, 6, 6)).shape
+    xtensor.Size([1, 2, 3, 3, 3])
+    """
 
     ndim = 3
 

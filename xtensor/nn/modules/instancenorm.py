@@ -96,18 +96,36 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of (N, C, L) or (C, L)."""
+    """Instance normalisation of (N, C, L) or (C, L) (Ulyanov et al., 2016).
+
+    Shape: input `(N, C, L)` or `(C, L)`, output as the input.
+
+    >>> nn.InstanceNorm1d(1)(xtensor.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
 
     unbatched = 2
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of (N, C, H, W) or (C, H, W)."""
+    """Instance normalisation of (N, C, H, W) or (C, H, W) (Ulyanov et al., 2016).
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    >>> nn.InstanceNorm2d(3)(xtensor.ones(2, 3, 4, 4)).shape
+    xtensor.Size([2, 3, 4, 4])
+    """
 
     unbatched = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalisation of (N, C, D, H, W) or (C, D, H, W) (Ulyanov et al., 2016).
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
+
+    >>> nn.InstanceNorm3d(3)(xtensor.ones(2, 3, 4, 4, 4)).shape
+    xtensor.Size([2, 3, 4, 4, 4])
+    """
 
     unbatched = 4

@@ -37,6 +37,10 @@ class LazyModuleMixin:
     """Makes a module lazy: `initialize_parameters` gives the parameters their sizes before the first `forward`.
 
     Afterwards the module becomes one of class `cls_to_become`.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer.has_uninitialized_params()
+    True
     """
 
     cls_to_become: type[Any] | None = None
@@ -92,7 +96,16 @@ class LazyModuleMixin:
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear whose `in_features` is the last size of its first input."""
+    """A Linear whose `in_features` is the last size of its first input.
+
+    Shape: input `(*, F)`, output `(*, out_features)`; F becomes `in_features`.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer(xtensor.zeros(3, 5)).shape
+    xtensor.Size([3, 2])
+    >>> layer
+    Linear(in_features=5, out_features=2, bias=True)
+    """
 
     cls_to_become = Linear
 
@@ -204,37 +217,91 @@ class _LazyConvTranspose(_LazyConv):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that learns `in_channels` from its first input."""
+    """A Conv1d that learns `in_channels` from its first input.
+
+    Shape: as `Conv1d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConv1d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 9)).shape
+    xtensor.Size([2, 8, 7])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that learns `in_channels` from its first input."""
+    """A Conv2d that learns `in_channels` from its first input.
+
+    Shape: as `Conv2d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConv2d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 9, 9)).shape
+    xtensor.Size([2, 8, 7, 7])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that learns `in_channels` from its first input."""
+    """A Conv3d that learns `in_channels` from its first input.
+
+    Shape: as `Conv3d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConv3d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 5, 5, 5)).shape
+    xtensor.Size([2, 8, 3, 3, 3])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that learns `in_channels` from its first input."""
+    """A ConvTranspose1d that learns `in_channels` from its first input.
+
+    Shape: as `ConvTranspose1d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConvTranspose1d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 9)).shape
+    xtensor.Size([2, 8, 11])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that learns `in_channels` from its first input."""
+    """A ConvTranspose2d that learns `in_channels` from its first input.
+
+    Shape: as `ConvTranspose2d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConvTranspose2d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 9, 9)).shape
+    xtensor.Size([2, 8, 11, 11])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that learns `in_channels` from its first input."""
+    """A ConvTranspose3d that learns `in_channels` from its first input.
+
+    Shape: as `ConvTranspose3d`; C_in becomes `in_channels`.
+
+    >>> layer = nn.LazyConvTranspose3d(8, kernel_size=3)
+    >>> layer(xtensor.zeros(2, 4, 5, 5, 5)).shape
+    xtensor.Size([2, 8, 7, 7, 7])
+    >>> layer.in_channels
+    4
+    """
 
     cls_to_become = ConvTranspose3d
 
@@ -283,36 +350,90 @@ class _LazyNorm(LazyModuleMixin):
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """A BatchNorm1d that learns `num_features` from its first input."""
+    """A BatchNorm1d that learns `num_features` from its first input.
+
+    Shape: as `BatchNorm1d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyBatchNorm1d()
+    >>> layer(xtensor.ones(2, 4, 9)).shape
+    xtensor.Size([2, 4, 9])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """A BatchNorm2d that learns `num_features` from its first input."""
+    """A BatchNorm2d that learns `num_features` from its first input.
+
+    Shape: as `BatchNorm2d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyBatchNorm2d()
+    >>> layer(xtensor.ones(2, 4, 9, 9)).shape
+    xtensor.Size([2, 4, 9, 9])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """A BatchNorm3d that learns `num_features` from its first input."""
+    """A BatchNorm3d that learns `num_features` from its first input.
+
+    Shape: as `BatchNorm3d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyBatchNorm3d()
+    >>> layer(xtensor.ones(2, 4, 5, 5, 5)).shape
+    xtensor.Size([2, 4, 5, 5, 5])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """An InstanceNorm1d that learns `num_features` from its first input; scale and statistics are on by default."""
+    """An InstanceNorm1d that learns `num_features` from its first input; scale and statistics are on by default.
+
+    Shape: as `InstanceNorm1d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyInstanceNorm1d()
+    >>> layer(xtensor.ones(2, 4, 9)).shape
+    xtensor.Size([2, 4, 9])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """An InstanceNorm2d that learns `num_features` from its first input; scale and statistics are on by default."""
+    """An InstanceNorm2d that learns `num_features` from its first input; scale and statistics are on by default.
+
+    Shape: as `InstanceNorm2d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyInstanceNorm2d()
+    >>> layer(xtensor.ones(2, 4, 9, 9)).shape
+    xtensor.Size([2, 4, 9, 9])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """An InstanceNorm3d that learns `num_features` from its first input; scale and statistics are on by default."""
+    """An InstanceNorm3d that learns `num_features` from its first input; scale and statistics are on by default.
+
+    Shape: as `InstanceNorm3d`; C becomes `num_features`.
+
+    >>> layer = nn.LazyInstanceNorm3d()
+    >>> layer(xtensor.ones(2, 4, 5, 5, 5)).shape
+    xtensor.Size([2, 4, 5, 5, 5])
+    >>> layer.num_features
+    4
+    """
 
     cls_to_become = InstanceNorm3d

@@ -16,7 +16,13 @@ __all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
 
 
 class Identity(Module):
-    """Returns its input, whatever arguments it was made with."""
+    """Returns its input, whatever arguments it was made with.
+
+    Shape: input `(*)`, output `(*)`.
+
+    >>> nn.Identity(54, unused=True)(xtensor.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -26,7 +32,16 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`input @ weight.T + bias`: weight (out_features, in_features), over the last dimension."""
+    """`input @ weight.T + bias`: weight (out_features, in_features), over the last dimension.
+
+    Shape: input `(*, in_features)`, output `(*, out_features)`.
+
+    >>> layer = nn.Linear(3, 2)
+    >>> layer(xtensor.zeros(4, 5, 3)).shape
+    xtensor.Size([4, 5, 2])
+    >>> layer.weight.shape, layer.bias.shape
+    (xtensor.Size([2, 3]), xtensor.Size([2]))
+    """
 
     __constants__ = ["in_features", "out_features"]
     weight: Tensor
@@ -72,7 +87,13 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """`input1 @ weight[k] @ input2 + bias[k]` for every output k."""
+    """`input1 @ weight[k] @ input2 + bias[k]` for every output k.
+
+    Shape: inputs `(*, in1_features)` and `(*, in2_features)`, output `(*, out_features)`.
+
+    >>> nn.Bilinear(3, 4, 5)(xtensor.zeros(2, 3), xtensor.zeros(2, 4)).shape
+    xtensor.Size([2, 5])
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
     weight: Tensor

@@ -75,7 +75,13 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference, averaged, summed or as it is (`reduction`).
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.L1Loss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 5.0]))
+    tensor(1.5000)
+    """
 
     __constants__ = ["reduction"]
 
@@ -84,7 +90,14 @@ class L1Loss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative log-probability of the target class; the input holds log-probabilities."""
+    """The negative log-probability of the target class; the input holds log-probabilities.
+
+    Shape: input `(N, C)`, `(C)` or `(N, C, *)`, target `(N)`, `()` or `(N, *)`; output `()`, or as the target
+    with reduction "none".
+
+    >>> nn.NLLLoss()(xtensor.tensor([[-0.5, -1.0]]), xtensor.tensor([1]))
+    tensor(1.)
+    """
 
     __constants__ = ["ignore_index", "reduction"]
 
@@ -119,7 +132,13 @@ class NLLLoss2d(NLLLoss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log-likelihood of counts under a Poisson distribution."""
+    """The negative log-likelihood of counts under a Poisson distribution.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.PoissonNLLLoss()(xtensor.tensor([0.0, 1.0]), xtensor.tensor([1.0, 2.0]))
+    tensor(0.8591)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -149,7 +168,14 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log-likelihood under a normal distribution of given variance."""
+    """The negative log-likelihood under a normal distribution of given variance.
+
+    Shape: input, target and var `(*)`, or var without its last dimension, or with 1 there; output `()`, or
+    `(*)` with reduction "none".
+
+    >>> nn.GaussianNLLLoss()(xtensor.tensor([0.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
+    tensor(2.)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -163,7 +189,14 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence; the input holds log-probabilities."""
+    """The Kullback-Leibler divergence (Kullback and Leibler, 1951); the input holds log-probabilities.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
+    >>> nn.KLDivLoss(reduction="batchmean")(log_p, q)
+    tensor(0.3681)
+    """
 
     __constants__ = ["reduction"]
 
@@ -182,7 +215,13 @@ class KLDivLoss(_Loss):
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """The squared difference, averaged, summed or as it is (`reduction`).
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.MSELoss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -191,7 +230,13 @@ class MSELoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """The binary cross-entropy of probabilities."""
+    """The binary cross-entropy of probabilities.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.BCELoss()(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
+    tensor(1.4979)
+    """
 
     __constants__ = ["reduction"]
 
@@ -200,7 +245,13 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The binary cross-entropy of the sigmoid of the input."""
+    """The binary cross-entropy of the sigmoid of the input.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.BCEWithLogitsLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
+    tensor(1.4100)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -224,7 +275,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """Distances as they are for targets 1, `max(0, margin - x)` for targets -1."""
+    """Distances as they are for targets 1, `max(0, margin - x)` for targets -1.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.HingeEmbeddingLoss()(xtensor.tensor([0.5, 0.2]), xtensor.tensor([1.0, -1.0]))
+    tensor(0.6500)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -243,7 +300,14 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The hinge loss of several classes, several of which are right."""
+    """The hinge loss of several classes, several of which are right.
+
+    Shape: input and target `(N, C)` or `(C)`, the target's classes ending at the first -1; output `()`, or
+    `(N)` with reduction "none".
+
+    >>> nn.MultiLabelMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([[2, -1, 0]]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["reduction"]
 
@@ -252,7 +316,13 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Quadratic below `beta`, linear above."""
+    """Quadratic below `beta`, linear above (Girshick, 2015).
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.SmoothL1Loss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
 
     __constants__ = ["reduction"]
 
@@ -271,7 +341,13 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Quadratic below `delta`, linear above, scaled so that the quadratic part is half the square."""
+    """Quadratic below `delta`, linear above, scaled so that the quadratic part is half the square (Huber, 1964).
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.HuberLoss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -286,7 +362,13 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """The logistic loss of targets 1 and -1."""
+    """The logistic loss of targets 1 and -1.
+
+    Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    >>> nn.SoftMarginLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, -1.0]))
+    tensor(1.4100)
+    """
 
     __constants__ = ["reduction"]
 
@@ -295,7 +377,17 @@ class SoftMarginLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The cross-entropy of unnormalised scores against class numbers or probabilities."""
+    """The cross-entropy of unnormalised scores against class numbers or probabilities.
+
+    Shape: input `(N, C)`, `(C)` or `(N, C, *)`; target class numbers `(N)`, `()` or `(N, *)`, or
+    probabilities as the input; output `()`, or as class numbers with reduction "none".
+
+    >>> loss = nn.CrossEntropyLoss()
+    >>> loss(xtensor.tensor([[2.0, 0.0, 0.0]]), xtensor.tensor([0]))
+    tensor(0.2395)
+    >>> loss(xtensor.zeros(4, 3), xtensor.full((4, 3), 1 / 3))
+    tensor(1.0986)
+    """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -324,7 +416,13 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The binary cross-entropy of several classes with logits, averaged over them."""
+    """The binary cross-entropy of several classes with logits, averaged over them.
+
+    Shape: input and target `(N, C)` or `(C)`; output `()`, or `(N)` with reduction "none".
+
+    >>> nn.MultiLabelSoftMarginLoss()(xtensor.tensor([[0.0, 2.0]]), xtensor.tensor([[1.0, 0.0]]))
+    tensor(1.4100)
+    """
 
     __constants__ = ["reduction"]
 
@@ -333,7 +431,14 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """One minus the cosine for targets 1, the cosine above `margin` for targets -1."""
+    """One minus the cosine for targets 1, the cosine above `margin` for targets -1.
+
+    Shape: inputs `(N, D)` or `(D)`, target `(N)` or `()`; output `()`, or `(N)` with reduction "none".
+
+    >>> x, y = xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.0]])
+    >>> nn.CosineEmbeddingLoss()(x, y, xtensor.tensor([1]))
+    tensor(1.)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -352,7 +457,13 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """`max(0, -target * (input1 - input2) + margin)`."""
+    """`max(0, -target * (input1 - input2) + margin)`.
+
+    Shape: inputs and target `(N)` or `()`; output `()`, or as the inputs with reduction "none".
+
+    >>> nn.MarginRankingLoss(margin=0.5)(xtensor.tensor([1.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
+    tensor(1.5000)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -371,7 +482,13 @@ class MarginRankingLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """The hinge loss of several classes, one of which is right."""
+    """The hinge loss of several classes, one of which is right (Crammer and Singer, 2001).
+
+    Shape: input `(N, C)` or `(C)`, target `(N)` or `()`; output `()`, or as the target with reduction "none".
+
+    >>> nn.MultiMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([2]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -406,7 +523,14 @@ def check_margin(name: str, margin: float) -> None:
 
 
 class TripletMarginLoss(_Loss):
-    """How much nearer the anchor is to the positive than to the negative, by the p-norm, up to `margin`."""
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)`, d the p-norm (Balntas et al., 2016).
+
+    Shape: inputs `(N, D)` or `(D)`; output `()`, or `(N)` with reduction "none".
+
+    >>> anchor, near, far = xtensor.tensor([[0.0]]), xtensor.tensor([[1.0]]), xtensor.tensor([[1.5]])
+    >>> nn.TripletMarginLoss()(anchor, near, far)
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -441,7 +565,14 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """TripletMarginLoss by any distance."""
+    """TripletMarginLoss by any distance.
+
+    Shape: inputs `(N, *)`, of which the distance makes `(N)`; output `()`, or `(N)` with reduction "none".
+
+    >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(1))
+    >>> loss(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.5]]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 

@@ -73,6 +73,19 @@ class Module(StateDict, Calls):
 
     Parameters, buffers and submodules that are assigned as attributes are registered under their names; a subclass
     defines `forward`. Calling a module runs its hooks around it.
+
+    Shape: input and output those of `forward`.
+
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.factor = nn.Parameter(xtensor.tensor(2.0))
+    ...     def forward(self, x):
+    ...         return self.factor * x
+    >>> Scale()(xtensor.ones(3))
+    tensor([2., 2., 2.], grad_fn=<MulBackward0>)
+    >>> list(Scale().state_dict())
+    ['factor']
     """
 
     dump_patches = False

@@ -16,7 +16,13 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012)."""
+    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012).
+
+    Shape: input `(N, C, *)`, output as the input.
+
+    >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
+    xtensor.Size([1, 4, 3, 3])
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -35,7 +41,13 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """LocalResponseNorm under the name it had in Torch 7."""
+    """LocalResponseNorm under the name it had in Torch 7.
+
+    Shape: input `(N, C, H, W)`, output as the input.
+
+    >>> nn.CrossMapLRN2d(2)(xtensor.ones(1, 4, 3, 3)).shape
+    xtensor.Size([1, 4, 3, 3])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -52,7 +64,14 @@ class CrossMapLRN2d(Module):
 
 
 class LayerNorm(Module):
-    """Normalisation over the last dimensions, those of `normalized_shape` (Ba et al., 2016)."""
+    """Normalisation over the last dimensions, those of `normalized_shape` (Ba et al., 2016).
+
+    Shape: input `(*, *normalized_shape)`, output as the input.
+
+    >>> nn.LayerNorm(2, elementwise_affine=False)(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
     weight: Tensor | None
@@ -96,7 +115,13 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalisation over groups of channels of every sample (Wu and He, 2018)."""
+    """Normalisation over groups of channels of every sample (Wu and He, 2018).
+
+    Shape: input `(N, C, *)`, output as the input; C is `num_channels`, a multiple of `num_groups`.
+
+    >>> nn.GroupNorm(2, 6)(xtensor.ones(3, 6, 4, 4)).shape
+    xtensor.Size([3, 6, 4, 4])
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
     weight: Tensor | None
@@ -143,7 +168,13 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Values divided by their root mean square over the last dimensions (Zhang and Sennrich, 2019)."""
+    """Values divided by their root mean square over the last dimensions (Zhang and Sennrich, 2019).
+
+    Shape: input `(*, *normalized_shape)`, output as the input.
+
+    >>> nn.RMSNorm(2, elementwise_affine=False)(xtensor.tensor([[1.0, 7.0]]))
+    tensor([[0.2000, 1.4000]])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
     weight: Tensor | None

@@ -62,19 +62,42 @@ class _CircularPadNd(_PadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Sequences continued from their other end."""
+    """Sequences continued from their other end.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = L + left + right`.
+
+    >>> nn.CircularPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 3., 1., 2., 3., 1., 2.]])
+    """
 
     parse = staticmethod(_pair)
 
 
 class CircularPad2d(_CircularPadNd):
-    """Images continued from their other side."""
+    """Images continued from their other side.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    >>> nn.CircularPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[2., 1., 2., 1.],
+             [4., 3., 4., 3.]]])
+    """
 
     parse = staticmethod(_quadruple)
 
 
 class CircularPad3d(_CircularPadNd):
-    """Volumes continued from their other side."""
+    """Volumes continued from their other side.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
+    `W_out = W + left + right`.
+
+    >>> nn.CircularPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
+    xtensor.Size([1, 2, 5, 6, 7])
+    """
 
     parse = staticmethod(_sextuple)
 
@@ -84,19 +107,42 @@ class _ReflectionPadNd(_PadNd):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Sequences mirrored at their ends."""
+    """Sequences mirrored at their ends.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = L + left + right`.
+
+    >>> nn.ReflectionPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     parse = staticmethod(_pair)
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Images mirrored at their borders."""
+    """Images mirrored at their borders.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    >>> nn.ReflectionPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[2., 1., 2., 1.],
+             [4., 3., 4., 3.]]])
+    """
 
     parse = staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Volumes mirrored at their borders."""
+    """Volumes mirrored at their borders.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
+    `W_out = W + left + right`.
+
+    >>> nn.ReflectionPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
+    xtensor.Size([1, 2, 5, 6, 7])
+    """
 
     parse = staticmethod(_sextuple)
 
@@ -106,19 +152,42 @@ class _ReplicationPadNd(_PadNd):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Sequences continued with their end values."""
+    """Sequences continued with their end values.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = L + left + right`.
+
+    >>> nn.ReplicationPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     parse = staticmethod(_pair)
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Images continued with their border values."""
+    """Images continued with their border values.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    >>> nn.ReplicationPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[1., 1., 2., 2.],
+             [3., 3., 4., 4.]]])
+    """
 
     parse = staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Volumes continued with their border values."""
+    """Volumes continued with their border values.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
+    `W_out = W + left + right`.
+
+    >>> nn.ReplicationPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
+    xtensor.Size([1, 2, 5, 6, 7])
+    """
 
     parse = staticmethod(_sextuple)
 
@@ -139,25 +208,55 @@ class _ConstantPadNd(_PadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Sequences continued with one value."""
+    """Sequences continued with one value.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = L + left + right`.
+
+    >>> nn.ConstantPad1d(2, 9.0)(xtensor.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[9., 9., 1., 2., 3., 9., 9.]])
+    """
 
     parse = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Images continued with one value."""
+    """Images continued with one value.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    >>> nn.ConstantPad2d((1, 1, 0, 0), 9.0)(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[9., 1., 2., 9.],
+             [9., 3., 4., 9.]]])
+    """
 
     parse = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Volumes continued with one value."""
+    """Volumes continued with one value.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
+    `W_out = W + left + right`.
+
+    >>> nn.ConstantPad3d(1, 9.0)(xtensor.zeros(1, 2, 3, 4, 5)).shape
+    xtensor.Size([1, 2, 5, 6, 7])
+    """
 
     parse = staticmethod(_sextuple)
 
 
 class ZeroPad1d(ConstantPad1d):
-    """Sequences continued with zeros."""
+    """Sequences continued with zeros.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = L + left + right`.
+
+    >>> nn.ZeroPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[0., 0., 1., 2., 3., 0., 0.]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -167,7 +266,15 @@ class ZeroPad1d(ConstantPad1d):
 
 
 class ZeroPad2d(ConstantPad2d):
-    """Images continued with zeros."""
+    """Images continued with zeros.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    >>> nn.ZeroPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[0., 1., 2., 0.],
+             [0., 3., 4., 0.]]])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -177,7 +284,15 @@ class ZeroPad2d(ConstantPad2d):
 
 
 class ZeroPad3d(ConstantPad3d):
-    """Volumes continued with zeros."""
+    """Volumes continued with zeros.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
+    `W_out = W + left + right`.
+
+    >>> nn.ZeroPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
+    xtensor.Size([1, 2, 5, 6, 7])
+    """
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)

@@ -10,7 +10,13 @@ __all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """(*, C * r * r, H, W) as (*, C, H * r, W * r)."""
+    """(*, C * r * r, H, W) as (*, C, H * r, W * r) (Shi et al., 2016).
+
+    Shape: input `(*, C * r * r, H, W)`, output `(*, C, H * r, W * r)`; r is `upscale_factor`.
+
+    >>> nn.PixelShuffle(2)(xtensor.zeros(1, 8, 3, 3)).shape
+    xtensor.Size([1, 2, 6, 6])
+    """
 
     __constants__ = ["upscale_factor"]
 
@@ -26,7 +32,13 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H * r, W * r) as (*, C * r * r, H, W)."""
+    """(*, C, H * r, W * r) as (*, C * r * r, H, W): the inverse of PixelShuffle.
+
+    Shape: input `(*, C, H * r, W * r)`, output `(*, C * r * r, H, W)`; r is `downscale_factor`.
+
+    >>> nn.PixelUnshuffle(2)(xtensor.zeros(1, 2, 6, 6)).shape
+    xtensor.Size([1, 8, 3, 3])
+    """
 
     __constants__ = ["downscale_factor"]
 
@@ -42,7 +54,13 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """The channels of (N, C, *) with their groups interleaved."""
+    """The channels of (N, C, *) with their groups interleaved (Zhang et al., 2017).
+
+    Shape: input `(N, C, *)`, output as the input; C is a multiple of `groups`.
+
+    >>> nn.ChannelShuffle(2)(xtensor.arange(4.0).reshape(1, 4, 1, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     __constants__ = ["groups"]
 

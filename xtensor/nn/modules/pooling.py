@@ -71,21 +71,48 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The largest value of each window of sequences."""
+    """The largest value of each window of sequences.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; rounded up with `ceil_mode`.
+
+    >>> nn.MaxPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    tensor([[5., 3.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, **self._arguments())
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest value of each window of images."""
+    """The largest value of each window of images.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for W; rounded up
+    with `ceil_mode`.
+
+    >>> nn.MaxPool2d(3, stride=2, padding=1)(xtensor.zeros(1, 8, 32, 32)).shape
+    xtensor.Size([1, 8, 16, 16])
+    >>> nn.MaxPool2d(2)(xtensor.arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, **self._arguments())
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest value of each window of volumes."""
+    """The largest value of each window of volumes.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with
+    `D_out = (D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for H and W; rounded
+    up with `ceil_mode`.
+
+    >>> nn.MaxPool3d(2)(xtensor.zeros(1, 2, 4, 6, 8)).shape
+    xtensor.Size([1, 2, 2, 3, 4])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, **self._arguments())
@@ -108,7 +135,15 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """The inverse of MaxPool1d, as far as there is one."""
+    """The inverse of MaxPool1d, as far as there is one.
+
+    Shape: input and indices `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = (L - 1) * stride - 2 * padding + kernel_size`, or the `output_size` given in the call.
+
+    >>> values, indices = nn.MaxPool1d(2, return_indices=True)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    >>> nn.MaxUnpool1d(2)(values, indices)
+    tensor([[0., 5., 0., 3.]])
+    """
 
     parse = staticmethod(_single)
 
@@ -117,7 +152,19 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """The inverse of MaxPool2d, as far as there is one."""
+    """The inverse of MaxPool2d, as far as there is one.
+
+    Shape: input and indices `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or
+    `(C, H_out, W_out)` with `H_out = (H - 1) * stride - 2 * padding + kernel_size`, and so for W, or the
+    `output_size` given in the call.
+
+    >>> values, indices = nn.MaxPool2d(2, return_indices=True)(xtensor.arange(16.0).reshape(1, 4, 4))
+    >>> nn.MaxUnpool2d(2)(values, indices)
+    tensor([[[ 0.,  0.,  0.,  0.],
+             [ 0.,  5.,  0.,  7.],
+             [ 0.,  0.,  0.,  0.],
+             [ 0., 13.,  0., 15.]]])
+    """
 
     parse = staticmethod(_pair)
 
@@ -126,7 +173,16 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """The inverse of MaxPool3d, as far as there is one."""
+    """The inverse of MaxPool3d, as far as there is one.
+
+    Shape: input and indices `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = (D - 1) * stride - 2 * padding + kernel_size`, and so for H and
+    W, or the `output_size` given in the call.
+
+    >>> values, indices = nn.MaxPool3d(2, return_indices=True)(xtensor.zeros(1, 2, 4, 6, 8))
+    >>> nn.MaxUnpool3d(2)(values, indices).shape
+    xtensor.Size([1, 2, 4, 6, 8])
+    """
 
     parse = staticmethod(_triple)
 
@@ -145,7 +201,14 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window of sequences."""
+    """The mean of each window of sequences.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = (L + 2 * padding - kernel_size) // stride + 1`; rounded up with `ceil_mode`.
+
+    >>> nn.AvgPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
+    tensor([[3.0000, 2.5000]])
+    """
 
     def __init__(
         self,
@@ -169,7 +232,15 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """The mean of each window of images."""
+    """The mean of each window of images.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = (H + 2 * padding - kernel_size) // stride + 1`, and so for W; rounded up with `ceil_mode`.
+
+    >>> nn.AvgPool2d(2)(xtensor.arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
 
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
@@ -203,7 +274,15 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(_AvgPoolNd):
-    """The mean of each window of volumes."""
+    """The mean of each window of volumes.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = (D + 2 * padding - kernel_size) // stride + 1`, and so for H and
+    W; rounded up with `ceil_mode`.
+
+    >>> nn.AvgPool3d(2)(xtensor.zeros(1, 2, 4, 6, 8)).shape
+    xtensor.Size([1, 2, 2, 3, 4])
+    """
 
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
 
@@ -258,21 +337,44 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The p-norm of each window of sequences."""
+    """The p-norm of each window of sequences.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
+    `L_out = (L - kernel_size) // stride + 1`; rounded up with `ceil_mode`.
+
+    >>> nn.LPPool1d(2, 2)(xtensor.tensor([[1.0, 1.0, 2.0, 2.0]]))
+    tensor([[1.4142, 2.8284]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPoolNd):
-    """The p-norm of each window of images."""
+    """The p-norm of each window of images.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
+    `H_out = (H - kernel_size) // stride + 1`, and so for W; rounded up with `ceil_mode`.
+
+    >>> nn.LPPool2d(2, (1, 2))(xtensor.ones(1, 2, 4))
+    tensor([[[1.4142, 1.4142],
+             [1.4142, 1.4142]]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
-    """The p-norm of each window of volumes."""
+    """The p-norm of each window of volumes.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
+    `(C, D_out, H_out, W_out)` with `D_out = (D - kernel_size) // stride + 1`, and so for H and W; rounded up
+    with `ceil_mode`.
+
+    >>> nn.LPPool3d(2, 2)(xtensor.ones(1, 2, 4, 6, 8)).shape
+    xtensor.Size([1, 2, 2, 3, 4])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -293,21 +395,39 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Adaptive max pooling of sequences."""
+    """Adaptive max pooling of sequences.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)`; `L_out` is `output_size`.
+
+    >>> nn.AdaptiveMaxPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 4.0]]))
+    tensor([[5., 4.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Adaptive max pooling of images; a size of None keeps the input's."""
+    """Adaptive max pooling of images; a size of None keeps the input's.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.AdaptiveMaxPool2d((5, None))(xtensor.zeros(1, 8, 10, 9)).shape
+    xtensor.Size([1, 8, 5, 9])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Adaptive max pooling of volumes; a size of None keeps the input's."""
+    """Adaptive max pooling of volumes; a size of None keeps the input's.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.AdaptiveMaxPool3d(2)(xtensor.zeros(1, 8, 4, 6, 8)).shape
+    xtensor.Size([1, 8, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -327,21 +447,39 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Adaptive average pooling of sequences."""
+    """Adaptive average pooling of sequences.
+
+    Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)`; `L_out` is `output_size`.
+
+    >>> nn.AdaptiveAvgPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 4.0]]))
+    tensor([[3., 3.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Adaptive average pooling of images; a size of None keeps the input's."""
+    """Adaptive average pooling of images; a size of None keeps the input's.
+
+    Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.AdaptiveAvgPool2d((5, None))(xtensor.zeros(1, 8, 10, 9)).shape
+    xtensor.Size([1, 8, 5, 9])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Adaptive average pooling of volumes; a size of None keeps the input's."""
+    """Adaptive average pooling of volumes; a size of None keeps the input's.
+
+    Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> nn.AdaptiveAvgPool3d(2)(xtensor.zeros(1, 8, 4, 6, 8)).shape
+    xtensor.Size([1, 8, 2, 2, 2])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

@@ -33,7 +33,16 @@ def check_size(name: str, value: Any) -> None:
 
 
 class RNNBase(Module):
-    """The base of recurrent layers: weights `weight_ih_l0`, `weight_hh_l0`, ... per layer and direction."""
+    """The base of recurrent layers: weights `weight_ih_l0`, `weight_hh_l0`, ... per layer and direction.
+
+    Shape: input `(L, N, input_size)`; output `(L, N, D * hidden_size)` and hidden
+    `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
+    `batch_first`, input and output begin `(N, L)`.
+
+    >>> layer = nn.RNNBase("GRU", 4, 8)
+    >>> [name for name, _ in layer.named_parameters()]
+    ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']
+    """
 
     __constants__ = [
         "mode",
@@ -259,10 +268,18 @@ def refuse_projection(kwargs: dict[str, Any]) -> None:
 
 
 class RNN(RNNBase):
-    """Elman layers: `h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with ReLU by `nonlinearity="relu"`.
+    """Elman layers (1990): `h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with ReLU by `nonlinearity="relu"`.
 
     Arguments: input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None.
+
+    Shape: input `(L, N, input_size)`; output `(L, N, D * hidden_size)` and hidden
+    `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
+    `batch_first`, input and output begin `(N, L)`.
+
+    >>> output, hidden = nn.RNN(4, 8, num_layers=2)(xtensor.zeros(5, 3, 4))
+    >>> output.shape, hidden.shape
+    (xtensor.Size([5, 3, 8]), xtensor.Size([2, 3, 8]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -286,6 +303,14 @@ class GRU(RNNBase):
 
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     device=None, dtype=None.
+
+    Shape: input `(L, N, input_size)`; output `(L, N, D * hidden_size)` and hidden
+    `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
+    `batch_first`, input and output begin `(N, L)`.
+
+    >>> output, hidden = nn.GRU(4, 8, bidirectional=True)(xtensor.zeros(5, 3, 4))
+    >>> output.shape, hidden.shape
+    (xtensor.Size([5, 3, 16]), xtensor.Size([2, 3, 8]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -298,6 +323,14 @@ class LSTM(RNNBase):
 
     Arguments: input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     proj_size=0, device=None, dtype=None. The state is the pair (hidden, cell).
+
+    Shape: input `(L, N, input_size)`; output `(L, N, D * H)`, hidden `(D * num_layers, N, H)` and cell
+    `(D * num_layers, N, hidden_size)`; H is `proj_size`, or `hidden_size` where that is 0; D is 2 if
+    bidirectional, else 1. N is left out without a batch; with `batch_first`, input and output begin `(N, L)`.
+
+    >>> output, (hidden, cell) = nn.LSTM(4, 8, batch_first=True)(xtensor.zeros(3, 5, 4))
+    >>> output.shape, hidden.shape, cell.shape
+    (xtensor.Size([3, 5, 8]), xtensor.Size([1, 3, 8]), xtensor.Size([1, 3, 8]))
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -16,7 +16,13 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
 class RNNCellBase(Module):
-    """The base of cells: weight_ih (gates * hidden, input), weight_hh (gates * hidden, hidden), and biases."""
+    """The base of cells: weight_ih (gates * hidden, input), weight_hh (gates * hidden, hidden), and biases.
+
+    Shape: input `(N, input_size)`, hidden `(N, hidden_size)`; a subclass says what comes out.
+
+    >>> nn.RNNCellBase(4, 8, bias=True, num_chunks=3).weight_ih.shape
+    xtensor.Size([24, 4])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -81,7 +87,14 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """A step of an Elman layer: `tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with ReLU."""
+    """A step of an Elman layer: `tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with ReLU.
+
+    Shape: input `(N, input_size)` or `(input_size)`, hidden `(N, hidden_size)` or `(hidden_size)`; output as
+    the hidden state.
+
+    >>> nn.RNNCell(4, 8)(xtensor.zeros(3, 4), xtensor.zeros(3, 8)).shape
+    xtensor.Size([3, 8])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -105,7 +118,15 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """A step of a long short-term memory: the next (hidden, cell)."""
+    """A step of a long short-term memory: the next (hidden, cell).
+
+    Shape: input `(N, input_size)` or `(input_size)`, hidden and cell `(N, hidden_size)` or `(hidden_size)`;
+    output as hidden and cell.
+
+    >>> hidden, cell = nn.LSTMCell(4, 8)(xtensor.zeros(3, 4))
+    >>> hidden.shape, cell.shape
+    (xtensor.Size([3, 8]), xtensor.Size([3, 8]))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -126,7 +147,14 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """A step of a gated recurrent unit."""
+    """A step of a gated recurrent unit.
+
+    Shape: input `(N, input_size)` or `(input_size)`, hidden `(N, hidden_size)` or `(hidden_size)`; output as
+    the hidden state.
+
+    >>> nn.GRUCell(4, 8)(xtensor.zeros(3, 4)).shape
+    xtensor.Size([3, 8])
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

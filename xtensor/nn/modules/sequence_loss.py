@@ -14,7 +14,15 @@ __all__ = ["CTCLoss", "LinearCrossEntropyLoss"]
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification (Graves et al., 2006): the loss of all alignments of a target."""
+    """Connectionist temporal classification (Graves et al., 2006): the loss of all alignments of a target.
+
+    Shape: log_probs `(T, N, C)` or `(T, C)`, targets `(N, S)` or all in a row, lengths `(N)` or `()`; output
+    `()`, or `(N)` with reduction "none".
+
+    >>> log_probs = xtensor.zeros(4, 1, 3).log_softmax(2)
+    >>> nn.CTCLoss()(log_probs, xtensor.tensor([[1, 2]]), xtensor.tensor([4]), xtensor.tensor([2]))
+    tensor(0.8432)
+    """
 
     __constants__ = ["blank", "reduction"]
 
@@ -37,7 +45,14 @@ class CTCLoss(_Loss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """A linear layer and the cross entropy of what it gives, in one; `options` computes it part by part."""
+    """A linear layer and the cross entropy of what it gives, in one; `options` computes it part by part.
+
+    Shape: input `(N, in_features)`, target `(N)`; output `()`, or `(N)` with reduction "none".
+
+    >>> loss = nn.LinearCrossEntropyLoss(8, num_classes=10)
+    >>> loss(xtensor.zeros(4, 8), xtensor.tensor([0, 1, 2, 3])).detach()
+    tensor(2.3026)
+    """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 

@@ -57,6 +57,14 @@ class Embedding(_Table):
     """A table of `num_embeddings` vectors; the input holds row numbers.
 
     The gradient of row `padding_idx` is zero. With `max_norm`, longer rows are scaled down where they are used.
+
+    Shape: input `(*)` of integers, output `(*, embedding_dim)`.
+
+    >>> table = nn.Embedding(10, 3, padding_idx=0)
+    >>> table(xtensor.tensor([[1, 2], [0, 4]])).shape
+    xtensor.Size([2, 2, 3])
+    >>> table(xtensor.tensor([0])).tolist()
+    [[0.0, 0.0, 0.0]]
     """
 
     __constants__ = [
@@ -150,6 +158,13 @@ class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows of a table, without the rows themselves.
 
     The input is (B, N), or a row of indices with `offsets`, the place at which each bag begins.
+
+    Shape: input `(B, N)`, or `(N)` with offsets `(B)`; output `(B, embedding_dim)`.
+
+    >>> bags = nn.EmbeddingBag.from_pretrained(xtensor.tensor([[1.0, 1.0], [3.0, 5.0]]))
+    >>> bags(xtensor.tensor([0, 1, 1]), xtensor.tensor([0, 2]))
+    tensor([[2., 3.],
+            [3., 5.]])
     """
 
     __constants__ = [

@@ -47,7 +47,18 @@ def copies(module: Module, count: int) -> ModuleList:
 
 
 class Transformer(Module):
-    """An encoder over the source and a decoder over the target that attends to it."""
+    """An encoder over the source and a decoder over the target that attends to it (Vaswani et al., 2017).
+
+    Shape: source `(S, N, E)`, target `(T, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
+    batch, and comes first with `batch_first`.
+
+    >>> model = nn.Transformer(16, 4, 1, 1, dim_feedforward=32, batch_first=True)
+    >>> model(xtensor.zeros(2, 5, 16), xtensor.zeros(2, 7, 16)).shape
+    xtensor.Size([2, 7, 16])
+    >>> nn.Transformer.generate_square_subsequent_mask(2)
+    tensor([[0., -inf],
+            [0., 0.]])
+    """
 
     def __init__(
         self,
@@ -137,7 +148,15 @@ def causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
 
 
 class TransformerEncoder(Module):
-    """A stack of `num_layers` copies of a layer, and a normalisation after it if there is one."""
+    """A stack of `num_layers` copies of a layer, and a normalisation after it if there is one.
+
+    Shape: source `(S, N, E)`, output `(S, N, E)`. N is left out without a batch, and comes first with
+    `batch_first`.
+
+    >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32, batch_first=True)
+    >>> nn.TransformerEncoder(layer, num_layers=2)(xtensor.zeros(2, 5, 16)).shape
+    xtensor.Size([2, 5, 16])
+    """
 
     __constants__ = ["norm"]
 
@@ -221,7 +240,16 @@ def why_not_nested(layer: Any) -> str:
 
 
 class TransformerDecoder(Module):
-    """A stack of `num_layers` copies of a layer, and a normalisation after it if there is one."""
+    """A stack of `num_layers` copies of a layer, and a normalisation after it if there is one.
+
+    Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`. N is left out without a batch, and
+    comes first with `batch_first`.
+
+    >>> layer = nn.TransformerDecoderLayer(16, nhead=4, dim_feedforward=32, batch_first=True)
+    >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
+    >>> decoder(xtensor.zeros(2, 7, 16), xtensor.zeros(2, 5, 16)).shape
+    xtensor.Size([2, 7, 16])
+    """
 
     __constants__ = ["norm"]
 
@@ -259,7 +287,15 @@ class TransformerDecoder(Module):
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with a residual and a normalisation (before it: `norm_first`)."""
+    """Self-attention and a feed-forward network, each with a residual and a normalisation (before it: `norm_first`).
+
+    Shape: source `(S, N, E)`, output `(S, N, E)`; E is `d_model`. N is left out without a batch, and comes
+    first with `batch_first`.
+
+    >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32)
+    >>> layer(xtensor.zeros(5, 2, 16)).shape
+    xtensor.Size([5, 2, 16])
+    """
 
     __constants__ = ["norm_first"]
 
@@ -344,7 +380,15 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to the memory and a feed-forward network, each with a residual and a normalisation."""
+    """Self-attention, attention to the memory and a feed-forward network, each with a residual and a normalisation.
+
+    Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
+    batch, and comes first with `batch_first`.
+
+    >>> layer = nn.TransformerDecoderLayer(16, nhead=4, dim_feedforward=32)
+    >>> layer(xtensor.zeros(7, 2, 16), xtensor.zeros(5, 2, 16)).shape
+    xtensor.Size([7, 2, 16])
+    """
 
     __constants__ = ["norm_first"]
 

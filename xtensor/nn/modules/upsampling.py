@@ -12,7 +12,15 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Module):
-    """(N, C, *) resampled to a size, or by a factor; modes as `interpolate`'s."""
+    """(N, C, *) resampled to a size, or by a factor; modes as `interpolate`'s.
+
+    Shape: input `(N, C, *)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded down.
+
+    >>> nn.Upsample(scale_factor=2)(xtensor.tensor([[[1.0, 2.0]]]))
+    tensor([[[1., 1., 2., 2.]]])
+    >>> nn.Upsample(size=(8, 8), mode="bilinear")(xtensor.zeros(1, 3, 4, 4)).shape
+    xtensor.Size([1, 3, 8, 8])
+    """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
@@ -56,14 +64,29 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Images (N, C, H, W) with every pixel repeated."""
+    """Images (N, C, H, W) with every pixel repeated.
+
+    Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
+    down.
+
+    >>> nn.UpsamplingNearest2d(scale_factor=2)(xtensor.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images (N, C, H, W) interpolated linearly, corners on corners."""
+    """Images (N, C, H, W) interpolated linearly, corners on corners.
+
+    Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
+    down.
+
+    >>> nn.UpsamplingBilinear2d(size=(1, 3))(xtensor.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -14,6 +14,14 @@ class DataParallel(Module):
     """Holds a module as `module`, so that states have the names that saved ones have, and calls it.
 
     Differs from PyTorch: batches are not scattered over devices; the module runs where it is.
+
+    Shape: input and output those of the module.
+
+    >>> model = nn.DataParallel(nn.Linear(4, 2))
+    >>> model(xtensor.zeros(3, 4)).shape
+    xtensor.Size([3, 2])
+    >>> list(model.state_dict())
+    ['module.weight', 'module.bias']
     """
 
     def __init__(

@@ -77,7 +77,14 @@ def zeros(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of zeros, of the sizes given one by one or as a sequence."""
+    """A tensor of zeros, of the sizes given one by one or as a sequence.
+
+    Shape: the sizes given.
+
+    >>> xtensor.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
     return make("zeros", args, size, 0, out, dtype, layout, device, requires_grad)
 
 
@@ -91,7 +98,14 @@ def ones(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ones, of the sizes given one by one or as a sequence."""
+    """A tensor of ones, of the sizes given one by one or as a sequence.
+
+    Shape: the sizes given.
+
+    >>> xtensor.ones(2, 3, dtype=xtensor.int64)
+    tensor([[1, 1, 1],
+            [1, 1, 1]])
+    """
     return make("ones", args, size, 1, out, dtype, layout, device, requires_grad)
 
 
@@ -109,6 +123,11 @@ def empty(
     """A tensor whose values are nobody's business.
 
     Differs from PyTorch: they are always zero.
+
+    Shape: the sizes given.
+
+    >>> xtensor.empty(2, 3).shape
+    xtensor.Size([2, 3])
     """
     return make("empty", args, size, 0, out, dtype, layout, device, requires_grad, memory_format)
 
@@ -124,7 +143,14 @@ def full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of one value, whose kind gives the dtype (bool, int64, the default float or complex)."""
+    """A tensor of one value, whose kind gives the dtype (bool, int64, the default float or complex).
+
+    Shape: `size`.
+
+    >>> xtensor.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
     if not isinstance(size, (list, tuple)):
         raise checks.argument_error("full", "size", 1, "tuple of ints", size)
     sizes = pick_sizes("full", (size,))
@@ -175,7 +201,13 @@ def zeros_like(
     requires_grad: bool = False,
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
-    """Zeros with the sizes, dtype, device and order of dimensions of `input`."""
+    """Zeros with the sizes, dtype, device and order of dimensions of `input`.
+
+    Shape: that of `input`.
+
+    >>> xtensor.zeros_like(xtensor.tensor([1, 2]))
+    tensor([0, 0])
+    """
     return make_like("zeros_like", input, 0, dtype, layout, device, requires_grad, memory_format)
 
 
@@ -189,7 +221,13 @@ def ones_like(
     requires_grad: bool = False,
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
-    """Ones with the sizes, dtype, device and order of dimensions of `input`."""
+    """Ones with the sizes, dtype, device and order of dimensions of `input`.
+
+    Shape: that of `input`.
+
+    >>> xtensor.ones_like(xtensor.tensor([1.0, 2.0]))
+    tensor([1., 1.])
+    """
     return make_like("ones_like", input, 1, dtype, layout, device, requires_grad, memory_format)
 
 
@@ -218,7 +256,13 @@ def full_like(
     requires_grad: bool = False,
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
-    """One value with the sizes, dtype, device and order of dimensions of `input`."""
+    """One value with the sizes, dtype, device and order of dimensions of `input`.
+
+    Shape: that of `input`.
+
+    >>> xtensor.full_like(xtensor.tensor([1.0, 2.0]), 9)
+    tensor([9., 9.])
+    """
     value = (python_number("full_like", "fill_value", 2, fill_value),)
     return make_like("full_like", input, value, dtype, layout, device, requires_grad, memory_format)
 

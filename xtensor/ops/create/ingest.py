@@ -41,6 +41,14 @@ def tensor(
 
     Without `dtype`, Python floats take the default dtype and integers int64; NumPy's and tensors' dtypes are kept.
     Raises ValueError where the nesting is ragged. `pin_memory` is accepted: host memory is not pinned.
+
+    Shape: that of the nesting: `()` of a number, `(2, 3)` of two lists of three.
+
+    >>> xtensor.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> xtensor.tensor(1.5).shape, xtensor.tensor([1, 2], dtype=xtensor.float32).dtype
+    (xtensor.Size([]), xtensor.float32)
     """
     if isinstance(data, Tensor):
         warnings.warn(
@@ -389,6 +397,12 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """A tensor with the values and dtype of a NumPy array, on the CPU.
 
     Differs from PyTorch: it is a copy, so writes to the one never show in the other.
+
+    Shape: that of the array.
+
+    >>> import numpy
+    >>> xtensor.from_numpy(numpy.array([1.5, 2.5]))
+    tensor([1.5000, 2.5000], dtype=xtensor.float64)
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {checks.type_name(ndarray)})")

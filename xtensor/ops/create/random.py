@@ -39,7 +39,14 @@ def rand(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1), of the sizes given one by one or as a sequence."""
+    """Uniform numbers in [0, 1), of the sizes given one by one or as a sequence.
+
+    Shape: the sizes given.
+
+    >>> x = xtensor.rand(1000)
+    >>> x.shape, bool((x >= 0).all() and (x < 1).all())
+    (xtensor.Size([1000]), True)
+    """
     sizes = pick_sizes("rand", args, size)
     return sampling.make(
         "rand",
@@ -67,7 +74,13 @@ def randn(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers of mean 0 and variance 1 (of a complex number: both parts together)."""
+    """Normal numbers of mean 0 and variance 1 (of a complex number: both parts together).
+
+    Shape: the sizes given.
+
+    >>> xtensor.randn(2, 3).shape
+    xtensor.Size([2, 3])
+    """
     sizes = pick_sizes("randn", args, size)
     return sampling.make(
         "randn",
@@ -107,7 +120,14 @@ def randint(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless a dtype is given."""
+    """Integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64 unless a dtype is given.
+
+    Shape: `size`.
+
+    >>> x = xtensor.randint(3, 5, (2, 2))
+    >>> x.shape, x.dtype, set(x.flatten().tolist()) <= {3, 4}
+    (xtensor.Size([2, 2]), xtensor.int64, True)
+    """
     given = list(args)
     if size is None and given and isinstance(given[-1], (list, tuple)):
         size = given.pop()

@@ -127,6 +127,11 @@ def arange(
 
     `arange(end)`, `arange(start, end)` or `arange(start, end, step)`; int64 if all three are integers, else the
     default float.
+
+    Shape: result `(n)` with `n = ceil((end - start) / step)`.
+
+    >>> xtensor.arange(4), xtensor.arange(1, 2, 0.25)
+    (tensor([0, 1, 2, 3]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
     if len(args) > 3:
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)
@@ -312,7 +317,13 @@ def linspace(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included, evenly spaced."""
+    """`steps` numbers from `start` to `end`, both included, evenly spaced.
+
+    Shape: result `(steps)`.
+
+    >>> xtensor.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     check_layout("linspace", layout)
     return space("linspace", start, end, steps, None, out, dtype, device, requires_grad)
 
@@ -362,7 +373,14 @@ def eye(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A matrix of `n` rows and `m` (`n`) columns with ones on the diagonal and zeros elsewhere."""
+    """A matrix of `n` rows and `m` (`n`) columns with ones on the diagonal and zeros elsewhere.
+
+    Shape: result `(n, m)`.
+
+    >>> xtensor.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     counts = []
     for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m)), 1):
         if not hasattr(value, "__index__"):
@@ -432,6 +450,14 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid with these axes: each of the (0-d or 1-d) tensors, expanded along the others.
 
     `indexing` is "ij" (the first tensor runs over the first dimension) or "xy" (over the second).
+
+    Shape: tensors `(n)`, `(m)`, ...; as many results `(n, m, ...)`.
+
+    >>> x, y = xtensor.meshgrid(xtensor.arange(2), xtensor.arange(3), indexing="ij")
+    >>> x, y
+    (tensor([[0, 0, 0],
+            [1, 1, 1]]), tensor([[0, 1, 2],
+            [0, 1, 2]]))
     """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])

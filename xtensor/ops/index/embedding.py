@@ -58,6 +58,13 @@ def embedding(
 
     With `max_norm` the rows looked up are first renormalised in place. Differs from PyTorch: `sparse` gradients are
     dense, and on an accelerator an index out of range gives NaN.
+
+    Shape: `input` `(*)` of integers, `weight` `(V, E)`; result `(*, E)`.
+
+    >>> table = xtensor.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> F.embedding(xtensor.tensor([2, 1]), table)
+    tensor([[3., 4.],
+            [1., 2.]])
     """
     if weight.dim() != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -116,6 +123,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers.
 
     Without `num_classes` the largest class is read from the device.
+
+    Shape: `tensor` `(*)` of int64; result `(*, num_classes)`.
+
+    >>> F.one_hot(xtensor.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
     """
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -480,7 +480,15 @@ def check_put(input: Any, index: Any, source: Any) -> None:
 
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of `input` along `dim` that the vector `index` names, as a copy."""
+    """The slices of `input` along `dim` that the vector `index` names, as a copy.
+
+    Shape: `input` `(*)`, `index` `(n)`; result as `input`, with n at `dim`.
+
+    >>> x = xtensor.tensor([[1, 2], [3, 4], [5, 6]])
+    >>> xtensor.index_select(x, 0, xtensor.tensor([2, 0]))
+    tensor([[5, 6],
+            [1, 2]])
+    """
     if out is None and type(dim) is int and type(index) is Tensor and index._xt_view is None:
         # Only the values have to be looked at before the program starts: it knows the shapes and dtypes itself.
         bounds = known_bounds(index._xt_storage.array)
@@ -513,7 +521,13 @@ def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of `input` with `alpha * source` added to the slices along `dim` that `index` names."""
+    """A copy of `input` with `alpha * source` added to the slices along `dim` that `index` names.
+
+    Shape: `input` `(*)`, `index` `(n)`, `source` as `input` with n at `dim`; result as `input`.
+
+    >>> xtensor.zeros(3).index_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
+    tensor([1., 0., 2.])
+    """
     dim = check_add("index_add_", input, dim, index, source, alpha)
     return ADD.call((input, dim, index, source, alpha), out)
 

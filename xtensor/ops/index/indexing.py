@@ -523,6 +523,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """The elements of `input`, broadcast with `mask`, where it holds; one dimension.
 
     The length depends on the mask's values, which are read on the host.
+
+    Shape: `input` and `mask` broadcast together; result `(n)`, one for each place where the mask holds.
+
+    >>> x = xtensor.tensor([1, 5, 3])
+    >>> xtensor.masked_select(x, x > 2)
+    tensor([5, 3])
     """
     if not isinstance(input, Tensor) or not isinstance(mask, Tensor):
         name, position, got = ("input", 1, input) if not isinstance(input, Tensor) else ("mask", 2, mask)

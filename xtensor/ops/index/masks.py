@@ -68,7 +68,14 @@ BOOL = np.dtype(np.bool_)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`."""
+    """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`.
+
+    Shape: `condition`, `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> x = xtensor.tensor([-1.0, 2.0])
+    >>> xtensor.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    """
     if out is None and type(condition) is Tensor and type(input) in PLAIN and type(other) in PLAIN:
         view = condition._xt_view
         if (condition._xt_storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
@@ -198,7 +205,15 @@ def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds."""
+    """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds.
+
+    Shape: `mask` broadcasts with `input` `(*)`; the result has their broadcast shape.
+
+    >>> scores = xtensor.zeros(2, 2)
+    >>> scores.masked_fill(xtensor.tensor([[False, True], [False, False]]), float("-inf"))
+    tensor([[0., -inf],
+            [0., 0.]])
+    """
     return MASKED_FILL.function(input, mask, check_fill(input, mask, value, False))
 
 
@@ -277,6 +292,14 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension.
 
     The number of rows depends on the values, which are read on the host.
+
+    Shape: `input` `(*)`; result `(n, input.dim())`, or with `as_tuple` a tensor `(n)` for each dimension.
+
+    >>> xtensor.nonzero(xtensor.tensor([[0, 7], [8, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    >>> xtensor.tensor([0, 7, 8]).nonzero(as_tuple=True)
+    (tensor([1, 2]),)
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("nonzero", "input", 1, "Tensor", input)

@@ -457,6 +457,14 @@ def gather(
     """The elements of `input` at `index` along `dim`: `input[i][index[i][j]]` for dim 1 of a matrix.
 
     Differs from PyTorch: with `sparse_grad` the gradient is dense as well.
+
+    Shape: `index` `(*)` has as many dimensions as `input`, and is nowhere larger but along `dim`; the result has
+    the index's shape.
+
+    >>> x = xtensor.tensor([[1, 2], [3, 4]])
+    >>> xtensor.gather(x, 1, xtensor.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
     """
     dim = check_arguments("gather", input, dim, index)
     if out is not None:
@@ -482,7 +490,14 @@ def scatter(
     reduce: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A copy of `input` with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply"."""
+    """A copy of `input` with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply".
+
+    Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
+    along `dim`, than `input`; result as `input`.
+
+    >>> xtensor.zeros(3).scatter(0, xtensor.tensor([0, 2]), xtensor.tensor([5.0, 7.0]))
+    tensor([5., 0., 7.])
+    """
     dim, src, reduce = scatter_values(input, dim, index, src, value, reduce)
     if reduce is not None:
         return SCATTER_REDUCE.call((input, dim, index, src, reduce, True), out)
@@ -518,7 +533,14 @@ def check_src(name: str, input: Any, dim: Any, index: Any, src: Any) -> int:
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of `input` with `src` added at `index` along `dim`, repeated indices included."""
+    """A copy of `input` with `src` added at `index` along `dim`, repeated indices included.
+
+    Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
+    along `dim`, than `input`; result as `input`.
+
+    >>> xtensor.zeros(3).scatter_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
+    tensor([1., 0., 2.])
+    """
     dim = check_src("scatter_add", input, dim, index, src)
     if out is None:
         return SCATTER_ADD.function(input, dim, index, src)
@@ -586,6 +608,12 @@ def take_along_dim(
     """The elements of `input` at `indices` along `dim`, both broadcast apart from it; without `dim`, of both flat.
 
     With `dim`, an index outside the dimension is taken modulo its size.
+
+    Shape: `input` and `indices` broadcast but for `dim`, where the result has the indices' size.
+
+    >>> x = xtensor.tensor([[30, 10, 20]])
+    >>> x.take_along_dim(x.argsort(dim=1), dim=1)
+    tensor([[10, 20, 30]])
     """
     if not isinstance(input, Tensor) or not isinstance(indices, Tensor):
         name, position, got = (

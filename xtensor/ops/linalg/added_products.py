@@ -80,7 +80,14 @@ def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
     ),
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """`beta * input + alpha * (mat1 @ mat2)` of matrices."""
+    """`beta * input + alpha * (mat1 @ mat2)` of matrices.
+
+    Shape: `mat1` `(n, m)`, `mat2` `(m, p)`, `input` broadcastable to `(n, p)`; result `(n, p)`.
+
+    >>> xtensor.addmm(xtensor.ones(2), xtensor.eye(2), xtensor.eye(2), alpha=3)
+    tensor([[4., 1.],
+            [1., 4.]])
+    """
     _check_addmm(input, mat1, mat2)
     check_expand(input, (mat1.shape[0], mat2.shape[1]))
     refuse_bool("addmm_impl_cpu_", input)

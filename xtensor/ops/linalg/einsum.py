@@ -197,7 +197,16 @@ def integer_product(parsed: Equation, terms: list[str], arrays: list[Array]) -> 
 
 
 def einsum(*args: Any) -> Tensor:
-    """The sum of products by subscripts: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    """The sum of products by subscripts: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+
+    Shape: as the subscripts say: one letter for each dimension of each operand, and of the result.
+
+    >>> a, b = xtensor.ones(2, 3), xtensor.ones(3, 4)
+    >>> xtensor.einsum("ij,jk->ik", a, b).shape
+    xtensor.Size([2, 4])
+    >>> xtensor.einsum("ii", xtensor.eye(3))
+    tensor(3.)
+    """
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "

@@ -196,7 +196,16 @@ def check_expand(x: Any, shape: Sequence[int]) -> None:
 
 @general(out="exact", derivatives=dict(input=_matmul_input, other=_matmul_other))
 def matmul(input: Array, other: Array) -> Array:
-    """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast."""
+    """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast.
+
+    Shape: `(n) @ (n)` is `()`, `(n, m) @ (m, p)` is `(n, p)`, `(n, m) @ (m)` is `(n)`,
+    `(*, n, m) @ (*, m, p)` is `(*, n, p)`.
+
+    >>> xtensor.tensor([[1.0, 2.0], [3.0, 4.0]]) @ xtensor.tensor([1.0, 1.0])
+    tensor([3., 7.])
+    >>> xtensor.matmul(xtensor.zeros(5, 2, 3), xtensor.zeros(3, 4)).shape
+    xtensor.Size([5, 2, 4])
+    """
     check_product(input, other)
     refuse_bool("dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_", input)
     return product(input, other)
@@ -230,7 +239,14 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
 
 @general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def mm(input: Array, mat2: Array) -> Array:
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    Shape: `input` `(n, m)`, `mat2` `(m, p)`, result `(n, p)`.
+
+    >>> xtensor.mm(xtensor.tensor([[1.0, 2.0], [3.0, 4.0]]), xtensor.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    tensor([[2., 1.],
+            [4., 3.]])
+    """
     check_matrices(input, mat2, "self")
     check_product(input, mat2)
     refuse_bool("addmm_impl_cpu_", input)
@@ -270,7 +286,13 @@ def check_batches(batch1: Any, batch2: Any) -> None:
 
 @general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def bmm(input: Array, mat2: Array) -> Array:
-    """The products of two batches of matrices."""
+    """The products of two batches of matrices.
+
+    Shape: `input` `(b, n, m)`, `mat2` `(b, m, p)`, result `(b, n, p)`.
+
+    >>> xtensor.bmm(xtensor.zeros(10, 3, 4), xtensor.zeros(10, 4, 5)).shape
+    xtensor.Size([10, 3, 5])
+    """
     check_batches(input, mat2)
     refuse_bool("bmm", input)
     return product(input, mat2)
@@ -283,7 +305,13 @@ def bmm(input: Array, mat2: Array) -> Array:
     ),
 )
 def dot(input: Array, tensor: Array) -> Array:
-    """The dot product of two vectors of one length."""
+    """The dot product of two vectors of one length.
+
+    Shape: `input` `(n)`, `tensor` `(n)`, result `()`.
+
+    >>> xtensor.dot(xtensor.tensor([1.0, 2.0]), xtensor.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
     check_vectors(input, tensor)
     refuse_bool("dot", input)
     return product(input, tensor)
@@ -366,7 +394,14 @@ def _outer_kernel(input: Any, vec2: Any, name: str = "outer") -> Any:
     ),
 )
 def outer(input: Array, vec2: Array) -> Array:
-    """The outer product of two vectors."""
+    """The outer product of two vectors.
+
+    Shape: `input` `(n)`, `vec2` `(m)`, result `(n, m)`.
+
+    >>> xtensor.outer(xtensor.tensor([1, 2]), xtensor.tensor([3, 4, 5]))
+    tensor([[ 3,  4,  5],
+            [ 6,  8, 10]])
+    """
     return _outer_kernel(input, vec2)
 
 
@@ -411,7 +446,15 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
     derivatives=dict(input=_linear_input, weight=_linear_weight, bias=lambda grad: grad),
 )
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
-    """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`."""
+    """`input @ weight.T + bias` over the last dimension of `input`; `weight` is `(out, in)` or `(in,)`.
+
+    Shape: `input` `(*, in)`, `weight` `(out, in)` or `(in)`, `bias` `(out)` or `()`; result `(*, out)` or
+    `(*)`.
+
+    >>> weight, bias = xtensor.tensor([[1.0, 1.0], [0.0, 2.0]]), xtensor.tensor([0.5, 0.5])
+    >>> F.linear(xtensor.tensor([1.0, 2.0]), weight, bias)
+    tensor([3.5000, 4.5000])
+    """
     if input.ndim == 0 or weight.ndim == 0:
         raise RuntimeError(
             f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D"

@@ -147,7 +147,13 @@ def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array
 
 @general(method=False, out=False, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
 def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
-    """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements)."""
+    """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements).
+
+    Shape: `input` `(N, C, H, W)` or `(C, H, W)`; result `(N, C, *output_size)` or `(C, *output_size)`.
+
+    >>> F.adaptive_avg_pool2d(xtensor.zeros(1, 8, 10, 9), (5, None)).shape
+    xtensor.Size([1, 8, 5, 9])
+    """
     return _average(2, input, output_size)
 
 

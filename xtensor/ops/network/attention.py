@@ -261,6 +261,12 @@ def scaled_dot_product_attention(
 
     `query` is `(*, L, E)`, `key` `(*, S, E)` and `value` `(*, S, V)`; `scale` is `1 / sqrt(E)` by default. With
     `enable_gqa` every head of keys and values serves a group of query heads.
+
+    Shape: result `(*, L, V)`; `attn_mask` broadcasts to `(*, L, S)`.
+
+    >>> query, key, value = xtensor.zeros(2, 4, 5, 8), xtensor.zeros(2, 4, 7, 8), xtensor.zeros(2, 4, 7, 16)
+    >>> F.scaled_dot_product_attention(query, key, value).shape
+    xtensor.Size([2, 4, 5, 16])
     """
     if dropout_p == 0.0:
         return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa)

@@ -187,6 +187,12 @@ def nll_loss(
     """The negative log-likelihood of classes `(N, *)` under log-probabilities `(N, C, *)`.
 
     Differs from PyTorch: on an accelerator a class out of range gives NaN.
+
+    Shape: `input` `(N, C)`, `(C)` or `(N, C, *)`; `target` `(N)`, `()` or `(N, *)`; result `()`, or the
+    target's with reduction "none".
+
+    >>> F.nll_loss(xtensor.tensor([[-0.5, -1.0]]), xtensor.tensor([1]))
+    tensor(1.)
     """
     reduction = legacy(size_average, reduce, reduction)
     refuse_gradient("nll_loss_forward", "weight", weight)
@@ -345,6 +351,15 @@ def cross_entropy(
     """The cross entropy of logits `(N, C, *)` against classes `(N, *)` or class probabilities `(N, C, *)`.
 
     Differs from PyTorch: on an accelerator a class out of range gives NaN.
+
+    Shape: `input` `(N, C)`, `(C)` or `(N, C, *)`; `target` `(N)`, `()` or `(N, *)`, or probabilities as the
+    input; result `()`, or that of classes with reduction "none".
+
+    >>> logits = xtensor.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> F.cross_entropy(logits, xtensor.tensor([0, 2]))
+    tensor(0.6691)
+    >>> F.cross_entropy(logits, xtensor.tensor([0, 2]), reduction="none")
+    tensor([0.2395, 1.0986])
     """
     reduction = legacy(size_average, reduce, reduction)
     if tuple(sizes_of(input)) == tuple(sizes_of(target)) and input.dim():

@@ -586,7 +586,14 @@ def conv1d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Array:
-    """The convolution of `(N, C, L)` or `(C, L)` with a weight `(O, C / groups, K)`."""
+    """The convolution of `(N, C, L)` or `(C, L)` with a weight `(O, C / groups, K)`.
+
+    Shape: result `(N, O, L_out)` or `(O, L_out)` with
+    `L_out = (L + 2 * padding - dilation * (K - 1) - 1) // stride + 1`; `bias` `(O)`.
+
+    >>> F.conv1d(xtensor.tensor([[1.0, 2.0, 3.0, 4.0]]), xtensor.tensor([[[1.0, -1.0]]]))
+    tensor([[-1., -1., -1.]])
+    """
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -600,7 +607,14 @@ def conv2d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Array:
-    """The convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(O, C / groups, KH, KW)`."""
+    """The convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(O, C / groups, KH, KW)`.
+
+    Shape: result `(N, O, H_out, W_out)` or `(O, H_out, W_out)` with
+    `H_out = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1`, and so for W; `bias` `(O)`.
+
+    >>> F.conv2d(xtensor.zeros(2, 3, 16, 16), xtensor.zeros(8, 3, 3, 3), stride=2, padding=1).shape
+    xtensor.Size([2, 8, 8, 8])
+    """
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -644,7 +658,15 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: int | Sequence[int] = 1,
 ) -> Array:
-    """The transposed convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(C, O / groups, KH, KW)`."""
+    """The transposed convolution of `(N, C, H, W)` or `(C, H, W)` with a weight `(C, O / groups, KH, KW)`.
+
+    Shape: result `(N, O, H_out, W_out)` or `(O, H_out, W_out)` with
+    `H_out = (H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1`, and so for W; `bias`
+    `(O)`.
+
+    >>> F.conv_transpose2d(xtensor.zeros(2, 8, 5, 5), xtensor.zeros(8, 3, 2, 2), stride=2).shape
+    xtensor.Size([2, 3, 10, 10])
+    """
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

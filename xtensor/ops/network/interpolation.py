@@ -314,6 +314,11 @@ def interpolate(
 
     `mode`: nearest, nearest-exact, area, linear (one spatial dimension), bilinear, bicubic, lanczos (two), trilinear
     (three). `antialias` (bilinear, bicubic, lanczos) filters when shrinking.
+
+    Shape: `input` `(N, C, *)`; result `(N, C, *size)`, or with every size times `scale_factor`, rounded down.
+
+    >>> F.interpolate(xtensor.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:

@@ -217,7 +217,14 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared difference, element by element, reduced."""
+    """The squared difference, element by element, reduced.
+
+    Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
+    "none".
+
+    >>> F.mse_loss(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
     warn_sizes(input, target)
     _check_weight(input, weight)
     return squared_error(input, target, weight, legacy(size_average, reduce, reduction))
@@ -231,7 +238,14 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute difference, element by element, reduced."""
+    """The absolute difference, element by element, reduced.
+
+    Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
+    "none".
+
+    >>> F.l1_loss(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 5.0]))
+    tensor(1.5000)
+    """
     warn_sizes(input, target)
     _check_weight(input, weight)
     return absolute_error(input, target, weight, legacy(size_average, reduce, reduction))
@@ -245,7 +259,14 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it."""
+    """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it.
+
+    Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
+    "none".
+
+    >>> F.smooth_l1_loss(xtensor.zeros(2), xtensor.tensor([0.5, 3.0]))
+    tensor(1.3125)
+    """
     warn_sizes(input, target)
     return smooth_error(input, target, float(beta), legacy(size_average, reduce, reduction))
 
@@ -338,6 +359,11 @@ def binary_cross_entropy(
     """The cross entropy of probabilities against binary targets; logarithms are at least -100.
 
     Differs from PyTorch: probabilities outside [0, 1] give NaN instead of an error, as values are not read back.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
+
+    >>> F.binary_cross_entropy(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
+    tensor(1.4979)
     """
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
@@ -393,7 +419,13 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """The cross entropy of the sigmoid of logits against binary targets, without overflow."""
+    """The cross entropy of the sigmoid of logits against binary targets, without overflow.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
+
+    >>> F.binary_cross_entropy_with_logits(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
+    tensor(1.4100)
+    """
     reduction = legacy(size_average, reduce, reduction)
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
@@ -425,7 +457,14 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size."""
+    """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
+
+    >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
+    >>> F.kl_div(log_p, q, reduction="batchmean")
+    tensor(0.3681)
+    """
     reduction = legacy(size_average, reduce, reduction)
     if reduction == "mean" and (size_average is None and reduce is None):
         warnings.warn(

@@ -245,6 +245,12 @@ def batch_norm(
 ) -> Tensor:
     """`(N, C, *)` normalised channel by channel: by the batch's statistics when training, which also move the running
     ones, else by the running ones.
+
+    Shape: `input` `(N, C, *)`, the others `(C)`; result as `input`.
+
+    >>> F.batch_norm(xtensor.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     if momentum is None:
         raise checks.argument_error("batch_norm", "momentum", 7, "float", momentum)
@@ -421,7 +427,14 @@ def layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> tuple[Array, ...]:
-    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element."""
+    """The input normalised over its last dimensions, `normalized_shape`, then scaled and shifted element by element.
+
+    Shape: `input` `(*, *normalized_shape)`, `weight` and `bias` `normalized_shape`; result as `input`.
+
+    >>> F.layer_norm(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
     check_normalised("LayerNormKernelImpl", input, normalized_shape, weight, bias)
     check_mixed(input, weight, bias)
     x = wide(input)
@@ -583,7 +596,13 @@ def group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`(N, C, *)` normalised over each of `num_groups` groups of channels, then scaled channel by channel."""
+    """`(N, C, *)` normalised over each of `num_groups` groups of channels, then scaled channel by channel.
+
+    Shape: `input` `(N, C, *)`, `weight` and `bias` `(C)`; result as `input`.
+
+    >>> F.group_norm(xtensor.ones(3, 6, 4, 4), 2).shape
+    xtensor.Size([3, 6, 4, 4])
+    """
     sizes = sizes_of(input)
     if num_groups == 0:
         raise ZeroDivisionError("integer division or modulo by zero")
@@ -700,6 +719,12 @@ def channel_windows(input: Array, size: int) -> Array:
 def normalize(
     input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """The input divided by its p-norm over `dim`, or by `eps` where that is larger."""
+    """The input divided by its p-norm over `dim`, or by `eps` where that is larger.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.normalize(xtensor.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     from_norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input.div(from_norm) if out is None else input.div(from_norm, out=out)

@@ -461,7 +461,11 @@ def _pool_function(n: int, values: Any, indexed: Any) -> Any:
     pool.__module__ = "xtensor"
     pool.__doc__ = (
         f"The maximum of every window over the last {n} dimension(s); with `return_indices` also where it lies, as flat "
-        "indices."
+        "indices.\n\n"
+        f"Shape: `input` `(*, S, ...)` of {n + 1} or {n + 2} dimensions, the last {n} with "
+        "`S_out = (S + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`.\n\n"
+        f">>> F.max_pool{n}d(xtensor.zeros(1, 3, {', '.join(['8'] * n)}), 2).shape\n"
+        f"xtensor.Size([1, 3, {', '.join(['4'] * n)}])"
     )
     return pool
 
@@ -626,7 +630,15 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
-    """The mean of every window over the last two dimensions."""
+    """The mean of every window over the last two dimensions.
+
+    Shape: `input` `(N, C, H, W)` or `(C, H, W)`; result with
+    `H_out = (H + 2 * padding - kernel_size) // stride + 1`, and so for W.
+
+    >>> F.avg_pool2d(xtensor.arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 

@@ -44,7 +44,13 @@ silu_kernel, silu_inplace = activations.silu, inplace_of(activations.silu)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Every element, or 0 where it is negative."""
+    """Every element, or 0 where it is negative.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
     return relu_(input) if inplace else relu_kernel(input)
 
 
@@ -54,7 +60,13 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """Every element, times `negative_slope` where it is not positive."""
+    """Every element, times `negative_slope` where it is not positive.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.leaky_relu(xtensor.tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     return leaky_relu_(input, negative_slope) if inplace else leaky_relu_kernel(input, negative_slope)
 
 
@@ -86,7 +98,13 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.silu(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
     return silu_inplace(input) if inplace else silu_kernel(input)
 
 
@@ -218,7 +236,14 @@ def implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`."""
+    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`.
+
+    Shape: `input` `(*)`, result `(*)`, which sums to one along `dim`.
+
+    >>> F.softmax(xtensor.tensor([[1.0, 1.0], [0.0, 1.0]]), dim=1)
+    tensor([[0.5000, 0.5000],
+            [0.2689, 0.7311]])
+    """
     if dim is None:
         dim = implicit_dim("softmax", input, _stacklevel)
     return activations.softmax(input, dim, dtype)
@@ -236,7 +261,13 @@ def softmin(
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """`log(softmax(input, dim))` without overflow."""
+    """`log(softmax(input, dim))` without overflow.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.log_softmax(xtensor.tensor([[1.0, 1.0]]), dim=1)
+    tensor([[-0.6931, -0.6931]])
+    """
     if dim is None:
         dim = implicit_dim("log_softmax", input, _stacklevel)
     return activations.log_softmax(input, dim, dtype)

@@ -42,7 +42,13 @@ def number(value: Any, like: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, result: jnp.where(result <= 0, 0, grad)))
 def relu(input: Array) -> Array:
-    """Every element, or 0 where it is negative; the derivative at 0 is 0."""
+    """Every element, or 0 where it is negative; the derivative at 0 is 0.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
+    tensor([0., 0., 2.])
+    """
     if is_bool(input):
         raise RuntimeError("Boolean inputs not supported for relu")
     return jnp.maximum(ordered(input), 0)
@@ -278,7 +284,13 @@ def gelu_input(grad: Array, input: Array, approximate: str) -> Array:
 
 @pointwise(method=False, inplace=False, derivatives=dict(input=gelu_input))
 def gelu(input: Array, *, approximate: str = "none") -> Array:
-    """`x` times the normal distribution function at x, or its approximation by tanh."""
+    """`x` times the normal distribution function at x, or its approximation by tanh.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.gelu(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
     x, dtype = computed("GeluKernelImpl", input)
     if approximate == "tanh":
         return (0.5 * x * (1 + jnp.tanh(GELU_SCALE * (x + GELU_CUBE * x * x * x)))).astype(dtype)
@@ -344,7 +356,13 @@ def softmax_input(grad: Array, result: Array, dim: int) -> Array:
 
 @general(out="exact", derivatives=dict(input=softmax_input))
 def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
-    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
+    """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32.
+
+    Shape: `input` `(*)`, result `(*)`, which sums to one along `dim`.
+
+    >>> xtensor.softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
+    tensor([0.2119, 0.2119, 0.5761])
+    """
     x, axis, result = softened("softmax", input, dim, dtype)
     e = jnp.exp(x)
     return (e / summed(e, axis)).astype(result)
@@ -357,6 +375,12 @@ def log_softmax_input(grad: Array, result: Array, dim: int) -> Array:
 
 @general(out="exact", derivatives=dict(input=log_softmax_input))
 def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
-    """`log(softmax(input, dim))` without overflow; half types in float32."""
+    """`log(softmax(input, dim))` without overflow; half types in float32.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.log_softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
+    tensor([-1.5514, -1.5514, -0.5514])
+    """
     x, axis, result = softened("log_softmax", input, dim, dtype)
     return (x - jnp.log(summed(jnp.exp(x), axis))).astype(result)

@@ -96,7 +96,16 @@ def check_subtraction(input: Array, other: Operand) -> None:
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: by_alpha(grad, alpha)),
 )
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
-    """`input + alpha * other`, element by element."""
+    """`input + alpha * other`, element by element.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.add(xtensor.tensor([1, 2]), xtensor.tensor([[10], [20]]), alpha=2)
+    tensor([[21, 22],
+            [41, 42]])
+    >>> xtensor.ones(2) + 1
+    tensor([2., 2.])
+    """
     a, b = promote(input, other)
     return a + scaled(b, alpha)
 
@@ -107,7 +116,13 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     derivatives=dict(input=lambda grad: grad, other=lambda grad, alpha: -by_alpha(grad, alpha)),
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
-    """`input - alpha * other`, element by element; RuntimeError for bool operands."""
+    """`input - alpha * other`, element by element; RuntimeError for bool operands.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([5, 7]) - xtensor.tensor([1, 2])
+    tensor([4, 5])
+    """
     check_subtraction(input, other)
     a, b = promote(input, other)
     return a - scaled(b, alpha)
@@ -127,7 +142,13 @@ def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
 
 @pointwise(out="exact", aliases=("negative",), derivatives=dict(input=lambda grad: -grad))
 def neg(input: Array) -> Array:
-    """Minus every element; RuntimeError for bool."""
+    """Minus every element; RuntimeError for bool.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> -xtensor.tensor([1, -2])
+    tensor([-1,  2])
+    """
     if is_bool(input):
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
@@ -153,7 +174,14 @@ def positive(input: Tensor) -> Tensor:
     ),
 )
 def mul(input: Operand, other: Operand) -> Array:
-    """`input * other`, element by element."""
+    """`input * other`, element by element.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([1, 2]) * xtensor.tensor([[10], [20]])
+    tensor([[10, 20],
+            [20, 40]])
+    """
     a, b, dtype = operands(input, other)
     return (a * b).astype(dtype)
 
@@ -217,6 +245,13 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down.
 
     Differs from PyTorch: with a rounding mode, an integer divided by zero is no error; its quotient is unspecified.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([7, -7]) / 2
+    tensor([ 3.5000, -3.5000])
+    >>> xtensor.div(xtensor.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
     """
     if rounding_mode is None:
         a, b, dtype = float_operands(input, other)
@@ -243,6 +278,11 @@ def floor_divide(input: Operand, other: Operand) -> Array:
     """`input / other` rounded down, element by element.
 
     Differs from PyTorch: an integer divided by zero is no error; its quotient is unspecified.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([7, -7]) // 2
+    tensor([ 3, -4])
     """
     a, b, dtype = operands(input, other)
     check_numeric("div_floor_cpu", dtype)
@@ -261,6 +301,11 @@ def remainder(input: Operand, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `other`, as Python's `%`.
 
     Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([7, -7]) % 3
+    tensor([1, 2])
     """
     needs_tensor("remainder", input, other)
     a, b, dtype = operands(*promote(input, other))
@@ -309,7 +354,13 @@ def sgn_rule(grad: Array, input: Array, result: Array) -> Array:
     out="exact", aliases=("absolute",), derivatives=dict(input=lambda grad, input: grad * direction(input))
 )
 def abs(input: Array) -> Array:
-    """The absolute value of every element: real for complex input."""
+    """The absolute value of every element: real for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.abs(xtensor.tensor([-1, 2, -3]))
+    tensor([1, 2, 3])
+    """
     if is_bool(input):
         raise not_implemented_for("abs_cpu", dtypes.bool)
     return jnp.abs(input)
@@ -317,7 +368,13 @@ def abs(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=dict(input=zero))
 def sign(input: Array) -> Array:
-    """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input."""
+    """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.tensor([-2.5, 0.0, 3.0]).sign()
+    tensor([-1.,  0.,  1.])
+    """
     if is_complex(input):
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
@@ -406,7 +463,13 @@ def lerp_weight(grad: Array, input: Array, end: Array) -> Array:
     )
 )
 def lerp(input: Array, end: Array, weight: Operand) -> Array:
-    """`input + weight * (end - input)`, exact at both ends."""
+    """`input + weight * (end - input)`, exact at both ends.
+
+    Shape: `input`, `end` and `weight` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.lerp(xtensor.zeros(2), xtensor.tensor([10.0, 20.0]), 0.25)
+    tensor([2.5000, 5.0000])
+    """
     if input.dtype != end.dtype:
         names = {"float32": "float", "float64": "double"}
         want, have = (names.get(x.dtype.name, x.dtype.name) for x in (input, end))

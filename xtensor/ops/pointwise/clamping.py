@@ -80,7 +80,13 @@ def clamp_max_bound(grad: Array, input: Array, min: Any, max: Array) -> Array:
     ),
 )
 def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) -> Array:
-    """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
+    """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays.
+
+    Shape: `input`, `min` and `max` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.clamp(xtensor.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     x, low, high = clamp_operands("clamp", input, min, max)
@@ -131,7 +137,13 @@ def shared(grad: Array, tie: Array, lost: Array) -> Array:
     ),
 )
 def maximum(input: Array, other: Array) -> Array:
-    """The larger of two elements, or NaN where either is NaN."""
+    """The larger of two elements, or NaN where either is NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.maximum(xtensor.tensor([1, 5]), xtensor.tensor([3, 2]))
+    tensor([3, 5])
+    """
     refuse_complex("maximum not implemented for complex tensors.", input, other, error=RuntimeError)
     return jnp.maximum(*promote(input, other))
 
@@ -144,7 +156,13 @@ def maximum(input: Array, other: Array) -> Array:
     ),
 )
 def minimum(input: Array, other: Array) -> Array:
-    """The smaller of two elements, or NaN where either is NaN."""
+    """The smaller of two elements, or NaN where either is NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.minimum(xtensor.tensor([1, 5]), xtensor.tensor([3, 2]))
+    tensor([1, 2])
+    """
     refuse_complex("minimum not implemented for complex tensors.", input, other, error=RuntimeError)
     return jnp.minimum(*promote(input, other))
 

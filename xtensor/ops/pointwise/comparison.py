@@ -73,7 +73,13 @@ def ordered(name: str, input: Any, other: Any) -> list[Any]:
 
 @pointwise(boolean=True, derivatives=CONSTANT)
 def eq(input: Array, other: Operand) -> Array:
-    """Where the elements are equal (NaN equals nothing)."""
+    """Where the elements are equal (NaN equals nothing).
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([1, 2, 3]) == 2
+    tensor([False,  True, False])
+    """
     a, b = promote(input, other)
     return a == b
 
@@ -87,7 +93,13 @@ def ne(input: Array, other: Operand) -> Array:
 
 @pointwise(aliases=("less",), boolean=True, derivatives=CONSTANT)
 def lt(input: Array, other: Operand) -> Array:
-    """Where `input < other`."""
+    """Where `input < other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([1, 2, 3]) < 2
+    tensor([ True, False, False])
+    """
     a, b = ordered("lt", input, other)
     return a < b
 
@@ -164,7 +176,13 @@ def allclose(
 
 @pointwise(derivatives=None, inplace=False, out=False)
 def isnan(input: Array) -> Array:
-    """Where an element, or either part of a complex one, is NaN."""
+    """Where an element, or either part of a complex one, is NaN.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.isnan(xtensor.tensor([1.0, float("nan")]))
+    tensor([False,  True])
+    """
     return input != input
 
 

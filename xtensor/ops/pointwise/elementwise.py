@@ -77,13 +77,25 @@ def square(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad / jnp.conj(2 * result)))
 def sqrt(input: Array) -> Array:
-    """The square root of every element."""
+    """The square root of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.sqrt(xtensor.tensor([2.0, 9.0]))
+    tensor([1.4142, 3.0000])
+    """
     return unary(jnp.sqrt, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: -0.5 * grad * jnp.conj(result * result * result)))
 def rsqrt(input: Array) -> Array:
-    """One over the square root of every element."""
+    """One over the square root of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.rsqrt(xtensor.tensor([2.0, 4.0]))
+    tensor([0.7071, 0.5000])
+    """
     return unary(lax.rsqrt, input)
 
 
@@ -100,7 +112,13 @@ LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result)))
 def exp(input: Array) -> Array:
-    """Euler's number to the power of every element."""
+    """Euler's number to the power of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.exp(xtensor.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """
     return unary(jnp.exp, input)
 
 
@@ -118,7 +136,13 @@ def expm1(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input)))
 def log(input: Array) -> Array:
-    """The natural logarithm of every element."""
+    """The natural logarithm of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.log(xtensor.tensor([1.0, 10.0]))
+    tensor([0.0000, 2.3026])
+    """
     return unary(jnp.log, input)
 
 
@@ -142,7 +166,13 @@ def log1p(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
 def sigmoid(input: Array) -> Array:
-    """The logistic function `1 / (1 + exp(-input))` of every element."""
+    """The logistic function `1 / (1 + exp(-input))` of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.sigmoid(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([0.2689, 0.5000, 0.7311])
+    """
     return unary(logistic, input)
 
 
@@ -155,13 +185,25 @@ def logistic(x: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cos(input))))
 def sin(input: Array) -> Array:
-    """The sine of every element."""
+    """The sine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.sin(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8415])
+    """
     return unary(jnp.sin, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * -jnp.conj(jnp.sin(input))))
 def cos(input: Array) -> Array:
-    """The cosine of every element."""
+    """The cosine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.cos(xtensor.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.5403])
+    """
     return unary(jnp.cos, input)
 
 
@@ -211,7 +253,13 @@ def cosh(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 - result * result)))
 def tanh(input: Array) -> Array:
-    """The hyperbolic tangent of every element."""
+    """The hyperbolic tangent of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.tanh(xtensor.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.7616,  0.0000,  0.7616])
+    """
     return unary(jnp.tanh, input)
 
 
@@ -280,7 +328,13 @@ def rounded(name: str, function: Callable[[Array], Array], input: Array) -> Arra
 
 @pointwise(out="exact", derivatives=dict(input=zero))
 def floor(input: Array) -> Array:
-    """Every element rounded down."""
+    """Every element rounded down.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.floor(xtensor.tensor([-1.5, 1.5]))
+    tensor([-2.,  1.])
+    """
     return rounded("floor", jnp.floor, input)
 
 
@@ -306,7 +360,13 @@ def frac(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=dict(input=zero))
 def round(input: Array, *, decimals: int = 0) -> Array:
-    """Every element rounded to `decimals` places, halves to even."""
+    """Every element rounded to `decimals` places, halves to even.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.round(xtensor.tensor([0.5, 1.5, 2.4]))
+    tensor([0., 2., 2.])
+    """
     if decimals == 0:
         return rounded("round", jnp.round, input)
     if not is_float(input):

@@ -119,6 +119,13 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
 
     RuntimeError for integers raised to a negative Python integer; 0 ** 0 is 1, and its derivatives are 0.
     Differs from PyTorch: complex 0 ** 0 is 1 too, not NaN; second derivatives at a pole may be NaN, not infinite.
+
+    Shape: `input` and `exponent` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.tensor([1, 2, 3]) ** 2
+    tensor([1, 4, 9])
+    >>> 2 ** xtensor.tensor([1.0, 2.0, 3.0])
+    tensor([2., 4., 8.])
     """
     return power(input, exponent, fixed_exponent(input, exponent), out=out)
 

@@ -93,7 +93,13 @@ def _cumsum_grad(grad: Array, dim: int) -> Array:
 
 @reduction(inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad))
 def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
-    """The running sum along `dim`; integers sum to int64."""
+    """The running sum along `dim`; integers sum to int64.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.tensor([1, 2, 3]).cumsum(dim=0)
+    tensor([1, 3, 6])
+    """
     axis = along("cumsum", dim, input.ndim)
     target = total_dtype(input, dtype)
     if target is dtypes.bool:
@@ -104,7 +110,13 @@ def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arra
 
 @reduction(inplace=True, out="adopt", derivatives=FROM_KERNEL)
 def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
-    """The running product along `dim`; integers multiply in int64."""
+    """The running product along `dim`; integers multiply in int64.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.tensor([1, 2, 3]).cumprod(dim=0)
+    tensor([1, 2, 6])
+    """
     axis = along("cumprod", dim, input.ndim)
     target = total_dtype(input, dtype)
     if target is dtypes.bool:

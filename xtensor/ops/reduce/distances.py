@@ -54,7 +54,13 @@ def length(x: Any, axis: int) -> Any:
 
 @general(method=False, out=False, derivatives=FROM_KERNEL)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
-    """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
+    """The cosine of the angle between vectors along `dim`; norms count as at least `eps`.
+
+    Shape: `x1` and `x2` broadcast together; result without `dim`.
+
+    >>> F.cosine_similarity(xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
     check_broadcast(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
     a, b = jnp.broadcast_arrays(*floats(x1, x2))

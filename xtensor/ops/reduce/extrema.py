@@ -63,7 +63,13 @@ def _amax_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 
 @reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
 def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
-    """The largest element over `dim`; its gradient is shared by the elements that attain it."""
+    """The largest element over `dim`; its gradient is shared by the elements that attain it.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([[1, 5], [3, 4]]).amax(dim=(0, 1))
+    tensor(5)
+    """
     check_real("max_values_cpu", input)
     axes = axes_of(dim, input.ndim, "amax")
     check_nonempty("amax", input.shape, dim, axes)
@@ -125,13 +131,25 @@ def _arg(name: str, input: Any, dim: Any, keepdim: bool, largest: bool) -> Any:
 
 @reduction(out="exact", derivatives=None)
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
+    """The index of the largest element along `dim`, or in the flattened tensor; the first one of several.
+
+    Shape: `input` `(*)`; the result lacks the dimension `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([[1, 5], [9, 4]]).argmax(dim=1)
+    tensor([1, 0])
+    """
     return _arg("argmax", input, dim, keepdim, True)
 
 
 @reduction(out="exact", derivatives=None)
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array:
-    """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
+    """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several.
+
+    Shape: `input` `(*)`; the result lacks the dimension `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([[1, 5], [9, 4]]).argmin(dim=1)
+    tensor([0, 1])
+    """
     return _arg("argmin", input, dim, keepdim, False)
 
 
@@ -251,12 +269,22 @@ def _overloads(name: str, whole: Any, along: Any, pairwise: str) -> Any:
 
 
 max = _overloads("max", max_all, max_dim, "maximum")
-max.__doc__ = (
-    "The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."
-)
+max.__doc__ = """The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
+
+Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
+
+>>> x = xtensor.tensor([[1, 5], [9, 4]])
+>>> x.max(), x.max(dim=1).values, x.max(dim=1).indices
+(tensor(9), tensor([5, 9]), tensor([1, 0]))
+"""
 min = _overloads("min", min_all, min_dim, "minimum")
-min.__doc__ = (
-    "The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each."
-)
+min.__doc__ = """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
+
+Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
+
+>>> x = xtensor.tensor([[1, 5], [9, 4]])
+>>> x.min(), x.min(dim=1).values, x.min(dim=1).indices
+(tensor(1), tensor([1, 4]), tensor([0, 1]))
+"""
 
 attach_methods({"max": max, "min": min})

@@ -164,7 +164,13 @@ def norm(
     out: Tensor | None = None,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The p-norm over `dim`, or the Frobenius (`fro`) or nuclear (`nuc`) norm of matrices."""
+    """The p-norm over `dim`, or the Frobenius (`fro`) or nuclear (`nuc`) norm of matrices.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([[3.0, 4.0], [6.0, 8.0]]).norm(dim=1)
+    tensor([ 5., 10.])
+    """
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
         if dtype is None:

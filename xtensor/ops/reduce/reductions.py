@@ -139,7 +139,14 @@ def sum(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Array:
-    """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32."""
+    """The sum over the dimensions `dim` (all by default); integers sum to int64, short floats in float32.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> x = xtensor.tensor([[1, 2], [3, 4]])
+    >>> x.sum(), x.sum(0), x.sum(1, keepdim=True).shape
+    (tensor(10), tensor([4, 6]), xtensor.Size([2, 1]))
+    """
     axes = axes_of(dim, input.ndim)
     target = total_dtype(input, dtype)
     x = computed(input, target)
@@ -198,7 +205,14 @@ def mean(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Array:
-    """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor."""
+    """The mean over the dimensions `dim` (all by default) of a floating point or complex tensor.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> x = xtensor.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.mean(), x.mean(dim=0)
+    (tensor(2.5000), tensor([2., 3.]))
+    """
     target = mean_dtype("mean", input, dtype)
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
@@ -268,7 +282,13 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:
-    """The product over the dimension `dim`, or of all elements; integers multiply in int64."""
+    """The product over the dimension `dim`, or of all elements; integers multiply in int64.
+
+    Shape: `input` `(*)`; the result lacks the dimension `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([[1, 2], [3, 4]]).prod(dim=1)
+    tensor([ 2, 12])
+    """
     if dim is not None and not isinstance(dim, int):
         raise checks.argument_error("prod", "dim", 2, "int", dim)
     axes = axes_of(dim, input.ndim, "prod")
@@ -395,7 +415,13 @@ def var(
     keepdims: bool | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
+    """The variance over `dim`, its sum of squares divided by the number of elements less `correction`.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([1.0, 2.0, 3.0, 4.0]).var(), xtensor.tensor([1.0, 3.0]).var(correction=0)
+    (tensor(1.6667), tensor(1.))
+    """
     dims, by = _correction(dim if axis is None else axis, unbiased, correction)
     return var_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by, out=out)
 
@@ -411,7 +437,13 @@ def std(
     keepdims: bool | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The standard deviation over `dim`: the root of `var`."""
+    """The standard deviation over `dim`: the root of `var`.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.tensor([1.0, 2.0, 3.0, 4.0]).std()
+    tensor(1.2910)
+    """
     dims, by = _correction(dim if axis is None else axis, unbiased, correction)
     return std_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by, out=out)
 
@@ -455,14 +487,26 @@ def _truth(input: Any, result: Any) -> Any:
 
 @reduction(out="exact", derivatives=None)
 def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
-    """Whether any element over `dim` is not zero; uint8 for uint8, else bool."""
+    """Whether any element over `dim` is not zero; uint8 for uint8, else bool.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> (xtensor.tensor([[1, 2], [3, 4]]) > 3).any(dim=1)
+    tensor([False,  True])
+    """
     axes = () if dim == () else axes_of(dim, input.ndim, "any")
     return _truth(input, jnp.any(input != 0, axis=axes, keepdims=keepdim))
 
 
 @reduction(out="exact", derivatives=None)
 def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
-    """Whether all elements over `dim` are not zero; uint8 for uint8, else bool."""
+    """Whether all elements over `dim` are not zero; uint8 for uint8, else bool.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> (xtensor.tensor([[1, 2], [3, 4]]) > 0).all()
+    tensor(True)
+    """
     axes = () if dim == () else axes_of(dim, input.ndim, "all")
     return _truth(input, jnp.all(input != 0, axis=axes, keepdims=keepdim))
 
@@ -485,7 +529,13 @@ def _logsumexp_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim:
 
 @reduction(derivatives=dict(input=_logsumexp_grad))
 def logsumexp(input: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
-    """The logarithm of the sum of exponentials over `dim`, computed without overflow."""
+    """The logarithm of the sum of exponentials over `dim`, computed without overflow.
+
+    Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    >>> xtensor.logsumexp(xtensor.tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6932)
+    """
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
         own = dtypes.get_default_dtype()

@@ -211,14 +211,28 @@ def sort(
     stable: bool | None = None,
     out: Any = None,
 ) -> return_types.sort:
-    """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
+    """The elements in order along `dim` and their indices, as `(values, indices)`; always stable.
+
+    Shape: `input` `(*)`; values and indices `(*)`.
+
+    >>> xtensor.sort(xtensor.tensor([3, 1, 2]))
+    xtensor.return_types.sort(
+    values=tensor([1, 2, 3]),
+    indices=tensor([1, 2, 0]))
+    """
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise checks.argument_error("sort", "dim", 2, "int", dim)
     return sort_along(input, dim, descending, out=out)
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """The indices that put the elements in order along `dim`; always stable."""
+    """The indices that put the elements in order along `dim`; always stable.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.argsort(xtensor.tensor([3, 1, 2]), descending=True)
+    tensor([0, 2, 1])
+    """
     return sort_along(input.detach(), dim, descending)[1]
 
 
@@ -236,7 +250,14 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_order_grad))
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, ...]:
-    """The `k` largest (or smallest) elements along `dim` and their indices, in order."""
+    """The `k` largest (or smallest) elements along `dim` and their indices, in order.
+
+    Shape: `input` `(*)`; values and indices `(*)`, with `k` at `dim`.
+
+    >>> values, indices = xtensor.tensor([1, 9, 5, 7]).topk(2)
+    >>> values, indices
+    (tensor([9, 7]), tensor([1, 3]))
+    """
     axis = checks.wrap_dim(dim, input.ndim)
     if k < 0 or k > (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")

@@ -355,6 +355,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """How often every non-negative integer occurs, or the sum of the weights where it does.
 
     The largest one is read on the host, since the shape of the result depends on it.
+
+    Shape: `input` `(n)`; result `(m)`, m one more than the largest, and at least `minlength`.
+
+    >>> xtensor.bincount(xtensor.tensor([0, 1, 1, 3]))
+    tensor([1, 2, 0, 1])
     """
     if not input.dtype.is_integral:
         raise checks.not_implemented_for("bincount_cpu", input.dtype)
@@ -445,6 +450,11 @@ def unique(
     """The distinct elements (or slices along `dim`) in order; with where each element went, and how many there were.
 
     Computed on the host, since the shape of the result depends on the values.
+
+    Shape: `input` `(*)`; result `(n)`, or with `dim` as the input, with n there.
+
+    >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
+    (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
     return _unique("unique", input, return_inverse, return_counts, dim, False)
 

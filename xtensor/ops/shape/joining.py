@@ -91,7 +91,18 @@ def cat_along(tensors: Arrays, dim: int = 0) -> Array:
 def cat(
     tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped."""
+    """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped.
+
+    Shape: the tensors have one shape but for `dim`, where the result has the sum of their sizes.
+
+    >>> a = xtensor.tensor([[1, 2]])
+    >>> xtensor.cat([a, a + 2, a + 4])
+    tensor([[1, 2],
+            [3, 4],
+            [5, 6]])
+    >>> xtensor.cat([a, a], dim=1).shape
+    xtensor.Size([1, 4])
+    """
     if out is not None:
         check_out(tensors, out)
     return cat_along(tensors, dim if axis is None else axis, out=out)
@@ -131,7 +142,14 @@ def stack_along(tensors: Arrays, dim: int = 0) -> Array:
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors, all of one shape, joined along a new dimension `dim`."""
+    """The tensors, all of one shape, joined along a new dimension `dim`.
+
+    Shape: tensors `(*)`; the result has one more dimension, of as many as there are tensors.
+
+    >>> xtensor.stack([xtensor.tensor([1, 2]), xtensor.tensor([3, 4])], dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if out is not None:
         check_out(tensors, out)
     return stack_along(tensors, dim, out=out)

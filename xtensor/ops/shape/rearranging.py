@@ -58,7 +58,14 @@ def _flipped(x: Any, dims: Any) -> Any:
     views="loop", varargs="dims", out=False, derivatives=dict(input=lambda grad, dims: _flipped(grad, dims))
 )
 def flip(input: Array, dims: Sequence[int]) -> Array:
-    """A copy with the order of the elements reversed along `dims`."""
+    """A copy with the order of the elements reversed along `dims`.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.flip(xtensor.tensor([[1, 2], [3, 4]]), dims=(0, 1))
+    tensor([[4, 3],
+            [2, 1]])
+    """
     return _flipped(input, dims)
 
 
@@ -99,7 +106,13 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
     derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)),
 )
 def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
-    """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
+    """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.roll(xtensor.arange(5), 2)
+    tensor([3, 4, 0, 1, 2])
+    """
     return _rolled(input, shifts, dims)
 
 
@@ -138,7 +151,14 @@ def _repeat_grad(grad: Array, input_shape: Any, repeats: Any) -> Array:
     derivatives=dict(input=_repeat_grad),
 )
 def repeat(input: Array, repeats: Sequence[int]) -> Array:
-    """The tensor repeated `repeats` times along every dimension, new ones in front."""
+    """The tensor repeated `repeats` times along every dimension, new ones in front.
+
+    Shape: the tensor `(*)`; every size times its number of repeats.
+
+    >>> xtensor.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     times = ints("repeat", "repeats", repeats)
     if len(times) < input.ndim:
         raise RuntimeError(
@@ -256,7 +276,15 @@ def _triangle(x: Any, diagonal: int, lower: bool, name: str) -> Any:
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, True, "tril")),
 )
 def tril(input: Array, diagonal: int = 0) -> Array:
-    """The elements on and below a diagonal of every matrix, zeros above."""
+    """The elements on and below a diagonal of every matrix, zeros above.
+
+    Shape: `input` `(*, n, m)`, result `(*, n, m)`.
+
+    >>> xtensor.tril(xtensor.ones(3, 3))
+    tensor([[1., 0., 0.],
+            [1., 1., 0.],
+            [1., 1., 1.]])
+    """
     return _triangle(input, diagonal, True, "tril")
 
 
@@ -267,7 +295,15 @@ def tril(input: Array, diagonal: int = 0) -> Array:
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, False, "triu")),
 )
 def triu(input: Array, diagonal: int = 0) -> Array:
-    """The elements on and above a diagonal of every matrix, zeros below."""
+    """The elements on and above a diagonal of every matrix, zeros below.
+
+    Shape: `input` `(*, n, m)`, result `(*, n, m)`.
+
+    >>> xtensor.triu(xtensor.ones(3, 3), diagonal=1)
+    tensor([[0., 1., 1.],
+            [0., 0., 1.],
+            [0., 0., 0.]])
+    """
     return _triangle(input, diagonal, False, "triu")
 
 
@@ -303,7 +339,14 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The square matrix with a vector on its diagonal, or a copy of the diagonal of a matrix."""
+    """The square matrix with a vector on its diagonal, or a copy of the diagonal of a matrix.
+
+    Shape: `input` `(n)`, result `(n, n)`; or `input` `(n, m)`, result `(min(n, m))`, for `diagonal` 0.
+
+    >>> xtensor.diag(xtensor.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     if input.dim() == 1:
         made = diag_embed(input, diagonal)
     elif input.dim() == 2:

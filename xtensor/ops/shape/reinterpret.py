@@ -27,7 +27,15 @@ __all__ = [
 
 
 def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
-    """The same elements with other sizes, or reinterpreted as another dtype; never a copy."""
+    """The same elements with other sizes, or reinterpreted as another dtype; never a copy.
+
+    Shape: the tensor `(*)`; result the sizes given, where one may be -1: what is left.
+
+    >>> xtensor.arange(6).view(3, 2)
+    tensor([[0, 1],
+            [2, 3],
+            [4, 5]])
+    """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], DType)):
         return view_dtype(self, dtype or shape[0])
     return sized_view(self, shape_arguments("view", shape, size))

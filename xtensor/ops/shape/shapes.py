@@ -51,7 +51,16 @@ Dims = int | Sequence[int]
 
 @view(node="Transpose")
 def transpose(g: Geometry, dim0: int, dim1: int) -> Geometry:
-    """The view with two dimensions swapped."""
+    """The view with two dimensions swapped.
+
+    Shape: `input` `(*)`; result with the sizes of `dim0` and `dim1` swapped.
+
+    >>> xtensor.zeros(2, 3, 4).transpose(0, 2).shape
+    xtensor.Size([4, 3, 2])
+    >>> xtensor.tensor([[1, 2], [3, 4]]).transpose(0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return geometry.transpose(g, dim0, dim1)
 
 
@@ -69,19 +78,39 @@ def swapdims(g: Geometry, dim0: int, dim1: int) -> Geometry:
 
 @view(node="T")
 def t(g: Geometry) -> Geometry:
-    """The transpose of a tensor of at most two dimensions."""
+    """The transpose of a tensor of at most two dimensions.
+
+    Shape: `input` `(n, m)`, `(n)` or `()`; result `(m, n)`, `(n)` or `()`.
+
+    >>> xtensor.tensor([[1, 2, 3], [4, 5, 6]]).t()
+    tensor([[1, 4],
+            [2, 5],
+            [3, 6]])
+    """
     return geometry.t(g)
 
 
 @view(varargs="dims")
 def permute(g: Geometry, dims: Sequence[int]) -> Geometry:
-    """The view with the dimensions in the order `dims`."""
+    """The view with the dimensions in the order `dims`.
+
+    Shape: size i of the result is size `dims[i]` of `input`.
+
+    >>> xtensor.zeros(2, 3, 4).permute(2, 0, 1).shape
+    xtensor.Size([4, 2, 3])
+    """
     return geometry.permute(g, ints(dims))
 
 
 @view(node="Permute")
 def movedim(g: Geometry, source: Dims, destination: Dims) -> Geometry:
-    """The view with dimensions `source` moved to the places `destination`."""
+    """The view with dimensions `source` moved to the places `destination`.
+
+    Shape: `input` `(*)`; the result has its sizes in the new order.
+
+    >>> xtensor.zeros(2, 3, 4).movedim(0, -1).shape
+    xtensor.Size([3, 4, 2])
+    """
     return geometry.movedim(g, ints(source), ints(destination))
 
 
@@ -117,7 +146,13 @@ def as_int(value: Any) -> int:
 
 @view()
 def select(g: Geometry, dim: int, index: int) -> Geometry:
-    """The view at one index of a dimension, which it loses."""
+    """The view at one index of a dimension, which it loses.
+
+    Shape: `input` `(*)`; result without `dim`.
+
+    >>> xtensor.tensor([[1, 2], [3, 4]]).select(1, 0)
+    tensor([1, 3])
+    """
     return geometry.select(g, dim, index if type(index) is int else as_int(index))
 
 
@@ -131,7 +166,13 @@ def slice_view(
 
 @view(node="Slice")
 def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
-    """The view of `length` indices of a dimension from `start` on."""
+    """The view of `length` indices of a dimension from `start` on.
+
+    Shape: `input` `(*)`; result with `length` at `dim`.
+
+    >>> xtensor.arange(6).narrow(0, 2, 3)
+    tensor([2, 3, 4])
+    """
     if isinstance(start, Tensor) and (start.dim() or not start.dtype.is_integral):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     return geometry.narrow(g, dim, start if type(start) is int else as_int(start), length)
@@ -151,7 +192,13 @@ def unfold(g: Geometry, dimension: int, size: int, step: int) -> Geometry:
 
 @view(multiple=True)
 def unbind(g: Geometry, dim: int = 0) -> list[Geometry]:
-    """All slices along a dimension, without it."""
+    """All slices along a dimension, without it.
+
+    Shape: `input` `(*, S, *)` with S at `dim`; S tensors `(*, *)`.
+
+    >>> xtensor.unbind(xtensor.tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     return geometry.unbind(g, dim)
 
 
@@ -168,7 +215,13 @@ def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> l
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
+    """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths.
+
+    Shape: `tensor` `(*, S, *)` with S at `dim`; pieces `(*, size, *)`.
+
+    >>> xtensor.split(xtensor.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     if isinstance(split_size_or_sections, int):
         return equal_split(tensor, split_size_or_sections, dim)
     return split_with_sizes(tensor, split_size_or_sections, dim)
@@ -181,7 +234,13 @@ def split_method(self: Tensor, split_size: int | Sequence[int], dim: int = 0) ->
 
 @view(multiple=True, node="Split")
 def chunk(g: Geometry, chunks: int, dim: int = 0) -> list[Geometry]:
-    """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
+    """At most `chunks` pieces of equal length along a dimension (the last may be smaller).
+
+    Shape: `input` `(*, S, *)` with S at `dim`; pieces of `ceil(S / chunks)` there.
+
+    >>> xtensor.chunk(xtensor.arange(6), 3)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4, 5]))
+    """
     return geometry.chunk(g, chunks, dim)
 
 
@@ -223,19 +282,40 @@ def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geomet
 
 @view(varargs="dim")
 def squeeze(g: Geometry, dim: Dims | None = None) -> Geometry:
-    """The view without dimensions of size one: all, or those named that have it."""
+    """The view without dimensions of size one: all, or those named that have it.
+
+    Shape: `input` `(*)`; result without the sizes that are 1, or those of `dim`.
+
+    >>> xtensor.zeros(1, 3, 1).squeeze().shape
+    xtensor.Size([3])
+    >>> xtensor.zeros(1, 3, 1).squeeze(0).shape
+    xtensor.Size([3, 1])
+    """
     return geometry.squeeze(g, dim if dim is None or isinstance(dim, int) else ints(dim))
 
 
 @view()
 def unsqueeze(g: Geometry, dim: int) -> Geometry:
-    """The view with a new dimension of size one."""
+    """The view with a new dimension of size one.
+
+    Shape: `input` `(*)`; result with 1 inserted at `dim`, counted in the result.
+
+    >>> xtensor.zeros(3).unsqueeze(1).shape, xtensor.zeros(3, 4).unsqueeze(-1).shape
+    (xtensor.Size([3, 1]), xtensor.Size([3, 4, 1]))
+    """
     return geometry.unsqueeze(g, dim)
 
 
 @view(varargs="size")
 def expand(g: Geometry, size: Sequence[int], implicit: bool = False) -> Geometry:
-    """The view broadcast to `size` with stride 0; -1 keeps a size."""
+    """The view broadcast to `size` with stride 0; -1 keeps a size.
+
+    Shape: `input` `(*)`, whose sizes are those of `size` or 1; result `size`.
+
+    >>> xtensor.tensor([[1], [2]]).expand(-1, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return geometry.expand(g, ints(size))
 
 
@@ -296,7 +376,14 @@ attach(AS_STRIDED)
 
 
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
-    """The view broadcast to `size`."""
+    """The view broadcast to `size`.
+
+    Shape: `input` `(*)`, whose sizes are those of `size` or 1; result `size`.
+
+    >>> xtensor.broadcast_to(xtensor.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return expand(input, size)
 
 
@@ -328,7 +415,14 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
 
 
 def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
-    """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
+    """The elements in row-major order with other sizes: a view where strides allow, else a copy.
+
+    Shape: `input` `(*)`; result `shape`, where one size may be -1: what is left.
+
+    >>> xtensor.arange(6).reshape(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
     if not isinstance(input, Tensor):
         raise checks.argument_error("reshape", "input", 1, "Tensor", input)
     sizes = ints(shape)
@@ -352,7 +446,13 @@ def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions `start_dim` to `end_dim` as one: a view where strides allow, else a copy."""
+    """Dimensions `start_dim` to `end_dim` as one: a view where strides allow, else a copy.
+
+    Shape: `input` `(*)`; sizes `start_dim` to `end_dim` as their product.
+
+    >>> xtensor.zeros(2, 3, 4).flatten(1).shape
+    xtensor.Size([2, 12])
+    """
     sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
     return input if len(sizes) == input.dim() else reshape(input, sizes)
 

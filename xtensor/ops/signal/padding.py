@@ -160,7 +160,13 @@ def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first."""
+    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first.
+
+    Shape: `input` `(*)`; result with `before + after` added to each size that `pad` names.
+
+    >>> F.pad(xtensor.tensor([[1, 2]]), (1, 2), value=9)
+    tensor([[9, 1, 2, 9, 9]])
+    """
     pad = tuple(pad)
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

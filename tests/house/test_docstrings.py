@@ -1,0 +1,184 @@
+"""The examples in docstrings run and print what they say, and what users meet first has one, with its shapes."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import functools
+import inspect
+import pathlib
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import xtensor
+import xtensor.nn.functional as F
+from xtensor import nn
+from xtensor.explain.catalog import exported, namespaces
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "xtensor"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+DEPRECATED = "deprecated: making one warns"
+NOT_CALLED = "holds modules or parameters, and is not called"
+# The modules whose docstring has no example or no line of shapes, and why.
+WITHOUT_EXAMPLE = {"Container": DEPRECATED, "NLLLoss2d": DEPRECATED}
+WITHOUT_SHAPES = {
+    "Container": NOT_CALLED,
+    "ModuleDict": NOT_CALLED,
+    "ModuleList": NOT_CALLED,
+    "NLLLoss2d": DEPRECATED,
+    "ParameterDict": NOT_CALLED,
+    "ParameterList": NOT_CALLED,
+}
+
+# The operators that programs use most, as they are found in `xtensor` (or only on Tensor) and in `nn.functional`.
+COMMON = """
+    abs add addmm all amax any arange argmax argmin argsort bincount bmm broadcast_to cat chunk clamp cos cumprod cumsum
+    diag div dot einsum empty eq exp expand eye flatten flip floor floor_divide from_numpy full full_like gather
+    index_add index_select isnan lerp linspace log log_softmax logsumexp lt masked_fill masked_select matmul max maximum
+    mean meshgrid min minimum mm movedim mul narrow neg nonzero norm ones ones_like outer permute pow prod rand randint
+    randn relu remainder repeat reshape roll round rsqrt scatter scatter_add select sigmoid sign sin softmax sort split
+    sqrt squeeze stack std sub sum t take_along_dim tanh tensor topk transpose tril triu unbind unique unsqueeze var view
+    where zeros zeros_like
+""".split()
+FUNCTIONAL = """
+    adaptive_avg_pool2d avg_pool2d batch_norm binary_cross_entropy binary_cross_entropy_with_logits conv1d conv2d
+    conv_transpose2d cosine_similarity cross_entropy dropout embedding gelu group_norm interpolate kl_div l1_loss
+    layer_norm leaky_relu linear log_softmax max_pool2d mse_loss nll_loss normalize one_hot pad relu
+    scaled_dot_product_attention silu smooth_l1_loss softmax
+""".split()
+
+
+def namespace() -> dict[str, object]:
+    """What an example may name without importing it."""
+    return {"xtensor": xtensor, "nn": nn, "F": F}
+
+
+def written() -> Iterator[tuple[str, str, int, str]]:
+    """File, name, line and text of the package's docstrings that have an example."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if ">>> " not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                doc = ast.get_docstring(node)
+                if doc is not None and ">>> " in doc:
+                    name = getattr(node, "name", path.stem)
+                    yield path.relative_to(ROOT).as_posix(), name, node.body[0].lineno, doc
+
+
+def composed() -> Iterator[tuple[str, str, int, str]]:
+    """The same of functions whose docstring is put together when they are made."""
+    literal = {doc for _, _, _, doc in written()}
+    for space, module in {"": xtensor, **namespaces()}.items():
+        for name, function in exported(module).items():
+            doc = inspect.getdoc(function) or ""
+            if ">>> " in doc and doc not in literal:
+                yield f"xtensor.{space}".rstrip("."), name, 0, doc
+
+
+@functools.cache
+def examples() -> tuple[doctest.DocTest, ...]:
+    parse = doctest.DocTestParser().get_doctest
+    return tuple(
+        parse(doc, namespace(), f"{file}:{name}", file, line)
+        for file, name, line, doc in (*written(), *composed())
+    )
+
+
+def failures(found: tuple[doctest.DocTest, ...]) -> str:
+    """What the examples print that they should not: nothing where all are right."""
+    told: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
+    for example in found:
+        runner.run(example, out=told.append)
+    return "".join(told)
+
+
+def part_of(example: doctest.DocTest) -> str:
+    """Modules are long to run, so are operators: each part is a test."""
+    parts = str(example.filename).split("/")
+    return parts[1] if parts[1:2] in (["nn"], ["ops"]) else "others"
+
+
+@pytest.mark.parametrize("part", ["nn", "ops", "others"])
+def test_examples_print_what_they_say(part):
+    found = tuple(example for example in examples() if part_of(example) == part)
+    assert found
+    if told := failures(found):
+        pytest.fail(told, pytrace=False)
+
+
+def test_a_wrong_example_is_found():
+    parse = doctest.DocTestParser().get_doctest
+    right, wrong = ">>> xtensor.ones(2)\ntensor([1., 1.])\n", ">>> xtensor.ones(2)\ntensor([1., 2.])\n"
+    assert failures((parse(right, namespace(), "right", None, 0),)) == ""
+    assert "tensor([1., 2.])" in failures((parse(wrong, namespace(), "wrong", None, 0),))
+
+
+def has_example(doc: str) -> bool:
+    return bool(doctest.DocTestParser().get_examples(doc))
+
+
+def has_shapes(doc: str) -> bool:
+    return any(line.startswith("Shape: ") for line in doc.splitlines())
+
+
+def modules() -> dict[str, type[nn.Module]]:
+    return {n: v for n, v in vars(nn).items() if inspect.isclass(v) and issubclass(v, nn.Module)}
+
+
+def test_every_module_has_shapes_and_an_example():
+    docs = {name: inspect.cleandoc(value.__doc__ or "") for name, value in modules().items()}
+    assert len(docs) > 150
+    assert {n for n, doc in docs.items() if not has_example(doc)} == set(WITHOUT_EXAMPLE)
+    assert {n for n, doc in docs.items() if not has_shapes(doc)} == set(WITHOUT_SHAPES)
+
+
+def test_the_commonest_operators_have_shapes_and_an_example():
+    found = {name: getattr(xtensor, name, None) or getattr(xtensor.Tensor, name) for name in COMMON}
+    found |= {f"nn.functional.{name}": getattr(F, name) for name in FUNCTIONAL}
+    docs = {name: inspect.getdoc(function) or "" for name, function in found.items()}
+    assert len(docs) == len(COMMON) + len(FUNCTIONAL) >= 50
+    assert [n for n, doc in docs.items() if not has_example(doc)] == []
+    assert [n for n, doc in docs.items() if not has_shapes(doc)] == []
+
+
+def test_an_operators_example_is_told_wherever_users_ask():
+    for name in ("add", "sum", "permute", "matmul", "max"):
+        assert ">>> " in xtensor.ops.explain(name).doc, name
+        assert ">>> " in (inspect.getdoc(getattr(xtensor.Tensor, name)) or ""), name
+
+
+def test_the_first_line_says_it_all_the_same():
+    """Stubs and tables of names show a docstring's first line only: no shapes and no example begin there."""
+    for example in examples():
+        first, _, rest = (example.docstring or "").partition("\n")
+        assert first, example.name
+        assert not first.startswith((">>>", "Shape:")), example.name
+        assert rest, example.name
+
+
+def test_the_reference_shows_examples_as_code():
+    page = (ROOT / "docs" / "reference" / "arithmetic.md").read_text("utf-8")
+    assert "```python\n>>> xtensor.tensor([5, 7]) - xtensor.tensor([1, 2])\ntensor([4, 5])\n```\n" in page
+    for path in sorted((ROOT / "docs" / "reference").glob("*.md")):
+        lines = path.read_text("utf-8").splitlines()
+        fenced = False
+        for before, line in zip(["", *lines], lines, strict=False):
+            if line.strip().startswith("```"):
+                fenced = not fenced
+            assert not line.startswith(">>> ") or fenced, f"{path.name}: {line} after {before}"
+
+
+def test_the_reference_cuts_no_rule():
+    """A derivative's rule is shown by its name or as a whole: never by the first line of a longer text."""
+    for path in sorted((ROOT / "docs" / "reference").glob("*.md")):
+        cut = [line for line in path.read_text("utf-8").splitlines() if re.match(r"- `.*: `(def |@)", line)]
+        assert cut == [], path.name
+    page = (ROOT / "docs" / "reference" / "convolution.md").read_text("utf-8")
+    assert "- `bias`, saves nothing:\n\n  ```python\n  def rule(grad: Any) -> Any:\n      axes = " in page
