@@ -28,7 +28,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import codegen, dispatch
+from . import calls, codegen
 from .attach import attach
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
@@ -40,6 +40,14 @@ __all__ = [
     "pointwise",
     "reduction",
 ]
+
+
+def equip(op: Operator) -> None:
+    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op})
+    op.call = functools.partial(calls.run, op)
+
+
+Operator.equip = equip
 
 
 def declare(
@@ -62,8 +70,6 @@ def declare(
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, node, returns)
-    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op})
-    op.call = functools.partial(dispatch.run, op)
     op.aliases = aliases
     op.deprecated = deprecated
     op.is_method = method

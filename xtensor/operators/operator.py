@@ -42,11 +42,6 @@ def forget_programs() -> None:
 dtypes.on_default_dtype_change.append(forget_programs)
 
 
-def missing(values: tuple[Any, ...], out: Any = None) -> Any:
-    """Stands for the call of an operator that `declare` has not made."""
-    raise TypeError("this operator was not declared")
-
-
 class Operator:
     """One declared operator: schema, kernel, rules, and the compiled programs of each.
 
@@ -77,9 +72,9 @@ class Operator:
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.title = f"{title}Backward0"
-        # What is above: `declare` gives both.
         self.node_class: Any = None
-        self.call: Callable[..., Any] = missing
+        self.call: Any = None
+        self.equip()
         self.returns = structure(name, returns) if returns else None
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
@@ -98,6 +93,9 @@ class Operator:
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
+
+    equip: Callable[[Operator], None]
+    """Gives an operator its `node_class` and its `call`; set by `declare`, which knows what stands above."""
 
     def forget(self) -> None:
         """Drop compiled programs: something that their traces depended on has changed."""
