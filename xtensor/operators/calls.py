@@ -78,11 +78,10 @@ def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
 
 def missed(error: Exception) -> None:
     """Let an exception go on that a handler of signals raised, while the inline path was looking whether it is meant."""
-    if (
-        error.__traceback__ is not None
-        and error.__traceback__.tb_next is not None
-        and dispatch.is_handlers(error)
-    ):
+    at: Any = error.__traceback__
+    while at.tb_next is not None:
+        at = at.tb_next
+    if not at.tb_frame.f_globals["__name__"].startswith("xtensor.") and dispatch.is_handlers(error):
         raise error
 
 
@@ -314,7 +313,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         elif op.kind == "pointwise":
             array, read = operand_of(value)
             if read is not None and not read.static:
-                offsets.append(operand(value._xt_view.offset))
+                offsets.append(operand(value.storage_offset()))
             signature += (Tensor, read)
             arrays.append(array)
             reads[at - 1] = None if read is None else Read(read, False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -74,7 +74,7 @@ class Operator:
         self.title = f"{title}Backward0"
         self.node_class: Any = None
         self.call: Any = None
-        self.equip()
+        Operator.equip(self)
         self.returns = structure(name, returns) if returns else None
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
@@ -94,7 +94,7 @@ class Operator:
         self.hidden = 0
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
-    equip: Callable[[Operator], None]
+    equip: ClassVar[Callable[[Operator], None]]
     """Gives an operator its `node_class` and its `call`; set by `declare`, which knows what stands above."""
 
     def forget(self) -> None:
