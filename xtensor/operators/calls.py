@@ -78,6 +78,8 @@ def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
 
 def missed(error: Exception) -> None:
     """Let an exception go on that a handler of signals raised, while the inline path was looking whether it is meant."""
+    if type(error) is LookupError and not error.args:  # its own way out
+        return
     at: Any = error.__traceback__
     while at.tb_next is not None:
         at = at.tb_next
