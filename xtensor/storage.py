@@ -11,8 +11,8 @@ import math
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from itertools import starmap
+from collections.abc import Callable, Iterable
+from itertools import chain, starmap
 from typing import Any, Protocol
 
 import jax
@@ -20,6 +20,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from . import devices, dtypes
+from .xla.threads import others
 
 __all__ = [
     "Counter",
@@ -30,6 +31,7 @@ __all__ = [
     "UntypedStorage",
     "abstract",
     "commit",
+    "commit_all",
     "put",
 ]
 
@@ -145,7 +147,12 @@ class Storage:
 
     def sole_owner(self) -> bool:
         """Whether nobody but this storage can see the present array, so that its buffer may be reused."""
-        return not self.shared and _references(self) == _SOLE and type(self.array) is not MetaArray
+        return (
+            not self.shared
+            and not others
+            and _references(self) == _SOLE
+            and type(self.array) is not MetaArray
+        )
 
     @property
     def device(self) -> devices.device:
@@ -176,6 +183,18 @@ class Unread(Protocol):
 _cell: Any = Storage.array  # the slot itself
 put: Callable[[Storage, Any], None] = _cell.__set__
 """`storage.array = array`, as a function of C."""
+
+
+def commit_all(
+    cells: Iterable[Storage],
+    program: Callable[..., Iterable[Any]],
+    args: tuple[Any, ...],
+    pick: Callable[[Any], Iterable[Any]] = iter,
+    ready: Iterable[Any] = (),
+) -> None:
+    """Put what `pick` takes of the results of `program(*args)`, and then what is ready, into the cells, as `commit` does."""
+    results = chain.from_iterable(map(pick, starmap(program, (args,))))
+    any(map(put, cells, chain(results, ready)))
 
 
 def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:

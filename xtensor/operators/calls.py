@@ -23,7 +23,7 @@ from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program, writing_program
-from .write import bump, check_writable
+from .write import check_writable, rewrite
 
 __all__ = ["MISSED", "known", "known_inplace", "missed", "recover", "run"]
 
@@ -336,11 +336,9 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if view is not None:
         arrays.append(operand(view.offset))
     try:
-        made = call(program, storage.array, *arrays, *offsets)
+        rewrite(target, op.name + "_", program, *arrays, *offsets)
     except Exception as error:
         if dispatch.is_unusual(operands):
             raise Unusual from None
         raise dispatch.clean(op, error) from None
-    storage.replace(made)
-    bump(target, op.name + "_")
     return target

@@ -18,7 +18,7 @@ import numpy as np
 from .. import geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
-from ..storage import MetaArray, abstract
+from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
     array_of,
@@ -118,11 +118,16 @@ def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
 watchers: list[Callable[[Operator, Any, list[Any]], None]] = []
 
 
-def invoke(op: Operator, program: Any, arrays: list[Any]) -> Any:
-    """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames."""
+def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None = None) -> Any:
+    """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames.
+
+    With a target, its array is the first argument, and the result takes its place.
+    """
     for watch in watchers:
-        watch(op, program, arrays)
+        watch(op, program, arrays if target is None else [target.array, *arrays])
     try:
+        if target is not None:
+            return call(commit, target, program, *arrays)
         return call(program, *arrays)
     except Exception as error:
         raise clean(op, error) from None

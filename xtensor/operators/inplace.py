@@ -22,6 +22,7 @@ from ..tensor import (
     NO_GRAD_VIEW,
     Tensor,
     asks_grad,
+    counter_of,
     edge_of,
     plain_edge,
     sizes_of,
@@ -82,16 +83,26 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if type(arrays[0]) is MetaArray:
         (made,) = dispatch.evaluate(op, key, runtime, arrays)
         check_castable(made.dtype.numpy, target.dtype.numpy)
+        bump(target, op.name + "_", 3)
     else:
         old = arrays[0]
         saves = node is not None and op.runtime[0].name in op.rules.saved
         if donate and (saves or any(a is old for a in arrays[1:])):
             donate = False
         del old
-        array = dispatch.invoke(op, op.inplace_program(key, donate), arrays)
+        if view is None:
+            del arrays[0]
+        bump(target, op.name + "_", 3)
+        try:
+            program = op.inplace_program(key, donate)
+            if view is None:
+                dispatch.invoke(op, program, arrays, storage)
+            else:
+                store(target, dispatch.invoke(op, program, arrays))
+        except Exception:
+            counter_of(target).version -= 1
+            raise
         del arrays
-        store(target, array)
-    bump(target, op.name + "_", 3)
     if node is not None:
         dispatch.save_results(op, node, [target])
         rebase(target, node)

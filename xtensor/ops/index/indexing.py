@@ -30,7 +30,7 @@ from ...operators.ordered import run_like, run_ordered
 from ...operators.saved import save
 from ...operators.schema import Array, Arrays, Operand
 from ...operators.views import alias_of, geometry_of
-from ...operators.write import bump, check_writable, write_out
+from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.x64 import call, jit
@@ -386,8 +386,7 @@ def fill_view(view: Tensor, number: Any) -> None:
     recipe = recipe_of(storage, geometry_)
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     program = fill_program(recipe, not recipe.static and storage.sole_owner())
-    storage.replace(call(program, storage.array, geometry_.offset, number))
-    bump(view, "fill_")
+    rewrite(view, "fill_", program, geometry_.offset, number)
 
 
 def assign(view: Tensor, value: Any) -> None:
