@@ -11,6 +11,8 @@ import math
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from itertools import starmap
 from typing import Any, Protocol
 
 import jax
@@ -19,7 +21,17 @@ from jax.core import ShapedArray
 
 from . import devices, dtypes
 
-__all__ = ["Counter", "LazyStorage", "MetaArray", "Storage", "Unread", "UntypedStorage", "abstract"]
+__all__ = [
+    "Counter",
+    "LazyStorage",
+    "MetaArray",
+    "Storage",
+    "Unread",
+    "UntypedStorage",
+    "abstract",
+    "commit",
+    "put",
+]
 
 
 class MetaArray:
@@ -162,6 +174,22 @@ class Unread(Protocol):
 
 
 _cell: Any = Storage.array  # the slot itself
+put: Callable[[Storage, Any], None] = _cell.__set__
+"""`storage.array = array`, as a function of C."""
+
+
+def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
+    """Put `program(storage.array, *args)` in the place of the storage's array.
+
+    Running and storing are one call of C. CPython looks for signals between calls, so a handler finds the old values or the
+    new ones, never an array whose buffer was given up.
+    """
+    storage.writes += 1
+    any(map(put, (storage,), starmap(program, ((storage.array, *args),))))
+    storage.writes += 1
+    storage.shared = False
+
+
 _reading = threading.RLock()
 
 

@@ -6,7 +6,7 @@ A write to a tensor rebases its history on the writing node. A write to a view r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jax.core import ShapedArray
 
@@ -28,20 +28,22 @@ from ..tensor import (
     strides_of,
 )
 from . import dispatch
-from .known import run_known_inplace
+from .arguments import prepare
+from .calls import Unusual, known_inplace
+from .operator import Operator
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call the in-place variant of `op`: the result replaces the values of the first argument."""
-    if modes.state.mode <= modes.NO_GRAD and (done := run_known_inplace(op, values)) is not None:
-        return done
+    if modes.state.mode <= modes.NO_GRAD:
+        try:
+            return known_inplace(op, values)
+        except Unusual:
+            pass
     if modes.state.mode & modes.PROFILING:
         token = profiler.begin(op.name + "_", [tuple(v.shape) for v in values if isinstance(v, Tensor)])
         try:
@@ -51,11 +53,18 @@ def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     return _run_inplace(op, values)
 
 
+def recover_inplace(op: Operator, error: Exception, values: tuple[Any, ...]) -> Tensor:
+    """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
+    if dispatch.is_unusual(values):
+        return _run_inplace(op, values)
+    raise dispatch.clean(op, error) from None
+
+
 def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     target = values[0]
     if not isinstance(target, Tensor):
         raise checks.argument_error(op.name + "_", op.schema.parameters[0].name, 1, "Tensor", target)
-    runtime, key = dispatch.prepare(op, values)
+    runtime, key = prepare(op, values)
     runtime[0] = target
     tracked = not modes.state.mode & modes.NO_GRAD
     if tracked:
