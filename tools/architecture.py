@@ -62,13 +62,9 @@ def rows(folder: pathlib.Path, names: list[str] | None = None) -> str:
     """The packages and modules of a folder as a table."""
     lines = ["| | what it is |", "|---|---|"]
     for name in names if names is not None else sorted(p.parent.name for p in folder.glob("*/__init__.py")):
-        package = folder / name / "__init__.py"
-        path = package if package.exists() else folder / f"{name}.py"
-        shown = (
-            path.parent.relative_to(ROOT).as_posix() + "/"
-            if path is package
-            else path.relative_to(ROOT).as_posix()
-        )
+        candidates = (folder / name / "__init__.py", folder / f"{name}.py", folder / f"{name}.pyi")
+        path = next(path for path in candidates if path.exists())
+        shown = path.relative_to(ROOT).as_posix().removesuffix("__init__.py")
         lines.append(f"| `{shown}` | {summary(path)} |")
     return "\n".join(lines) + "\n"
 
@@ -84,6 +80,8 @@ def everything_else() -> list[str]:
 
 def summary(path: pathlib.Path) -> str:
     """The first sentence of a file's docstring."""
+    if path.suffix == ".pyi":
+        return "Signatures of what declarations make, generated for type checkers."
     text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
