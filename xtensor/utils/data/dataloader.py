@@ -15,13 +15,17 @@ from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import fetcher_for
+from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
-from .workers import WorkerPool
+from .server import prepare
+from .workers import Failure
 
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
 FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
+
+INTERRUPTED = 0.5  # seconds for workers to end when the program cannot wait
 
 
 class InfiniteSampler(Sampler[None]):
@@ -132,6 +136,8 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._announced: int | None = None
         self.check_worker_number_rationality()
+        if num_workers:
+            prepare(None if self._context is None else self._context.get_start_method())
         self._fixed = True
 
     def __setattr__(self, attr: str, val: Any) -> None:
@@ -281,11 +287,16 @@ class PooledBatches(Batches):
 
     def take(self) -> Any:
         try:
-            return self.pool.take()
+            batch = self.pool.take()
         except StopIteration:
             if not self.loader.persistent_workers:
                 self.pool.close()
             raise
-        except Exception:
-            self.pool.close()
+        except BaseException:  # Ctrl-C, a worker that died or is late, a sampler's own
+            self.pool.close(INTERRUPTED)
+            if self.loader._iterator is self:
+                self.loader._iterator = None
             raise
+        if isinstance(batch, Failure):
+            raise batch.error()
+        return batch
