@@ -233,6 +233,8 @@ class Batches:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
         self.yielded = 0
+        # Drawn without workers too, so that what is drawn next does not depend on how many there are.
+        self.base_seed = random_seed(loader.generator)
         self.start()
 
     def start(self) -> None:
@@ -277,7 +279,7 @@ class PooledBatches(Batches):
 
     def start(self) -> None:
         loader = self.loader
-        self.pool = WorkerPool(loader, random_seed(loader.generator))
+        self.pool = WorkerPool(loader, self.base_seed)
         self.restart()
 
     def restart(self) -> None:

@@ -61,7 +61,9 @@ class WorkerPool:
         around = surroundings()
         try:
             for i, worker in enumerate(self.workers):
-                settings = Settings(i, loader.num_workers, base_seed, loader._auto_collation, loader.drop_last)
+                settings = Settings(
+                    i, loader.num_workers, base_seed, loader._auto_collation, loader.drop_last
+                )
                 try:
                     worker.connection.send(settings)
                     worker.connection.send(around)

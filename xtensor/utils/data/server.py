@@ -52,7 +52,9 @@ def launch(function: str) -> tuple[subprocess.Popen[bytes], Connection]:
     """A fresh interpreter that calls a function of this module with the other end of a connection."""
     ours, theirs = Pipe(duplex=True)
     handle = theirs.fileno()
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import begin; begin({function!r}, {handle})"
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import begin; begin({function!r}, {handle})"
+    )
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     options: dict[str, Any] = {"pass_fds": [handle]}
     if WINDOWS:

@@ -7,17 +7,20 @@ into memory without a name, which both sides map and which is gone with the last
 from __future__ import annotations
 
 import ctypes
+import importlib
 import io
 import itertools
 import linecache
 import mmap
 import os
 import pickle
+import sys
 import weakref
 from collections import ChainMap
 from collections.abc import Sequence
-from multiprocessing import context, reduction, resource_sharer
+from multiprocessing import context, reduction
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
@@ -71,13 +74,17 @@ def class_of(token: int, index: int) -> type:
 class Packer(cloudpickle.Pickler):
     """Pickles anything that cloudpickle does, tensors by their memory, and the classes in `known` by their numbers."""
 
-    def __init__(self, file: Any, buffers: list[memoryview], known: dict[type, tuple[int, int]]) -> None:
+    def __init__(
+        self, file: Any, buffers: list[memoryview], known: dict[type, tuple[int, int]], more: Any = None
+    ) -> None:
         def set_aside(buffer: pickle.PickleBuffer) -> bool:
             raw = buffer.raw()
             if raw.nbytes >= ASIDE:
                 buffers.append(raw)
             return raw.nbytes < ASIDE
 
+        if more is not None:  # the pickler takes its table when it is made
+            self.dispatch_table = ChainMap(cloudpickle.Pickler.dispatch_table, more)
         super().__init__(file, protocol=5, buffer_callback=set_aside)
         self.known = known
         self.classes: list[type] = []
@@ -93,6 +100,8 @@ class Packer(cloudpickle.Pickler):
             return rebuild_storage, (raw, values.shape, dtypes.FROM_NUMPY[values.dtype])
         if isinstance(obj, type) and obj in self.known:
             return class_of, self.known[obj]
+        if isinstance(obj, ModuleType) and sys.modules.get(obj.__name__) is obj:
+            return importlib.import_module, (obj.__name__,)  # modules of classes of their own, too
         reduced = super().reducer_override(obj)
         if isinstance(reduced, tuple):
             if isinstance(obj, type) and len(reduced) > 2:
@@ -103,19 +112,37 @@ class Packer(cloudpickle.Pickler):
         return reduced
 
 
-class spawning:
+class Descriptor:
+    """In a pickle, one of the descriptors that came with it."""
+
+    came: list[int] = []
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def detach(self) -> int:
+        """The descriptor in this process."""
+        return Descriptor.came[self.index]
+
+
+class Spawning:
     """A context in which what multiprocessing shares only with the processes that it starts can be pickled."""
 
-    DupFd = staticmethod(resource_sharer.DupFd) if hasattr(resource_sharer, "DupFd") else None
+    DupFd = Descriptor
 
-    @staticmethod
-    def duplicate_for_child(fd: int) -> int:
-        """The descriptor itself: `DupFd` makes it one that can be sent."""
-        return fd
+    def __init__(self) -> None:
+        self.descriptors: list[int] = []
 
-    def __enter__(self) -> None:
+    def duplicate_for_child(self, fd: int) -> int:
+        """The place of a descriptor among those that are sent with the pickle."""
+        self.descriptors.append(fd)
+        return len(self.descriptors) - 1
+
+    def __enter__(self) -> Spawning:
         self.before = context.get_spawning_popen()
-        context.set_spawning_popen(self)
+        if sys.platform != "win32":
+            context.set_spawning_popen(self)
+        return self
 
     def __exit__(self, *_: object) -> None:
         context.set_spawning_popen(self.before)
@@ -136,8 +163,8 @@ def padded(size: int) -> int:
 class Packed:
     """A message: a pickle, and the memory that it speaks of."""
 
-    def __init__(self, data: bytes, buffers: list[memoryview]) -> None:
-        self.data, self.buffers = data, buffers
+    def __init__(self, data: bytes, buffers: list[memoryview], descriptors: list[int] | None = None) -> None:
+        self.data, self.buffers, self.descriptors = data, buffers, descriptors or []
         self.sizes = [buffer.nbytes for buffer in buffers]
         self.memory = -1
         if buffers and MAPPING:
@@ -163,9 +190,10 @@ class Packed:
 
     def send(self, connection: Connection) -> None:
         """Write the message, which may be sent to others too."""
-        connection.send_bytes(pickle.dumps((self.data, self.sizes, self.memory >= 0)))
-        if self.memory >= 0:
-            reduction.send_handle(connection, self.memory, 0)
+        head = (self.data, self.sizes, self.memory >= 0, len(self.descriptors))
+        connection.send_bytes(pickle.dumps(head))
+        for descriptor in (*self.descriptors, *[self.memory][: self.memory >= 0]):
+            reduction.send_handle(connection, descriptor, 0)
         for buffer in self.buffers:
             connection.send_bytes(buffer)
 
@@ -189,14 +217,13 @@ def pack_for_workers(*objects: Any) -> tuple[Packed, int]:
     The message holds the objects, the classes that were sent by value, that number and the lines of their code.
     """
     file, buffers = io.BytesIO(), []
-    packer = Packer(file, buffers, {})
-    shared: Any = reduction.ForkingPickler(io.BytesIO())
-    packer.dispatch_table = ChainMap(cloudpickle.Pickler.dispatch_table, shared.dispatch_table)
-    with spawning():
+    sharing: Any = reduction.ForkingPickler(io.BytesIO())
+    packer = Packer(file, buffers, {}, sharing.dispatch_table)
+    with Spawning() as spawning:
         packer.dump((objects, packer.classes))
     token = remember(packer.classes)
     extra = pickle.dumps((token, sources(packer.files)))
-    return Packed(extra + file.getvalue(), buffers), token
+    return Packed(extra + file.getvalue(), buffers, spawning.descriptors), token
 
 
 def unpack_in_worker(connection: Connection) -> tuple[tuple[Any, ...], dict[type, tuple[int, int]]]:
@@ -220,7 +247,9 @@ def send(connection: Connection, packed: Packed) -> None:
 
 def receive(connection: Connection) -> tuple[bytes, list[Any]]:
     """The pickle of the next message, and its memory; EOFError where the other side is gone."""
-    data, sizes, shared = pickle.loads(connection.recv_bytes())
+    data, sizes, shared, descriptors = pickle.loads(connection.recv_bytes())
+    if descriptors:
+        Descriptor.came = [reduction.recv_handle(connection) for _ in range(descriptors)]
     if shared:
         return data, mapped(reduction.recv_handle(connection), sizes)
     buffers = []
