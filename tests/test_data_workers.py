@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import gc
+import importlib
 import json
 import multiprocessing
 import os
@@ -338,7 +339,7 @@ def test_what_multiprocessing_shares_with_spawned_processes_is_shared():
 
 def test_what_cannot_be_sent_is_explained():
     lock = threading.Lock()
-    with pytest.raises(TypeError, match="cannot pickle '_thread.lock' object") as caught:
+    with pytest.raises(TypeError, match=r"cannot pickle '_thread\.lock' object") as caught:
         iter(loaded(Numbers(2, lambda i: lock)))
     assert "worker_init_fn, or when it is first used" in caught.value.__notes__[0]
     with pytest.raises(TypeError, match="Caught TypeError in DataLoader worker process 0") as caught:
@@ -353,6 +354,26 @@ def test_every_start_method_starts_workers(method):
         assert [batch.item() for batch in loader] == [1, 2, 3]
         if method == "spawn":
             break
+
+
+def test_modules_that_others_wrote_are_imported_once_for_all_workers(tmp_path, monkeypatch):
+    """By the server, after the first pass; not the user's own, which may change, and none that starts XLA."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "starts_nothing.py").write_text("x = 1")
+    (folder / "starts_xla.py").write_text("import jax.numpy as jnp\nx = int(jnp.ones(3).sum())")
+    (tmp_path / "my_own.py").write_text("x = 5")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ["starts_nothing", "starts_xla", "my_own"]
+    modules = {name: importlib.import_module(name) for name in names}
+    loader = loaded(Numbers(3, lambda i: modules[names[i]].x))
+    for _ in range(2):
+        assert [batch.item() for batch in loader] == [1, 3, 5]
+        others = loaded(Numbers(3, lambda i: names[i] in sys.modules), num_workers=1)
+        assert [batch.item() for batch in others] == [True, False, False]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name)
 
 
 # ---- seeds, streams, order -----------------------------------------------------------------------------------------
@@ -377,7 +398,7 @@ def test_seeds_of_workers(torch):
     for worker in range(2):
         seed, mine, numpys, _ = first[worker]
         assert mine == random.Random(seed).random()
-        assert numpys == np.random.RandomState(state(base, worker)).rand()  # noqa: NPY002
+        assert numpys == np.random.RandomState(state(base, worker)).rand()
     assert len({row[3] for row in first + second}) == 8
 
 
@@ -451,6 +472,8 @@ def test_loaders_side_by_side_and_passes_within_passes():
 
 def test_batches_are_asked_for_ahead():
     """`prefetch_factor` batches a worker, no more; large indices do not block either side."""
+    with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0"):
+        iter(loaded(Numbers(), prefetch_factor=0))
     context = multiprocessing.get_context("spawn")
     asked, gate = context.Value("i", 0), context.Semaphore(0)
 
@@ -482,6 +505,20 @@ def test_whoever_is_first_where_order_does_not_matter():
 
     seen = [batch.item() for batch in loaded(Numbers(4, get), in_order=False)]
     assert sorted(seen) == [0, 1, 2, 3] and seen.index(3) < seen.index(0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_a_fork_of_the_program_has_a_server_of_its_own():
+    """It neither takes the program's workers with it when it ends nor waits for its server."""
+    loader = loaded(Numbers(6, lambda i: os.getppid()), num_workers=1)
+    batches = iter(loader)
+    parent = next(batches).item()
+    child = os.fork()
+    if child == 0:
+        os._exit(servers._Shared.server is not None or batches.pool.close() is not None)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [batch.item() for batch in batches] == [parent] * 5
+    assert [batch.item() for batch in loader] == [parent] * 6
 
 
 # ---- errors and ends -----------------------------------------------------------------------------------------------

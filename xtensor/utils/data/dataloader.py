@@ -39,9 +39,17 @@ class InfiniteSampler(Sampler[None]):
 class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches of `batch_size`, put together by `collate_fn`.
 
-    Differs from PyTorch: worker processes are spawned, not forked (XLA's threads do not survive a fork), so the
-    dataset must be picklable and a script needs `if __name__ == "__main__":`; `pin_memory` changes nothing. With
-    `prefetch_device`, which PyTorch lacks, batches come on that device, each sent there while the one before is in use.
+    With `num_workers`, batches are made ahead by worker processes. They are forked from a server, a process that has
+    imported what they need and runs no XLA, and get `dataset`, `collate_fn` and `worker_init_fn` by cloudpickle: classes of
+    a script or a notebook, lambdas and closures may be used, and a script needs no `if __name__ == "__main__":`. An epoch's
+    workers start in milliseconds, and memory of large arrays and tensors is mapped by all of them; a dataset of many Python
+    objects is sent anew for every epoch, unless `persistent_workers` says otherwise. Tensors arrive on the CPU.
+
+    Differs from PyTorch: workers have a copy of the dataset as it was sent, not the whole program as it was forked, so what
+    cannot be pickled (an open file, a lock) is made in the worker, by `worker_init_fn` or when it is first used; `fork` and
+    `forkserver` mean the server and `spawn` a fresh interpreter for each worker, which is also what there is on macOS and
+    Windows unless asked for otherwise; `pin_memory` changes nothing. With `prefetch_device`, which PyTorch lacks, batches
+    come on that device, each sent there while the one before is in use.
     """
 
     _fixed = False
@@ -147,7 +155,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How worker processes are started: a context, or None for a spawning one."""
+        """How worker processes are started: a context, or None for what suits the system."""
         return self._context
 
     @multiprocessing_context.setter
@@ -285,7 +293,17 @@ class PooledBatches(Batches):
     def restart(self) -> None:
         """Begin another pass with the same workers."""
         self.yielded = 0
-        self.pool.restart(iter(self.loader._index_sampler))
+        try:
+            self.pool.restart(iter(self.loader._index_sampler))
+        except BaseException:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """End the workers; another pass has others."""
+        self.pool.close(INTERRUPTED)
+        if self.loader._iterator is self:
+            self.loader._iterator = None
 
     def take(self) -> Any:
         try:
@@ -294,10 +312,8 @@ class PooledBatches(Batches):
             if not self.loader.persistent_workers:
                 self.pool.close()
             raise
-        except BaseException:  # Ctrl-C, a worker that died or is late, a sampler's own
-            self.pool.close(INTERRUPTED)
-            if self.loader._iterator is self:
-                self.loader._iterator = None
+        except BaseException:  # Ctrl-C, a worker that died or is late, a sampler's own error
+            self.give_up()
             raise
         if isinstance(batch, Failure):
             raise batch.error()

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from multiprocessing import connection as connections
 from typing import Any
 
-from .dataset import IterableDataset
-from .server import LAST_WORD, Worker, start_worker
+from .server import LAST_WORD, Worker, suggest
 from .transport import forget, pack_for_workers, receive
 from .workers import Ended, Settings, surroundings
 
@@ -31,6 +30,8 @@ class WorkerPool:
     """Asks its workers for batches ahead, and hands them out in order."""
 
     def __init__(self, loader: Any, base_seed: int) -> None:
+        if loader.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
         context = loader.multiprocessing_context
         method = None if context is None else context.get_start_method()
         self.ahead = loader.prefetch_factor * loader.num_workers
@@ -42,10 +43,11 @@ class WorkerPool:
         self.indices: Iterator[Any] = iter(())
         self.workers: list[Worker] = []
         self.token: list[int] = []
-        self._finish = weakref.finalize(self, shut_down, self.workers, self.token, PATIENCE, os.getpid())
+        self.owner = os.getpid()
+        self._finish = weakref.finalize(self, shut_down, self.workers, self.token, PATIENCE, self.owner)
         try:
             for _ in range(loader.num_workers):
-                self.workers.append(start_worker(method))
+                self.workers.append(Worker(method))
             self._send_settings(loader, base_seed)
         except BaseException:
             self.close(0)
@@ -53,7 +55,9 @@ class WorkerPool:
 
     def _send_settings(self, loader: Any, base_seed: int) -> None:
         try:
-            packed, token = pack_for_workers(loader.dataset, loader.collate_fn, loader.worker_init_fn)
+            packed, token, modules = pack_for_workers(
+                loader.dataset, loader.collate_fn, loader.worker_init_fn
+            )
         except Exception as error:
             error.add_note(NOT_SENT)
             raise
@@ -72,6 +76,7 @@ class WorkerPool:
                     self._gone([i])
         finally:
             packed.close()
+        suggest(modules)
 
     def restart(self, indices: Iterator[Any]) -> None:
         """Begin a pass: what is left of the last one is thrown away."""
@@ -175,7 +180,7 @@ class WorkerPool:
         self.arrived.clear()
         self.indices = iter(())
         if self._finish.detach() is not None:
-            shut_down(self.workers, self.token, patience, os.getpid())
+            shut_down(self.workers, self.token, patience, self.owner)
 
 
 def shut_down(workers: list[Worker], token: list[int], patience: float, owner: int) -> None:

@@ -12,15 +12,16 @@ import io
 import itertools
 import linecache
 import mmap
+import multiprocessing.context
 import os
 import pickle
 import sys
 import weakref
 from collections import ChainMap
 from collections.abc import Sequence
-from multiprocessing import context, reduction
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -38,6 +39,7 @@ ASIDE = 64 << 10
 ALIGNMENT = 64  # bytes: XLA takes memory so aligned without a copy
 AT_ONCE = 1 << 30  # bytes that one call writes
 
+contexts: Any = multiprocessing.context
 MAPPING = hasattr(os, "memfd_create")
 if MAPPING:
     _libc: Any = ctypes.CDLL(None, use_errno=True)
@@ -84,11 +86,13 @@ class Packer(cloudpickle.Pickler):
             return raw.nbytes < ASIDE
 
         if more is not None:  # the pickler takes its table when it is made
-            self.dispatch_table = ChainMap(cloudpickle.Pickler.dispatch_table, more)
+            own: Any = cloudpickle.Pickler.dispatch_table
+            self.dispatch_table = ChainMap(own, more)
         super().__init__(file, protocol=5, buffer_callback=set_aside)
         self.known = known
         self.classes: list[type] = []
         self.files: set[str] = set()
+        self.modules: set[str] = set()
 
     def reducer_override(self, obj: Any) -> Any:
         """How tensors, classes and functions are pickled; the rest as ever."""
@@ -96,10 +100,12 @@ class Packer(cloudpickle.Pickler):
             if is_meta(obj):
                 return NotImplemented
             values = np.ascontiguousarray(host_values(obj))
-            raw = pickle.PickleBuffer(values.reshape(-1).view(np.uint8))
-            return rebuild_storage, (raw, values.shape, dtypes.FROM_NUMPY[values.dtype])
+            raw: Any = values.reshape(-1).view(np.uint8)
+            return rebuild_storage, (pickle.PickleBuffer(raw), values.shape, dtypes.FROM_NUMPY[values.dtype])
         if isinstance(obj, type) and obj in self.known:
             return class_of, self.known[obj]
+        if isinstance(obj, (type, FunctionType, ModuleType)):
+            self.modules.add(getattr(obj, "__module__" if hasattr(obj, "__qualname__") else "__name__", ""))
         if isinstance(obj, ModuleType) and sys.modules.get(obj.__name__) is obj:
             return importlib.import_module, (obj.__name__,)  # modules of classes of their own, too
         reduced = super().reducer_override(obj)
@@ -139,13 +145,13 @@ class Spawning:
         return len(self.descriptors) - 1
 
     def __enter__(self) -> Spawning:
-        self.before = context.get_spawning_popen()
+        self.before = contexts.get_spawning_popen()
         if sys.platform != "win32":
-            context.set_spawning_popen(self)
+            contexts.set_spawning_popen(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        context.set_spawning_popen(self.before)
+        contexts.set_spawning_popen(self.before)
 
 
 def sources(files: set[str]) -> dict[str, list[str]]:
@@ -211,8 +217,8 @@ def pack(obj: Any, known: dict[type, tuple[int, int]]) -> Packed:
     return Packed(file.getvalue(), buffers)
 
 
-def pack_for_workers(*objects: Any) -> tuple[Packed, int]:
-    """Objects as a message from the program to workers, and the number that their classes are remembered by.
+def pack_for_workers(*objects: Any) -> tuple[Packed, int, set[str]]:
+    """Objects as a message from the program to workers, the number that their classes are remembered by, and modules.
 
     The message holds the objects, the classes that were sent by value, that number and the lines of their code.
     """
@@ -223,7 +229,7 @@ def pack_for_workers(*objects: Any) -> tuple[Packed, int]:
         packer.dump((objects, packer.classes))
     token = remember(packer.classes)
     extra = pickle.dumps((token, sources(packer.files)))
-    return Packed(extra + file.getvalue(), buffers, spawning.descriptors), token
+    return Packed(extra + file.getvalue(), buffers, spawning.descriptors), token, packer.modules
 
 
 def unpack_in_worker(connection: Connection) -> tuple[tuple[Any, ...], dict[type, tuple[int, int]]]:

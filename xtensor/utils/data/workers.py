@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -16,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...interop.alias import install, is_installed
+from ...interop.alias import install, is_installed, uninstall
 from ...ops.generator import manual_seed
-from .fetch import fetcher_for
+from .fetch import Fetcher, fetcher_for
 from .late import in_worker
 from .transport import pack, send, unpack_in_worker
 
@@ -119,7 +120,8 @@ def settle(found: dict[str, Any]) -> None:
     sys.path[:] = found["path"]
     sys.argv[:] = found["argv"]
     if found["folder"] is not None:
-        os.chdir(found["folder"])
+        with contextlib.suppress(OSError):  # it has been removed
+            os.chdir(found["folder"])
     environment = found["environment"] | {"JAX_PLATFORMS": "cpu"}
     for name in set(os.environ) - set(environment):
         del os.environ[name]
@@ -129,6 +131,8 @@ def settle(found: dict[str, Any]) -> None:
     dtypes.set_default_dtype(getattr(dtypes, found["dtype"]))
     if found["torch"]:
         install()
+    else:
+        uninstall()
 
 
 def seed_everything(settings: Settings) -> int:
@@ -172,7 +176,9 @@ def work(connection: Connection) -> None:
     settings: Settings = connection.recv()
     settle(connection.recv())
     problem: Failure | None = None
-    dataset = collate_fn = fetcher = None
+    dataset: Any = None
+    collate_fn: Any = None
+    fetcher: Fetcher | None = None
     known: dict[type, tuple[int, int]] = {}
     try:
         (dataset, collate_fn, init_fn), known = unpack_in_worker(connection)
@@ -233,8 +239,6 @@ def live(connection: Connection) -> int:
         traceback.print_exc()
         status = 1
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
     return status
