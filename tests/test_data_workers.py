@@ -14,12 +14,13 @@ import sys
 import textwrap
 import threading
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import xtensor
-from xtensor.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from xtensor.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info, transport
 from xtensor.utils.data import server as servers
 
 LIMIT = 60  # seconds for a script, which takes about 3
@@ -322,6 +323,27 @@ def test_samples_are_put_together_as_in_the_program():
     for sample in samples:
         here, there = (list(loaded(Numbers(5, sample), batch_size=2, num_workers=n)) for n in (0, 1))
         assert repr(here) == repr(there)
+
+
+def test_a_process_without_mappings_to_spare_copies(monkeypatch):
+    """Where memory cannot be mapped it is read, and where there is none without a name it goes through the pipe."""
+    large = np.arange(1 << 17)
+    loader = loaded(Numbers(3, lambda i: large + i), num_workers=1, batch_size=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(transport, "_libc", SimpleNamespace(mmap=lambda *_: transport.FAILED))
+        copied = list(loader)
+    monkeypatch.setattr(transport, "MAPPING", False)
+    sent = list(loader)
+    for i in range(3):
+        assert (copied[i].numpy() == large + i).all() and (sent[i].numpy() == large + i).all()
+
+
+def test_functions_of_no_module():
+    def doubled(i):
+        return 2 * i
+
+    doubled.__module__ = None
+    assert [batch.item() for batch in loaded(Numbers(3, doubled))] == [0, 2, 4]
 
 
 def test_what_multiprocessing_shares_with_spawned_processes_is_shared():

@@ -105,7 +105,9 @@ class Packer(cloudpickle.Pickler):
         if isinstance(obj, type) and obj in self.known:
             return class_of, self.known[obj]
         if isinstance(obj, (type, FunctionType, ModuleType)):
-            self.modules.add(getattr(obj, "__module__" if hasattr(obj, "__qualname__") else "__name__", ""))
+            name = obj.__name__ if isinstance(obj, ModuleType) else obj.__module__
+            if isinstance(name, str):
+                self.modules.add(name)
         if isinstance(obj, ModuleType) and sys.modules.get(obj.__name__) is obj:
             return importlib.import_module, (obj.__name__,)  # modules of classes of their own, too
         reduced = super().reducer_override(obj)
@@ -185,12 +187,9 @@ class Packed:
     def fill(self) -> None:
         start = 0
         for buffer in self.buffers:
-            view = buffer.cast("B") if buffer.format != "B" else buffer
-            for first in range(0, view.nbytes, AT_ONCE):
-                part = view[first : first + AT_ONCE]
-                done = 0
-                while done < part.nbytes:
-                    done += os.pwrite(self.memory, part[done:], start + first + done)
+            done = 0
+            while done < buffer.nbytes:
+                done += os.pwrite(self.memory, buffer[done : done + AT_ONCE], start + done)
             start += padded(buffer.nbytes)
         os.ftruncate(self.memory, start)
 
@@ -276,7 +275,7 @@ def mapped(memory: int, sizes: list[int]) -> list[Any]:
         if address == FAILED:  # a process has only so many mappings
             whole = bytearray(total)
             with open(memory, "rb", closefd=False) as file:
-                file.readinto(whole)  # a raw read may end early: `readinto` of a buffered file does not
+                file.readinto(whole)
         else:
             whole = (ctypes.c_ubyte * total).from_address(address)
             weakref.finalize(whole, _libc.munmap, address, total).atexit = False
