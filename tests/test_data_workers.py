@@ -125,29 +125,32 @@ for number, cell in enumerate({cells!r}):
 """
 
 
-def start(arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        **options,
-    )
+@pytest.fixture
+def start():
+    """Starts programs, each with a process group of its own; what a failed test has left of them is killed."""
+    started = []
+
+    def begin(*arguments):
+        command = [sys.executable, *arguments]
+        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(subprocess.Popen(command, start_new_session=True, **pipes))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def finished(process):
     """The status and output of a process. They are complete when it and all that it started have let go of them."""
-    try:
-        out, errors = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
+    out, errors = process.communicate(timeout=LIMIT)
     return process.returncode, out, errors
 
 
 @pytest.mark.parametrize("how", ["file", "cells", "command", "runner"])
-def test_what_lies_in_main_needs_no_guard_and_may_be_anything(how, tmp_path):
+def test_what_lies_in_main_needs_no_guard_and_may_be_anything(how, tmp_path, start):
     """Classes of `__main__`, lambdas and closures reach workers, and come back as the program's own classes."""
     code = DEFINED_IN_MAIN
     if how in ("file", "runner"):
@@ -161,12 +164,12 @@ def test_what_lies_in_main_needs_no_guard_and_may_be_anything(how, tmp_path):
     else:
         cut = code.index("class Cells")
         arguments = ["-c", code if how == "command" else CELLS.format(cells=(code[:cut], code[cut:]))]
-    status, out, errors = finished(start(arguments))
+    status, out, errors = finished(start(*arguments))
     assert (status, errors) == (0, "")
     assert json.loads(out) == EXPECTED
 
 
-def test_a_traceback_of_a_worker_shows_the_lines_of_a_cell():
+def test_a_traceback_of_a_worker_shows_the_lines_of_a_cell(start):
     cell = """
     from xtensor.utils.data import DataLoader, Dataset
     class Broken(Dataset):
@@ -176,7 +179,7 @@ def test_a_traceback_of_a_worker_shows_the_lines_of_a_cell():
             raise ValueError("no sample here")  # this very line
     list(DataLoader(Broken(), num_workers=1))
     """
-    status, _, errors = finished(start(["-c", CELLS.format(cells=[textwrap.dedent(cell)])]))
+    status, _, errors = finished(start("-c", CELLS.format(cells=[textwrap.dedent(cell)])))
     assert status == 1
     assert 'File "<cell 0>", line 7, in __getitem__\n    raise ValueError("no sample here")' in errors
     assert "ValueError: Caught ValueError in DataLoader worker process 0.\nOriginal Traceback (most" in errors
@@ -210,9 +213,9 @@ def busy(process):
     return [int(line.split()[1]) for line in lines[1:]]
 
 
-def test_an_interrupt_ends_the_program_and_its_workers():
+def test_an_interrupt_ends_the_program_and_its_workers(start):
     """Ctrl-C reaches the program, its server and its workers; one traceback, the program's, and nobody is left."""
-    process = start(["-c", WAITING + "next(batches)"])
+    process = start("-c", WAITING + "next(batches)")
     workers = busy(process)
     os.killpg(process.pid, signal.SIGINT)
     status, out, errors = finished(process)
@@ -222,9 +225,9 @@ def test_an_interrupt_ends_the_program_and_its_workers():
 
 
 @pytest.mark.parametrize("end", ["return", "kill"])
-def test_nobody_is_left_when_a_program_ends_with_a_live_iterator(end):
+def test_nobody_is_left_when_a_program_ends_with_a_live_iterator(end, start):
     """Workers that were never told to end do so when the program returns, or is killed."""
-    process = start(["-c", WAITING + ("threading.Event().wait()" if end == "kill" else "")])
+    process = start("-c", WAITING + ("threading.Event().wait()" if end == "kill" else ""))
     workers = busy(process)
     if end == "kill":
         process.kill()
