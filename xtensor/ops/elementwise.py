@@ -9,6 +9,7 @@ from jax import lax
 
 from .. import dtypes
 from ..checks import not_implemented_for
+from . import accurate
 from .arithmetic import zero
 from .declare import pointwise
 from .promotion import float_operands, is_bool, is_complex, is_float
@@ -107,7 +108,7 @@ def exp(input: Array) -> Array:
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result) * LN_2))
 def exp2(input: Array) -> Array:
     """2 to the power of every element."""
-    return unary(jnp.exp2, input)
+    return unary(accurate.exp2, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result + 1)))
@@ -137,7 +138,7 @@ def log10(input: Array) -> Array:
 @pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input + 1)))
 def log1p(input: Array) -> Array:
     """`log(1 + input)`, exact for small elements."""
-    return unary(jnp.log1p, input)
+    return unary(accurate.log1p, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
@@ -244,7 +245,7 @@ def acosh(input: Array) -> Array:
 )
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent of every element."""
-    return unary(jnp.arctanh, input)
+    return unary(accurate.atanh, input)
 
 
 RADIANS, DEGREES = 0.017453292519943295, 57.29577951308232

@@ -18,6 +18,7 @@ from jax import lax
 from .. import checks, dtypes
 from ..engine import modes
 from ..tensor import Tensor, sizes_of
+from .accurate import log1p
 from .declare import general
 from .derivatives import FROM_KERNEL
 from .promotion import common_dtype
@@ -321,7 +322,7 @@ def probability_cross_entropy(
     x = input.astype(dtypes.compute_type(a).numpy)
     t = target.astype(x.dtype)
     floor = np.asarray(-100, x.dtype)
-    values = (t - 1) * jnp.maximum(jnp.log1p(-x), floor) - t * jnp.maximum(jnp.log(x), floor)
+    values = (t - 1) * jnp.maximum(log1p(-x), floor) - t * jnp.maximum(jnp.log(x), floor)
     if weight is not None:
         values = values * weight
     return reduced(values.astype(input.dtype), reduction)
