@@ -20,7 +20,7 @@ from tests.table.long_arrays import (
     WITHOUT,
 )
 from xtensor.ops.declare import REGISTRY
-from xtensor.selfcheck.ulps import largest_ulps, ulps
+from xtensor.ulps import largest_ulps, ulps
 
 CONCERNED = [row for row in ROWS if long_arrays.concerned(row)]
 JUDGED = [row for row in CONCERNED if row.name not in WITHOUT]

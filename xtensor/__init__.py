@@ -14,7 +14,20 @@ _collecting = gc.isenabled()
 gc.disable()
 host.prepare()
 
-from . import autograd, fft, gradients, interop, linalg, nn, optim, random, serialization, special, utils
+from . import (
+    autograd,
+    comparing,
+    fft,
+    gradients,
+    interop,
+    linalg,
+    nn,
+    optim,
+    random,
+    serialization,
+    special,
+    utils,
+)
 from .devices import current as get_default_device
 from .devices import device, set_default_device
 from .dtypes import (
@@ -182,6 +195,7 @@ if TYPE_CHECKING:
         overrides,
         profiler,
         return_types,
+        selfcheck,
         settings,
         signal,
         sparse,
@@ -209,7 +223,7 @@ __all__ = ["Size", "Tensor"]
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = frozenset(
     "__future__ accelerator amp ao backends compiler cpu cuda distributed distributions func functional foreach fx hub jit legacy "
-    "library masked mps multiprocessing onnx overrides profiler return_types settings signal sparse testing torch_version types version xpu".split()
+    "library masked mps multiprocessing onnx overrides profiler return_types selfcheck settings signal sparse testing torch_version types version xpu".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "

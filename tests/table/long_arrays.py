@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from xtensor.selfcheck.ulps import is_floating, largest_ulps
 from xtensor.tensor import Tensor, array_of
+from xtensor.ulps import is_floating, largest_ulps
 
 from . import Row
 from .bridge import OURS, declared, flat, operator_named

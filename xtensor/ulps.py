@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["largest_ulps", "spacing", "ulps"]
+__all__ = ["is_floating", "largest_ulps", "spacing", "ulps"]
 
 
 def spacing(expected: np.ndarray, dtype: np.dtype) -> np.ndarray:
