@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        report = check(options.device, options.patterns, options.dtype)
+        report = check(options.device, options.patterns, options.dtype, forget=True)
     except (LookupError, RuntimeError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     if options.json:
