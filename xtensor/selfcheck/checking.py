@@ -21,7 +21,7 @@ from ..tensor import Tensor, array_of, wrap
 from ..ulps import is_floating, largest_ulps
 from ..x64 import call
 from . import elementwise, folds, matrices, movement, networks
-from .cases import Case, Drawn, Fixed
+from .cases import Case, Drawn, Fixed, case, drawn
 from .report import Finding, Report
 
 __all__ = ["CASES", "check"]
@@ -31,7 +31,7 @@ CASES: dict[str, list[Case]] = {
     for family in (elementwise, folds, matrices, movement, networks)
     for name, cases in family.CASES.items()
 }
-"""What every declared operator is tried on, by its name."""
+"""What operators are tried on, by name: all of the library's own, see `all_cases` for those that a program adds."""
 
 # In units in the last place of a half type: two roundings at an element, some more where sums are rounded on their way.
 HALF, HALF_OF_SUMS = 2.0, 8.0
@@ -73,26 +73,36 @@ def check(
     place = devices.resolve(device)
     devices.jax_device(place)
     wanted = None if dtypes is None else {name.removeprefix("xtensor.") for name in dtypes}
-    names = [n for n in CASES if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+    cases = all_cases()
+    names = [n for n in cases if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
     if not names:
         raise LookupError(f"no operator is called {' or '.join(map(repr, patterns))}")
     started = time.perf_counter()
     found: list[Finding] = []
     for name in names:
-        found += findings(name, CASES[name], place, wanted)
+        found += findings(name, cases[name], place, wanted)
         if forget and name in REGISTRY:
             REGISTRY[name].forget()
     return Report(place, tuple(found), time.perf_counter() - started)
+
+
+def all_cases() -> dict[str, list[Case]]:
+    """The cases of every operator: an operator of arrays alone that has none is tried between 0.2 and 0.9."""
+    guessed = {
+        name: [case(*[drawn(4_099, low=0.2, high=0.9) for p in op.schema.parameters if p.required])]
+        for name, op in REGISTRY.items()
+        if name not in CASES
+        and all(p.kind in ("Array", "Operand") for p in op.schema.parameters if p.required)
+    }
+    return CASES | guessed
 
 
 def findings(
     name: str, cases: Sequence[Case], place: devices.device, wanted: set[str] | None = None
 ) -> Iterator[Finding]:
     """What there is to say of one operator, dtype by dtype: the worst of its cases."""
-    for dtype in dict.fromkeys(d for case in cases for d in case.dtypes if wanted is None or d in wanted):
-        tried = [
-            tried_case(name, case, dtype, place, i) for i, case in enumerate(cases) if dtype in case.dtypes
-        ]
+    for dtype in dict.fromkeys(d for one in cases for d in one.dtypes if wanted is None or d in wanted):
+        tried = [tried_case(name, one, dtype, place, i) for i, one in enumerate(cases) if dtype in one.dtypes]
         yield max(tried, key=lambda finding: finding.badness)
 
 
