@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from .. import lowering
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, new, sizes_of, wrap
+from ..xla.cache import BoundedCache
 from ..xla.x64 import jit
 from .dependence import origin, trace, used
 from .derivatives import backward_function
@@ -124,7 +125,7 @@ class Pullback:
         self.routes = tuple(routes)
         self.plain = self.routes == tuple(range(len(mask)))
         self.keep = (node.aval, node.targets)
-        self.reading: dict[Any, Any] = {}
+        self.reading: BoundedCache[Any, Any] = BoundedCache(256)
         self.program = self.rules = None
         if kept:
 

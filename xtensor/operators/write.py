@@ -18,6 +18,7 @@ import numpy as np
 from .. import checks, dtypes, geometry, lowering
 from ..storage import MetaArray, Storage, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..xla.cache import bounded
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -243,14 +244,9 @@ def cast(array: Any, dtype: dtypes.dtype) -> Any:
     return call(_cast_program(dtype.numpy), array)
 
 
-_casts: dict[Any, Any] = {}
-
-
+@bounded(64)
 def _cast_program(dtype: Any) -> Any:
-    program = _casts.get(dtype)
-    if program is None:
-        program = _casts[dtype] = jit(lambda array: convert(array, dtype))
-    return program
+    return jit(lambda array: convert(array, dtype))
 
 
 def convert(array: Any, dtype: Any) -> Any:

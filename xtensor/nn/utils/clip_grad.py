@@ -6,7 +6,6 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +16,7 @@ from ...operators.write import put_arrays, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@lru_cache(maxsize=64)
+@bounded(64)
 def norm_program(norm_type: float) -> Any:
     """The norm of the norms of several arrays."""
 

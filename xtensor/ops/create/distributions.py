@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -21,6 +20,7 @@ from ...operators.options import C_NAMES, into_out, pick_sizes, python_number
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from ..tensor.conversion import overwrite
 from . import draws, sampling
@@ -83,7 +83,7 @@ def holds(flag: Any) -> bool:
     return bool(flag)
 
 
-@lru_cache(maxsize=256)
+@bounded(256)
 def tensor_program(kernel: sampling.Kernel, *static: Any) -> Any:
     def run(seed: Any, draw: Any, *values: Any) -> Any:
         return kernel(seed, draw, *values, *static)

@@ -7,7 +7,6 @@ their integer indices are found on the host; see `masks.py`.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from ...operators.views import alias_of, geometry_of
 from ...operators.write import bump, check_writable, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
@@ -203,7 +203,7 @@ def check_mask(mask: Any, sizes: Sequence[int], dim: int) -> None:
             )
 
 
-@functools.lru_cache(maxsize=512)
+@bounded(512)
 def small_index(data: bytes, shape: tuple[int, ...], dtype: str, place: devices.device) -> Any:
     array = placed(np.frombuffer(data, dtype).reshape(shape), place)._xt_storage.array
     return array
@@ -230,7 +230,7 @@ def index_tensor(array: Any, place: devices.device) -> Tensor:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def layout(
     sizes: tuple[int, ...],
     strides: tuple[int, ...],
@@ -363,7 +363,7 @@ def drop_ones(value: Tensor) -> Tensor:
     return value.view(tuple(sizes[first:])) if first else value
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def fill_program(recipe: Any, donate: bool) -> Any:
     """`program(base, offset, number)`: the base with a number everywhere in a view."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -44,6 +43,7 @@ from ...tensor import (
     wrap,
     wrap_strided,
 )
+from ...xla.cache import bounded
 from ...xla.number_arrays import operand
 from ...xla.x64 import call, jit
 
@@ -463,7 +463,7 @@ def _overwrite(
     return target
 
 
-@functools.lru_cache(maxsize=1024)
+@bounded(1024)
 def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     """Broadcasting and conversion as one program."""
 
@@ -473,7 +473,7 @@ def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     return jit(spread)
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def copy_program(
     target: lowering.Recipe | None,
     source: lowering.Recipe | None,
