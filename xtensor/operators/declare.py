@@ -33,6 +33,7 @@ import jax.numpy as jnp
 
 from .. import dtypes
 from ..lowering import transpose
+from ..xla.cache import BoundedCache, clear_all
 from ..xla.x64 import jit
 from . import codegen, dispatch
 from .attach import attach
@@ -51,6 +52,8 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, Operator] = {}
+KEPT = 4096
+"""Programs of each kind, and signatures, that an operator keeps."""
 Views = Literal["loop", "fold", "apart"]
 
 
@@ -62,13 +65,7 @@ def strong(value: Any) -> Any:
     return value
 
 
-def forget_programs() -> None:
-    """Drop every compiled program: something that traces depend on, such as the default dtype, has changed."""
-    for op in REGISTRY.values():
-        op.forget()
-
-
-dtypes.on_default_dtype_change.append(forget_programs)
+dtypes.on_default_dtype_change.append(clear_all)
 
 
 class Operator:
@@ -98,10 +95,10 @@ class Operator:
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.node_class: type[OpNode] = type(f"{title}Backward0", (OpNode,), {"__slots__": (), "op": self})
         self.returns = structure(name, returns) if returns else None
-        self.programs: dict[Any, Any] = {}
-        self.variants: dict[Any, Any] = {}
-        self.pullbacks: dict[Any, Any] = {}
-        self.known: dict[Any, Any] = {}
+        self.programs: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.variants: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.pullbacks: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.known: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None
