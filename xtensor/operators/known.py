@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_known", "run_known_inplace"]
 
-LIMIT = 4096
-"""Signatures kept per operator."""
 SCALARS = dispatch.SCALARS
 SEQUENCES = (list, tuple)
 
@@ -175,9 +173,7 @@ def _learn(
 
 
 def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> bool:
-    """Whether the complete path's checks leave the arguments as they are; makes room for one more signature."""
-    if len(op.known) >= LIMIT:
-        op.known.clear()
+    """Whether the complete path's checks leave the arguments as they are."""
     checked, checked_key = dispatch.prepare(op, values)
     return (
         list(map(type, checked_key)) == list(map(type, key))
