@@ -269,7 +269,12 @@ def alias(
             old.conj if conj is None else conj,
             old.neg if neg is None else neg,
         )
-    return tensor_over(storage, view)
+    result = new(Tensor)
+    result._xt_storage = storage
+    result._xt_view = view
+    result._xt_edge = None
+    result._xt_meta = None
+    return result
 
 
 def meta_of(tensor: Tensor) -> AutogradMeta:

@@ -14,7 +14,6 @@ import numpy as np
 from jax.core import Tracer
 
 from .. import checks
-from ..xla.cache import BoundedCache
 from ..xla.jax_internals import PLATFORM_LOG
 from ..xla.x64 import call
 
@@ -243,7 +242,7 @@ def of_array(array: Any) -> device:
         return _look_up(array)
 
 
-_by_sharding: BoundedCache[int, tuple[Any, device]] = BoundedCache(4096)
+_by_sharding: dict[int, tuple[Any, device]] = {}
 """By identity, since hashing a sharding costs more than looking its device up; programs share theirs between calls."""
 
 
@@ -258,6 +257,8 @@ def _look_up(array: Any) -> device:
         (found,) = where
     else:
         found = min(where, key=lambda d: d.id)
+    if len(_by_sharding) >= 4096:
+        _by_sharding.clear()
     sharding, place = array.sharding, of_jax_device(found)
     _by_sharding[id(sharding)] = sharding, place
     return place

@@ -15,6 +15,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., Any])
 
+_set = dict.__setitem__
 _all: set[weakref.ref[Any]] = set()
 # Re-entrant: what the garbage collector frees meanwhile may fill a cache itself.
 _lock = threading.RLock()
@@ -27,8 +28,8 @@ def _register(cache: Any) -> None:
 class BoundedCache(dict[K, V]):
     """A dict of at most `limit` entries: one more, by `cache[key] = value`, and the eighth that came first goes.
 
-    Lookups are a dict's own, so they say nothing about what is dropped and take no lock. Threads may fill one cache: it
-    never holds more than its limit, and of two values for one key the last stays.
+    Lookups are a dict's own, so they change nothing about what is dropped. Threads may share one: of two values for one key
+    the last stays, and each thread that is setting an entry may be one past the limit.
     """
 
     __slots__ = ("__weakref__", "limit")
@@ -42,13 +43,16 @@ class BoundedCache(dict[K, V]):
         _register(self)
 
     def __setitem__(self, key: K, value: V) -> None:
-        gone: list[Any] = []  # freed when the new entry is there and others may have the lock
-        with _lock:
-            if len(self) >= self.limit and key not in self:
-                # Many at once, since each search for the oldest passes those that went before it.
-                gone = [(old, self.pop(old, None)) for old in list(islice(self, self.limit // 8 or 1))]
-            super().__setitem__(key, value)
+        # What goes is freed when this call ends, since its finalizers may come here again.
+        gone = self._make_room() if len(self) >= self.limit and key not in self else None
+        _set(self, key, value)
         del gone
+
+    def _make_room(self) -> list[Any]:
+        """Take out many at once, since each search for the oldest passes those that went before it."""
+        with _lock:
+            count = len(self) - self.limit + (self.limit // 8 or 1)
+            return [(old, self.pop(old, None)) for old in list(islice(self, max(count, 0)))]
 
 
 def bounded(limit: int) -> Callable[[F], F]:
