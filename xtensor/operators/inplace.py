@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jax.core import ShapedArray
 
 from .. import checks, geometry
-from ..engine import anomaly, modes, profiler
+from ..engine import modes, profiler
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import (
@@ -29,6 +29,7 @@ from ..tensor import (
 )
 from . import dispatch
 from .known import run_known_inplace
+from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
 
@@ -160,9 +161,7 @@ def rebase(target: Tensor, node: Any) -> None:
         target._xt_edge = (node, 0)
         return
     base = view.base
-    slices = CopySlices(base, target, node)
-    if modes.state.mode & modes.ANOMALY:
-        anomaly.record(slices)
+    slices = noted(CopySlices(base, target, node))
     move_retained(base, slices)
     base._xt_edge = (slices, 0)
     edge_of(target)

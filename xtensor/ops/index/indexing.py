@@ -295,9 +295,9 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
     result = wrap(call(INDEX.program((dims,)), array, arrays))
-    if mode == 0 and (edge := plain_edge(edge_of(view))) is not None:
+    if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
-        node.edges = (edge,)
+        node.edges = (plain_edge(edge),)
         node.sequence_nr = next_sequence_nr()
         node.meta = None
         node.key = (dims,)

@@ -27,6 +27,7 @@ from ...operators.options import (
     python_number,
 )
 from ...operators.reading import operand_of
+from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
 from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, store
 from ...storage import MetaArray
@@ -102,15 +103,11 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
     else:
         moved = call(jax.device_put, array, devices.jax_device(place))
     made = wrap(moved) if strides is None else wrap_strided(moved, tuple(sizes_of(input)), strides)
-    if not modes.state.mode & modes.NO_GRAD:
-        edge = edge_of(input)
-        if edge is not None:
-            node = TransferNode((plain_edge(edge),))
-            node.aval, node.place = ShapedArray(tuple(sizes_of(input)), array.dtype), input.device
-            made._xt_edge = (node, 0)
-            if modes.state.mode & modes.ANOMALY:
-                anomaly.record(node)
-    return made
+    if (edges := edges_to((input,))) is None:
+        return made
+    node = TransferNode(edges)
+    node.aval, node.place = ShapedArray(tuple(sizes_of(input)), array.dtype), input.device
+    return recorded(made, node)
 
 
 def memory_array(input: Tensor) -> tuple[Any, tuple[int, ...] | None]:
@@ -451,15 +448,13 @@ def _overwrite(
         node.aval = ShapedArray(tuple(sizes_of(target)), target.dtype.numpy)
         if source is not None:
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
-        if modes.state.mode & modes.ANOMALY:
-            anomaly.record(node)
     if type(target._xt_storage.array) is MetaArray:
         store(target, None)
     elif (array := values()) is not None:
         store(target, array)
     bump(target, name)
     if node is not None:
-        rebase(target, node)
+        rebase(target, noted(node))
     return target
 
 
