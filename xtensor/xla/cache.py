@@ -52,7 +52,8 @@ class BoundedCache(dict[K, V]):
         """Take out many at once, since each search for the oldest passes those that went before it."""
         with _lock:
             count = len(self) - self.limit + (self.limit // 8 or 1)
-            return [(old, self.pop(old, None)) for old in list(islice(self, max(count, 0)))]
+            oldest = list(islice(self, max(count, 0)))
+            return [self.pop(key, None) for key in oldest]
 
 
 def bounded(limit: int) -> Callable[[F], F]:
