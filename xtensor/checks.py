@@ -4,6 +4,7 @@ Three levels: `check` and its siblings test a condition; the `..._error` functio
 `check_dim` and the rest know an argument's name and position, and take anything with the attributes they ask about.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -347,6 +348,16 @@ def check_square(function: str, tensor: Any, name: str = "A") -> None:
         raise RuntimeError(
             f"{function}: {name} must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
         )
+
+
+_told: set[str] = set()
+
+
+def warn_once(message: str, stacklevel: int) -> None:
+    """A UserWarning the first time in a process; `stacklevel` counts from here."""
+    if message not in _told:
+        _told.add(message)
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
 def not_implemented_for(kernel: str, dtype: _Dtype) -> NotImplementedError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from .tensor import (
     sizes_of,
     wrap,
 )
+from .xla.cache import BoundedCache, bounded
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -129,14 +129,14 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             present.add_(grad)
 
 
-@functools.lru_cache(maxsize=256)
+@bounded(256)
 def _ones(shape: tuple[int, ...], dtype: Any, place: devices.device) -> Any:
     if place.type == "meta":
         return MetaArray(shape, dtype)
     return devices.put(np.ones(shape, dtype), place)
 
 
-_implied: dict[Any, tuple[Any, Any]] = {}
+_implied: BoundedCache[Any, tuple[Any, Any]] = BoundedCache(256)
 
 
 def implied_grad(tensor: Tensor) -> Tensor | None:
@@ -153,8 +153,6 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     if found is None:
         if array.size != 1 or not tensor.dtype.is_floating_point:
             return None
-        if len(_implied) >= 256:
-            _implied.clear()
         found = _implied[key] = (_ones(array.shape, tensor.dtype.numpy, tensor.device), array.aval)
     return wrap(found[0], shared=True)
 

@@ -219,6 +219,15 @@ def wrap(array: Any, shared: bool = False) -> Tensor:
     return tensor
 
 
+def tensor_over(
+    storage: Storage, view: View | None = None, edge: Any = None, kind: type[Any] | None = None
+) -> Any:
+    """A tensor (of a subclass, if `kind`) that sees a storage through a view, or covers it; only hot paths do so inline."""
+    made = new(kind or Tensor)
+    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = storage, view, edge, None
+    return made
+
+
 def wrap_strided(array: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
     """A tensor over a new storage whose elements lie as `array` has them, seen with these sizes and strides."""
     tensor = wrap(array)
@@ -324,14 +333,7 @@ class Tensor(Methods):
 
     def __new__(cls, *data: Any, device: Any = None) -> Tensor:
         source = Tensor._from_legacy(data, device)
-        made = object.__new__(cls)
-        made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = (
-            source._xt_storage,
-            source._xt_view,
-            None,
-            None,
-        )
-        return made
+        return tensor_over(source._xt_storage, source._xt_view, kind=cls)
 
     _from_legacy: Callable[..., Tensor]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from xtensor.operators.operator import forget_programs
+from xtensor.xla.cache import clear_all
 
 from . import judge_modules, judge_optimizers
 
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
             for title, difference in list(row["differences"].items())[:5]:
                 print(f"    {title}: {difference}", flush=True)
             # Each program holds mappings of memory, of which a process may have 65,530.
-            forget_programs()
+            clear_all()
             jax.clear_caches()
             gc.collect()
     cases = sum(row["cases"] for row in rows.values())

@@ -8,19 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine import (
-    ANOMALY,
     NO_GRAD,
     PROFILING,
     RELEASED,
     SAVED_HOOKS,
     Error,
     Node,
-    anomaly,
     modes,
     no_grad,
     profiler,
 )
 from ..operators.inplace import check_inplace, move_retained, rebase
+from ..operators.recording import noted
 from ..operators.saved import check_version, save, unpack_tensor
 from ..operators.write import bump
 from ..ops.create.creation import zeros
@@ -299,8 +298,7 @@ class Function:
         recording = not mode & NO_GRAD and any(node.needs_input_grad)
         if recording:
             node.edges = tuple([plain_edge(edge_of(t)) for t in tensors])
-            if mode & ANOMALY:
-                anomaly.record(node)
+            noted(node)
         token = (
             profiler.begin(cls.__name__, [tuple(sizes_of(t)) for t in tensors]) if mode & PROFILING else None
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import operator
 import pathlib
@@ -18,6 +17,7 @@ from ..operators.functions.deferred import materialized
 from ..operators.operator import REGISTRY, Operator
 from ..operators.schema import EMPTY
 from ..operators.views import VIEWS
+from ..xla.cache import bounded
 
 __all__ = [
     "Entry",
@@ -150,7 +150,7 @@ class Entry:
         return tuple(spellings_of(self))
 
 
-@functools.lru_cache(maxsize=256)
+@bounded(256)
 def parsed(path: str) -> tuple[str, dict[int, ast.FunctionDef]]:
     """The source of a file and its functions by the line on which they start, decorators included."""
     text = pathlib.Path(path).read_text("utf-8")
@@ -257,7 +257,7 @@ def entries_in(name: str, namespace: Any) -> list[Entry]:
     return found
 
 
-@functools.cache
+@bounded(1)
 def places() -> dict[int, list[str]]:
     """The names under which users find each function, by its identity: what `xtensor` loads when asked included."""
     found: dict[int, list[str]] = {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 from typing import Literal, NamedTuple
+
+from ..xla.cache import bounded
 
 Ints = tuple[int, ...]
 MemoryFormat = Literal["contiguous_format", "channels_last", "channels_last_3d", "preserve_format"]
@@ -44,7 +45,7 @@ def check_numel(sizes: Sequence[int]) -> None:
 # --- layout: which strides are dense, contiguous, channels last ----------------------------------------------------
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def contiguous_strides(sizes: Ints) -> Ints:
     """Row-major strides; a dimension of size 0 counts as 1, as in PyTorch."""
     strides = []
@@ -103,7 +104,7 @@ def _is_dense_in(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:
     return True
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def is_non_overlapping_and_dense(sizes: Ints, strides: Ints) -> bool:
     """Whether the elements fill one block of memory, each place once, in some order of the dimensions."""
     if 0 in sizes:
@@ -129,7 +130,7 @@ def suggest_memory_format(sizes: Ints, strides: Ints) -> MemoryFormat:
     return "channels_last" if len(sizes) == 4 else "channels_last_3d"
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def preserve_strides(sizes: Ints, strides: Ints) -> Ints:
     """The strides that `clone` and `empty_like` give under `preserve_format`."""
     if is_non_overlapping_and_dense(sizes, strides):
@@ -172,7 +173,7 @@ def _fastest_first(shape: Ints, operands: Sequence[Ints]) -> list[int]:
     return perm
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def iterator_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], ...]) -> Ints:
     """Strides of the fresh result of a pointwise operator over operands of these (sizes, strides).
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Literal
 
+from ..xla.cache import bounded
 from .layout import LARGEST, GeometryLike, Ints, is_non_overlapping_and_dense
 
 
@@ -47,7 +47,7 @@ Overlap = Literal["NO", "YES", "TOO_HARD"]
 OverlapStatus = Literal["FULL", "PARTIAL", "NO", "TOO_HARD"]
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def has_internal_overlap(sizes: Ints, strides: Ints) -> Overlap:
     """Whether two elements share a place: `YES` only for an expanded dimension, `TOO_HARD` where it takes a search."""
     if is_non_overlapping_and_dense(sizes, strides):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 
 from ..checks import wrap_dim
+from ..xla.cache import bounded
 from .layout import Geometry, GeometryLike, Ints, check_numel, contiguous_strides, make
 from .memory import check_in_storage
 
@@ -90,7 +90,7 @@ def view_strides(sizes: Ints, strides: Ints, shape: Ints) -> Ints | None:
     return None if dim >= 0 else tuple(result)
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def _view(sizes: Ints, strides: Ints, shape: Ints) -> tuple[Ints, Ints] | None:
     shape = infer_size(shape, prod(sizes))
     result = view_strides(sizes, strides, shape)

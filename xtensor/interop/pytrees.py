@@ -16,11 +16,10 @@ from .. import devices, dtypes
 from ..engine import LeafEdge
 from ..nn.parameter import Parameter
 from ..storage import MetaArray, Storage
-from ..tensor import Tensor, array_of, edge_of
+from ..tensor import Tensor, array_of, edge_of, tensor_over
 
 __all__ = ["register"]
 
-new = object.__new__
 VALUES = jax.tree_util.GetAttrKey("values")
 
 
@@ -67,13 +66,7 @@ def rebuilt(kind: type[Tensor], values: Any, wants: bool) -> Any:
         values = MetaArray(values.shape, values.dtype)
     elif isinstance(values, (np.ndarray, np.generic)) and values.dtype in dtypes.FROM_NUMPY:
         values = devices.put(np.asarray(values), devices.device("cpu"))
-    made = new(kind)
-    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = (
-        Storage(values, shared=True),
-        None,
-        None,
-        None,
-    )
+    made = tensor_over(Storage(values, shared=True), kind=kind)
     if wants:
         dtype = dtypes.FROM_NUMPY.get(getattr(values, "dtype", None))  # type: ignore[arg-type]
         if dtype is not None and (dtype.is_floating_point or dtype.is_complex):

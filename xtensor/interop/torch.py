@@ -16,8 +16,6 @@ from ..tensor import Tensor, alias, array_of, sizes_of, strides_of
 
 __all__ = ["from_torch", "to_torch"]
 
-new = object.__new__
-
 
 def from_torch(tensor: Any, device: devices.DeviceLike = None) -> Any:
     """A tensor with a copy of the values of a `torch.Tensor`, without its graph; a leaf that wants a gradient too.

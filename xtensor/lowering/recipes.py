@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import combinations, product
 from math import prod
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jax.core import ShapedArray
+
+from ..xla.cache import bounded
 
 Ints = tuple[int, ...]
 Program = Callable[..., Any]
@@ -118,7 +119,7 @@ class Recipe:
 # --- planning ------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
+@bounded(4096)
 def _recipe(*fields: Any) -> Recipe:
     return Recipe(*fields)
 
@@ -155,7 +156,7 @@ def _passes(checks: Checks, shifts: Ints, offset: int) -> bool:
     return True
 
 
-@lru_cache(maxsize=8192)
+@bounded(8192)
 def _candidates(
     base_shape: Ints, sizes: Ints, strides: Ints, base_dtype: Any, dtype: Any, conj: bool, neg: bool
 ) -> tuple[tuple[Checks, Recipe], ...]:

@@ -8,18 +8,15 @@ from typing import Any
 from .. import devices, dtypes
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
-from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of
+from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of, tensor_over
 
 __all__ = ["Buffer", "Parameter", "adopt", "share"]
-
-new = object.__new__
 
 
 def share(cls: type[Any], data: Tensor) -> Any:
     """A leaf of class `cls` over the same memory and version as `data`, unknown to autograd so far."""
-    made = new(cls)
     storage, view = data._xt_storage, data._xt_view
-    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = storage, view, None, None
+    made = tensor_over(storage, view, kind=cls)
     if view is None:
         # The new one takes its sizes from the array, which is the fast way; the old one keeps them itself.
         data._pin_geometry()

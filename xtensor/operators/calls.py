@@ -30,8 +30,6 @@ __all__ = ["MISSED", "known", "known_inplace", "missed", "recover", "run"]
 MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
 
-LIMIT = 4096
-"""Signatures kept per operator."""
 SEQUENCES = (list, tuple)
 
 
@@ -248,9 +246,7 @@ def _learn(
 
 
 def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> None:
-    """Make sure that the complete path's checks leave the arguments as they are; make room for one more signature."""
-    if len(op.known) >= LIMIT:
-        op.known.clear()
+    """Make sure that the complete path's checks leave the arguments as they are."""
     checked, checked_key = prepare(op, values)
     if not (
         list(map(type, checked_key)) == list(map(type, key))

@@ -22,6 +22,7 @@ from jax.core import Tracer
 from .. import geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
+from ..xla.cache import BoundedCache
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -35,16 +36,11 @@ __all__ = [
     "remember",
 ]
 
-# Of how many arrays the bounds are kept.
-LIMIT = 4096
-
-_known: dict[int, tuple[weakref.ref[Any], int, int]] = {}
+_known: BoundedCache[int, tuple[weakref.ref[Any], int, int]] = BoundedCache(4096)
 
 
 def remember(array: Any, least: int, most: int) -> None:
     """Note the bounds of an index array that its maker knows; they may be wider than its values."""
-    if len(_known) >= LIMIT:
-        _known.clear()
     _known[id(array)] = (weakref.ref(array), least, most)
 
 

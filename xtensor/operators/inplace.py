@@ -11,7 +11,7 @@ from typing import Any
 from jax.core import ShapedArray
 
 from .. import checks, geometry
-from ..engine import anomaly, modes, profiler
+from ..engine import modes, profiler
 from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import (
@@ -32,6 +32,7 @@ from . import dispatch
 from .arguments import prepare
 from .calls import Unusual, known_inplace
 from .operator import Operator
+from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
 
@@ -180,9 +181,7 @@ def rebase(target: Tensor, node: Any) -> None:
         target._xt_edge = (node, 0)
         return
     base = view.base
-    slices = CopySlices(base, target, node)
-    if modes.state.mode & modes.ANOMALY:
-        anomaly.record(slices)
+    slices = noted(CopySlices(base, target, node))
     move_retained(base, slices)
     base._xt_edge = (slices, 0)
     edge_of(target)

@@ -22,7 +22,6 @@ __all__ = ["OpNode"]
 state = modes.state
 INFERENCE = modes.INFERENCE
 NO_GRAD = modes.NO_GRAD
-CACHE_LIMIT = 4096
 SCALARS = frozenset((int, float, complex, bool))
 
 
@@ -238,10 +237,9 @@ class OpNode(Node):
         return self.aval, self.targets
 
     def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any]) -> Pullback:
-        cache = self.op.pullbacks
-        if len(cache) >= CACHE_LIMIT:
-            cache.clear()
-        found = cache[key] = call(Pullback, self, grads, [concrete(a) for a in args[len(grads) :]])
+        found = self.op.pullbacks[key] = call(
+            Pullback, self, grads, [concrete(a) for a in args[len(grads) :]]
+        )
         return found
 
     def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
@@ -256,8 +254,6 @@ class OpNode(Node):
         cache = self.op.pullbacks
         found = cache.get(key)
         if found is None:
-            if len(cache) >= CACHE_LIMIT:
-                cache.clear()
             found = cache[key] = call(RecordedPullback, self, len(grads), structure, forms)
         return found.deliver(flat)
 

@@ -14,14 +14,17 @@ import jax.numpy as jnp
 
 from .. import dtypes
 from ..lowering import transpose
+from ..xla.cache import BoundedCache, clear_all
 from ..xla.x64 import jit
 from .derivatives import Rules
 from .schema import Schema
 from .write import fit_result
 
-__all__ = ["REGISTRY", "STRUCTURES", "Operator", "Views", "forget_programs"]
+__all__ = ["REGISTRY", "STRUCTURES", "Operator", "Views"]
 
 REGISTRY: dict[str, Operator] = {}
+KEPT = 4096
+"""Programs of each kind, and signatures, that an operator keeps."""
 Views = Literal["loop", "fold", "apart"]
 
 
@@ -33,13 +36,7 @@ def strong(value: Any) -> Any:
     return value
 
 
-def forget_programs() -> None:
-    """Drop every compiled program: something that traces depend on, such as the default dtype, has changed."""
-    for op in REGISTRY.values():
-        op.forget()
-
-
-dtypes.on_default_dtype_change.append(forget_programs)
+dtypes.on_default_dtype_change.append(clear_all)
 
 
 class Operator:
@@ -76,10 +73,10 @@ class Operator:
         self.call: Any = None
         Operator.equip(self)
         self.returns = structure(name, returns) if returns else None
-        self.programs: dict[Any, Any] = {}
-        self.variants: dict[Any, Any] = {}
-        self.pullbacks: dict[Any, Any] = {}
-        self.known: dict[Any, Any] = {}
+        self.programs: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.variants: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.pullbacks: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        self.known: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
         self.function: Any = None

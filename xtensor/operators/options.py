@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -17,6 +16,7 @@ from jax.sharding import SingleDeviceSharding
 from .. import checks, devices, dtypes, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
+from ..xla.cache import BoundedCache, bounded
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -247,14 +247,14 @@ _SHARED = 1 << 14
 _HOST = 1 << 16
 
 
-@lru_cache(maxsize=1024)
+@bounded(1024)
 def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int) -> Any:
     return devices.put(np.full(shape, value, dtype.numpy), place)
 
 
 # Placing a small array from the host takes some 20 us, a program for its shape 6, and 25,000 to compile.
 _HOT = 256
-_seen: dict[Any, int] = {}
+_seen: BoundedCache[Any, int] = BoundedCache(4096)
 
 
 def is_hot(key: Any) -> bool:
@@ -262,13 +262,11 @@ def is_hot(key: Any) -> bool:
     count = _seen.get(key, 0)
     if count >= _HOT:
         return True
-    if len(_seen) > 4096:
-        _seen.clear()
     _seen[key] = count + 1
     return False
 
 
-@lru_cache(maxsize=512)
+@bounded(512)
 def _entry(place: devices.device) -> Any:
     def place_array(array: Any) -> Any:
         return jnp.copy(array)
@@ -276,7 +274,7 @@ def _entry(place: devices.device) -> Any:
     return jit(place_array, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
-@lru_cache(maxsize=1024)
+@bounded(1024)
 def _fill(shape: tuple[int, ...], place: devices.device) -> Any:
     def fill(value: Any) -> Any:
         return jnp.full(shape, value)

@@ -10,7 +10,7 @@ from typing import Any
 
 from jax import lax
 
-from .operator import forget_programs
+from ..xla.cache import clear_all
 
 __all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
 
@@ -44,7 +44,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         return
     if precision != _level:
         _level = precision
-        forget_programs()
+        clear_all()
 
 
 def accumulation(dtype: Any) -> Any:

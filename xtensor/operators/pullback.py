@@ -16,7 +16,8 @@ import jax.numpy as jnp
 
 from .. import lowering
 from ..storage import MetaArray
-from ..tensor import Tensor, make_view, new, sizes_of, wrap
+from ..tensor import Tensor, make_view, sizes_of, tensor_over, wrap
+from ..xla.cache import BoundedCache
 from ..xla.x64 import jit
 from .dependence import origin, trace, used
 from .derivatives import backward_function
@@ -72,13 +73,8 @@ def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     old = grad._xt_view
     storage = grad._xt_storage
     dtype, offset = (grad.dtype, 0) if old is None else (old.dtype, old.offset)
-    result = new(Tensor)
-    result._xt_storage = storage
-    result._xt_view = make_view(storage, storage, dtype, shape, (0,) * len(shape), offset)
-    if old is not None:
-        result._xt_view.conj, result._xt_view.neg = old.conj, old.neg
-    result._xt_edge = result._xt_meta = None
-    return result
+    bits = (False, False) if old is None else (old.conj, old.neg)
+    return tensor_over(storage, make_view(storage, storage, dtype, shape, (0,) * len(shape), offset, *bits))
 
 
 class Pullback:
@@ -122,7 +118,7 @@ class Pullback:
         self.routes = tuple(routes)
         self.plain = self.routes == tuple(range(len(mask)))
         self.keep = (node.aval, node.targets)
-        self.reading: dict[Any, Any] = {}
+        self.reading: BoundedCache[Any, Any] = BoundedCache(256)
         self.program = self.rules = None
         if kept:
 

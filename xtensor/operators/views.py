@@ -38,6 +38,7 @@ from ..tensor import (
     meta_of,
     wrap,
 )
+from ..xla.cache import bounded
 from .attach import attach
 from .declare import general
 from .dispatch import memory_order
@@ -180,7 +181,7 @@ class ViewNode(Node):
         return None
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def relative(
     make: Callable[..., Any],
     sizes: tuple[int, ...],

@@ -19,6 +19,7 @@ import numpy as np
 from .. import checks, dtypes, geometry, lowering
 from ..storage import MetaArray, Storage, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..xla.cache import bounded
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
 
@@ -276,14 +277,9 @@ def cast(array: Any, dtype: dtypes.dtype) -> Any:
     return call(_cast_program(dtype.numpy), array)
 
 
-_casts: dict[Any, Any] = {}
-
-
+@bounded(64)
 def _cast_program(dtype: Any) -> Any:
-    program = _casts.get(dtype)
-    if program is None:
-        program = _casts[dtype] = jit(lambda array: convert(array, dtype))
-    return program
+    return jit(lambda array: convert(array, dtype))
 
 
 def convert(array: Any, dtype: Any) -> Any:

@@ -8,7 +8,6 @@ counts are runtime operands, so a changed learning rate compiles nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from .. import devices, dtypes
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
+from ..xla.cache import BoundedCache, bounded
 from ..xla.threads import others
 from ..xla.x64 import jit
 
@@ -164,11 +164,11 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     for storage in (*cells, *elsewhere):
         storage.writes += 1
     for count, cell in zip(distinct, after):
-        remember(count + 1, place, cell.array)
+        known_counts[count + 1, place] = cell.array
     return {id(c.array): (c.array, count + 1) for c, count in zip(cells, values)}
 
 
-known_counts: dict[tuple[float, devices.device], Any] = {}
+known_counts: BoundedCache[tuple[float, devices.device], Any] = BoundedCache(256)
 """Counts that are on a device already: those that programs returned, for the next step to take."""
 
 
@@ -176,24 +176,17 @@ def count_array(count: float, place: devices.device) -> Any:
     """A count on the device, in float64."""
     found = known_counts.get((count, place))
     if found is None:
-        found = devices.put(np.array(count, np.float64), place)
-        remember(count, place, found)
+        found = known_counts[count, place] = devices.put(np.array(count, np.float64), place)
     return found
 
 
-def remember(count: float, place: devices.device, array: Any) -> None:
-    if len(known_counts) >= 256:
-        known_counts.clear()
-    known_counts[count, place] = array
-
-
-@lru_cache(maxsize=1024)
+@bounded(1024)
 def vector(numbers: tuple[float, ...], place: devices.device) -> Any:
     """Hyperparameters on the device; equal ones are placed once."""
     return devices.put(np.array(numbers, np.float64), place)
 
 
-@lru_cache(maxsize=512)
+@bounded(512)
 def program_of(key: tuple[Any, ...], counted: bool, donate: bool) -> tuple[Any, Any]:
     """The jitted rules of all groups: `(params with their states, grads, numbers, counts) -> (the same, counts, counts)`.
 

@@ -15,7 +15,7 @@ from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
 from ..ops.create.creation import empty_strided
 from ..storage import LazyStorage, Storage, UntypedStorage
-from ..tensor import Size, Tensor, make_view
+from ..tensor import Size, Tensor, make_view, tensor_over
 from .allowed import blocked, refusal, user_globals
 from .errors import FileFormatError
 from .pickles import Global, checked_key, set_state
@@ -24,7 +24,6 @@ from .storages import FileStorage, LoadedStorage, fill, unread_of
 
 __all__ = ["STORAGE_TYPES", "Rebuilder", "StorageType"]
 
-new = object.__new__
 MAX_DIMS = 64
 
 # What a key's storage is read by: number of bytes and element type -> the storage, still unread, on a device.
@@ -319,9 +318,7 @@ class Rebuilder:
         unread = unread_of(storage)
         if unread is not None and unread.dtype != dtype.numpy:
             unread.retype(dtype)
-        made = new(Tensor)
-        made._xt_storage, made._xt_edge, made._xt_meta = storage, None, None
-        made._xt_view = make_view(storage, storage, dtype, sizes, strides, offset, conj, neg)
+        made = tensor_over(storage, make_view(storage, storage, dtype, sizes, strides, offset, conj, neg))
         if unread is not None and unread.dtype == dtype.numpy and not (conj or neg or offset):
             whole = math.prod(sizes) == math.prod(unread.shape)
             if whole and strides == geometry.contiguous_strides(sizes):

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..storage import LazyStorage, Storage
-from ..tensor import Tensor, host_array, make_view
+from ..tensor import Tensor, host_array, make_view, tensor_over
 from .atomic import replacing_path
 from .errors import FileFormatError
 from .source import MappedSource
@@ -23,7 +23,6 @@ from .storages import FileStorage, fill
 
 __all__ = ["Entry", "load_file", "load_sharded", "safe_open", "save_file"]
 
-new = object.__new__
 LARGEST_INDEX = 1 << 28
 
 DTYPES: dict[str, dtypes.dtype] = {
@@ -174,11 +173,8 @@ class Slice:
 
 
 def covering(storage: Storage, entry: Entry) -> Tensor:
-    made = new(Tensor)
-    made._xt_storage, made._xt_edge, made._xt_meta = storage, None, None
     strides = tuple(math.prod(entry.shape[axis + 1 :]) for axis in range(len(entry.shape)))
-    made._xt_view = make_view(storage, storage, entry.dtype, entry.shape, strides, 0)
-    return made
+    return tensor_over(storage, make_view(storage, storage, entry.dtype, entry.shape, strides, 0))
 
 
 def load_file(

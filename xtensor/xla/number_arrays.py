@@ -7,6 +7,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
+from .cache import BoundedCache
 from .x64 import call, jit
 
 __all__ = ["NUMBER_ARRAYS", "NumberArrays", "operand"]
@@ -14,14 +15,14 @@ __all__ = ["NUMBER_ARRAYS", "NumberArrays", "operand"]
 _as_weak = jit(lambda value: value)
 
 
-class NumberArrays(dict[tuple[type, Any], Any]):
+class NumberArrays(BoundedCache[tuple[type, Any], Any]):
     """Python numbers as weakly typed arrays, kept since converting one anew costs 1 us per call.
 
     Only where the CPU is JAX's default: elsewhere such an array would have to travel to a CPU tensor's device. What is
     refused here goes the complete way, which has the errors for ints of more than 64 bits too.
     """
 
-    limit = 4096
+    __slots__ = ()
 
     def __missing__(self, key: tuple[type, Any]) -> Any:
         kind, value = key
@@ -33,13 +34,11 @@ class NumberArrays(dict[tuple[type, Any], Any]):
         # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
         if (kind is float and value == 0) or isinstance(array, Tracer):
             return array
-        if len(self) >= self.limit:
-            self.clear()
         self[key] = array
         return array
 
 
-NUMBER_ARRAYS = NumberArrays()
+NUMBER_ARRAYS = NumberArrays(4096)
 
 
 def operand(value: int) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
+from ...xla.cache import bounded
 from ...xla.threads import others
 from ...xla.x64 import call, jit
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@lru_cache(maxsize=64)
+@bounded(64)
 def norm_program(norm_type: float) -> Any:
     """The norm of the norms of several arrays."""
 
@@ -117,7 +117,7 @@ def get_total_norm(
     return total
 
 
-@lru_cache(maxsize=8)
+@bounded(8)
 def compiled(program: Callable[..., list[Any]], donate: bool) -> Any:
     return jit(program, donate_argnums=0 if donate else ())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -13,14 +12,15 @@ from jax import lax
 from jax.core import ShapedArray, Tracer
 
 from ... import checks, devices, dtypes, geometry
-from ...engine import anomaly, modes
 from ...engine.graph import Node
 from ...operators.attach import attach_methods
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import C_NAMES, into_out, pick_sizes, python_number
+from ...operators.recording import edges_to, recorded
 from ...operators.write import write_out
 from ...storage import MetaArray
-from ...tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, wrap
+from ...tensor import Tensor, array_of, sizes_of, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from ..tensor.conversion import overwrite
 from . import draws, sampling
@@ -61,19 +61,14 @@ class SampleNode(Node):
 
 
 def record(made: Tensor, title: str, inputs: Sequence[Any]) -> Tensor:
-    if modes.state.mode & modes.NO_GRAD:
-        return made
     tensors = [t for t in inputs if isinstance(t, Tensor)]
-    edges = [edge_of(t) for t in tensors]
-    if any(e is not None for e in edges):
-        node = SampleNode(tuple([plain_edge(e) for e in edges]))
-        node.title = title
-        node.aval = ShapedArray(tuple(sizes_of(made)), made.dtype.numpy)
-        node.inputs = [ShapedArray(tuple(sizes_of(t)), t.dtype.numpy) for t in tensors]
-        made._xt_edge = (node, 0)
-        if modes.state.mode & modes.ANOMALY:
-            anomaly.record(node)
-    return made
+    if (edges := edges_to(tensors)) is None:
+        return made
+    node = SampleNode(edges)
+    node.title = title
+    node.aval = ShapedArray(tuple(sizes_of(made)), made.dtype.numpy)
+    node.inputs = [ShapedArray(tuple(sizes_of(t)), t.dtype.numpy) for t in tensors]
+    return recorded(made, node)
 
 
 def holds(flag: Any) -> bool:
@@ -83,7 +78,7 @@ def holds(flag: Any) -> bool:
     return bool(flag)
 
 
-@lru_cache(maxsize=256)
+@bounded(256)
 def tensor_program(kernel: sampling.Kernel, *static: Any) -> Any:
     def run(seed: Any, draw: Any, *values: Any) -> Any:
         return kernel(seed, draw, *values, *static)

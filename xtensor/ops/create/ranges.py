@@ -7,7 +7,6 @@ import itertools
 import math
 import operator
 import warnings
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -31,6 +30,7 @@ from ...operators.schema import Array
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -64,12 +64,12 @@ def arithmetic_values(xp: Any, index: Any, start: Any, step: Any, dtype: dtypes.
     return values.astype(dtype.numpy)
 
 
-@lru_cache(maxsize=512)
+@bounded(512)
 def shared_steps(start: Any, step: Any, count: int, dtype: dtypes.dtype, place: devices.device) -> Any:
     return devices.put(arithmetic_values(np, np.arange(count), start, step, dtype), place)
 
 
-@lru_cache(maxsize=256)
+@bounded(256)
 def steps_program(count: int, dtype: dtypes.dtype, place: devices.device) -> Any:
     def steps(start: Any, step: Any) -> Any:
         return arithmetic_values(jnp, jnp.arange(count, dtype=np.int64), start, step, dtype)
@@ -235,7 +235,7 @@ def even_values(xp: Any, index: Any, start: Any, end: Any, steps: int, dtype: dt
     return xp.where(index.real < steps // 2, up, down) if steps > 1 else up
 
 
-@lru_cache(maxsize=256)
+@bounded(256)
 def space_program(steps: int, dtype: dtypes.dtype, base: Any, place: devices.device) -> Any:
     def space(start: Any, end: Any) -> Any:
         return finished_space(jnp, jnp.arange(steps, dtype=np.int64), start, end, steps, dtype, base)
@@ -349,12 +349,12 @@ def logspace(
 # ---- the identity and index pairs ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
+@bounded(256)
 def shared_eye(n: int, m: int, dtype: dtypes.dtype, place: devices.device) -> Any:
     return devices.put(np.eye(n, m, dtype=dtype.numpy), place)
 
 
-@lru_cache(maxsize=64)
+@bounded(64)
 def eye_program(n: int, m: int, dtype: dtypes.dtype, place: devices.device) -> Any:
     def identity() -> Any:
         return jnp.eye(n, m, dtype=dtype.numpy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,6 +17,7 @@ from ...operators.options import C_NAMES, check_layout, finish, into_out, pick_d
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from . import draws
 
@@ -107,7 +107,7 @@ def permutation(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
 Kernel = Callable[..., Any]
 
 
-@lru_cache(maxsize=2048)
+@bounded(2048)
 def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device) -> Any:
     """A kernel for one shape, dtype and device as a jitted function of seed, draw and numbers."""
 

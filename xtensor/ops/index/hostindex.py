@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import geometry
-from ...engine import RELEASED, anomaly, modes
+from ...engine import RELEASED, modes
 from ...engine.graph import Node
 from ...operators.index_bounds import check_has_values, on_cpu
 from ...operators.inplace import check_inplace, rebase
 from ...operators.options import placed
+from ...operators.recording import edges_to, noted, recorded
 from ...operators.write import bump, check_writable, store
 from ...tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
 
@@ -87,12 +88,9 @@ def read(view: Tensor, found: Placed, order: Any, title: str = "IndexBackward0")
         sizes, strides, memory = order
         stored = placed(np.ascontiguousarray(picked.transpose(memory)), view.device)
         result = wrap_strided(stored._xt_storage.array, sizes, strides)
-    if not modes.state.mode & modes.NO_GRAD and (edge := plain_edge(edge_of(view))) is not None:
-        node = IndexNode(edge, view, found, result, title)
-        result._xt_edge = (node, 0)
-        if modes.state.mode & modes.ANOMALY:
-            anomaly.record(node)
-    return result
+    if (edges := edges_to((view,))) is None:
+        return result
+    return recorded(result, IndexNode(edges, view, found, result, title))
 
 
 def trimmed(result: Tensor, count: int) -> Tensor:
@@ -129,9 +127,7 @@ def write(view: Tensor, found: Placed, values: Any, accumulate: bool) -> None:
     bump(view, "index_put_", 3)
     if tracked and (own is not None or edge is not None):
         node = IndexPutNode(plain_edge(own), plain_edge(edge), view, found, values, accumulate)
-        if modes.state.mode & modes.ANOMALY:
-            anomaly.record(node)
-        rebase(view, node)
+        rebase(view, noted(node))
 
 
 class HostNode(Node):
@@ -161,8 +157,8 @@ class IndexNode(HostNode):
 
     __slots__ = ("sizes", "title")
 
-    def __init__(self, edge: Any, view: Tensor, found: Placed, result: Tensor, title: str) -> None:
-        super().__init__((edge,))
+    def __init__(self, edges: Any, view: Tensor, found: Placed, result: Tensor, title: str) -> None:
+        super().__init__(edges)
         self.title = title
         self.sizes = tuple(sizes_of(view))
         self.found = Placed(

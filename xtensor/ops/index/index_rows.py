@@ -6,8 +6,6 @@ the program starts (`index_bounds.py`).
 
 from __future__ import annotations
 
-import functools
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -433,18 +431,12 @@ def check_fill(input: Any, dim: Any, index: Any, value: Any) -> int:
     return dim
 
 
-@functools.cache
-def beta() -> None:
-    """Say once what PyTorch says."""
-    warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=4)
-
-
 def check_index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: Any) -> int:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    beta()
+    checks.warn_once("index_reduce() is in beta and the API may change at any time.", stacklevel=4)
     dim = check_source("index_reduce_", input, dim, index, source)
     check_bounds(array_of(index), extent(input, dim), False, out_of_range)
     return dim

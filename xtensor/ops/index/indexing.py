@@ -7,7 +7,6 @@ their integer indices are found on the host; see `masks.py`.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from ...operators.views import alias_of, geometry_of
 from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
@@ -204,7 +204,7 @@ def check_mask(mask: Any, sizes: Sequence[int], dim: int) -> None:
             )
 
 
-@functools.lru_cache(maxsize=512)
+@bounded(512)
 def small_index(data: bytes, shape: tuple[int, ...], dtype: str, place: devices.device) -> Any:
     array = placed(np.frombuffer(data, dtype).reshape(shape), place)._xt_storage.array
     return array
@@ -231,7 +231,7 @@ def index_tensor(array: Any, place: devices.device) -> Tensor:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def layout(
     sizes: tuple[int, ...],
     strides: tuple[int, ...],
@@ -296,9 +296,9 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
     result = wrap(call(INDEX.program((dims,)), array, arrays))
-    if mode == 0 and (edge := plain_edge(edge_of(view))) is not None:
+    if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
-        node.edges = (edge,)
+        node.edges = (plain_edge(edge),)
         node.sequence_nr = next_sequence_nr()
         node.meta = None
         node.key = (dims,)
@@ -364,7 +364,7 @@ def drop_ones(value: Tensor) -> Tensor:
     return value.view(tuple(sizes[first:])) if first else value
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def fill_program(recipe: Any, donate: bool) -> Any:
     """`program(base, offset, number)`: the base with a number everywhere in a view."""
 

@@ -6,8 +6,6 @@ XLA gathers and scatters over one dimension. Indices are checked beforehand (`in
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -413,15 +411,10 @@ SCATTER_SIGNATURES = (
 )
 
 
-@functools.cache
-def deprecated() -> None:
-    """Say once what PyTorch says."""
-    warnings.warn(
-        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
-        "release. Use torch.scatter_reduce instead for more reduction options.",
-        UserWarning,
-        stacklevel=5,
-    )
+DEPRECATED_REDUCE = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. "
+    "Use torch.scatter_reduce instead for more reduction options."
+)
 
 
 def scatter_values(
@@ -435,7 +428,7 @@ def scatter_values(
         raise checks.combination_error("scatter", (dim, index, src), {}, SCATTER_SIGNATURES)
     if reduce is not None:
         if isinstance(src, Tensor):
-            deprecated()
+            checks.warn_once(DEPRECATED_REDUCE, stacklevel=5)
         if reduce not in REDUCE_NAMES:
             raise RuntimeError("reduce argument must be either add or multiply.")
         reduce = REDUCE_NAMES[reduce]

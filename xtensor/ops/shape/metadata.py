@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from ...operators.inplace import check_creation, check_inplace, move_retained
 from ...operators.views import ViewOperator, alias_of, geometry_of, ints
 from ...operators.write import bump, resize_tensor
 from ...tensor import Tensor, alias, counter_of, edge_of, make_view, meta_of, sizes_of
+from ...xla.cache import bounded
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach"]
@@ -122,7 +122,7 @@ def take_view(self: Tensor, source: Tensor) -> None:
         self._xt_edge = edge
 
 
-@functools.lru_cache(maxsize=64)
+@bounded(64)
 def inplace_node(cls: type[Any]) -> type[Any]:
     """A view's node class under the name that PyTorch gives that of the in-place form."""
     return type(cls.__name__[:-1] + "1", (cls,), {"__slots__": ()})

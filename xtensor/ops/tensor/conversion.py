@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +28,7 @@ from ...operators.options import (
     python_number,
 )
 from ...operators.reading import operand_of
+from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
 from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, store
 from ...storage import MetaArray, commit
@@ -46,6 +46,7 @@ from ...tensor import (
     wrap,
     wrap_strided,
 )
+from ...xla.cache import bounded
 from ...xla.number_arrays import operand
 from ...xla.x64 import call, jit
 
@@ -104,15 +105,11 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
     else:
         moved = call(jax.device_put, array, devices.jax_device(place))
     made = wrap(moved) if strides is None else wrap_strided(moved, tuple(sizes_of(input)), strides)
-    if not modes.state.mode & modes.NO_GRAD:
-        edge = edge_of(input)
-        if edge is not None:
-            node = TransferNode((plain_edge(edge),))
-            node.aval, node.place = ShapedArray(tuple(sizes_of(input)), array.dtype), input.device
-            made._xt_edge = (node, 0)
-            if modes.state.mode & modes.ANOMALY:
-                anomaly.record(node)
-    return made
+    if (edges := edges_to((input,))) is None:
+        return made
+    node = TransferNode(edges)
+    node.aval, node.place = ShapedArray(tuple(sizes_of(input)), array.dtype), input.device
+    return recorded(made, node)
 
 
 def memory_array(input: Tensor) -> tuple[Any, tuple[int, ...] | None]:
@@ -453,8 +450,6 @@ def _overwrite(
         node.aval = ShapedArray(tuple(sizes_of(target)), target.dtype.numpy)
         if source is not None:
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
-        if modes.state.mode & modes.ANOMALY:
-            anomaly.record(node)
     if type(target._xt_storage.array) is MetaArray:
         store(target, None)
         bump(target, name)
@@ -468,11 +463,11 @@ def _overwrite(
             counter_of(target).version -= 1
             raise
     if node is not None:
-        rebase(target, node)
+        rebase(target, noted(node))
     return target
 
 
-@functools.lru_cache(maxsize=1024)
+@bounded(1024)
 def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     """Broadcasting and conversion as one program."""
 
@@ -482,7 +477,7 @@ def spread_program(shape: tuple[int, ...], dtype: Any) -> Any:
     return jit(spread)
 
 
-@functools.lru_cache(maxsize=4096)
+@bounded(4096)
 def copy_program(
     target: lowering.Recipe | None,
     source: lowering.Recipe | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
@@ -12,6 +11,7 @@ from ... import printing
 from ...engine import modes
 from ...operators.attach import attach_methods
 from ...tensor import Tensor, array_of
+from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 
 __all__: list[str] = []
@@ -77,7 +77,7 @@ def grad_fn_name(tensor: Tensor) -> str | None:
     return None if node is None else node.name()
 
 
-@functools.lru_cache(maxsize=256)
+@bounded(256)
 def _edges(counts: tuple[int, ...]) -> Any:
     """A program that takes the first and last indices of each dimension, `counts` in all."""
 

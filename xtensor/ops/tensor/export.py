@@ -22,14 +22,23 @@ from ...engine import modes
 from ...geometry import contiguous_strides
 from ...operators.attach import attach_methods
 from ...storage import LazyStorage, MetaArray, Storage
-from ...tensor import Tensor, array_of, edge_of, host_array, make_view, meta_of, sizes_of, strides_of, wrap
+from ...tensor import (
+    Tensor,
+    array_of,
+    edge_of,
+    host_array,
+    make_view,
+    meta_of,
+    sizes_of,
+    strides_of,
+    tensor_over,
+    wrap,
+)
 from ...xla.x64 import call, jit
 from ..create.ingest import from_array, from_numpy
 from .scalars import asked_by_plotting
 
 __all__ = ["from_dlpack", "to_dlpack"]
-
-new = object.__new__
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------------------------
@@ -287,8 +296,7 @@ def rebuild_tensor(
     state: dict[str, Any] | None,
 ) -> Tensor:
     """The tensor of a pickle."""
-    made = new(kind)
-    made._xt_storage, made._xt_view, made._xt_edge, made._xt_meta = storage, None, None, None
+    made = tensor_over(storage, kind=kind)
     if storage.cover is unclaimed and tuple(storage.array.shape) == geometry[0] and not any(bits):
         if FROM_NUMPY[storage.array.dtype] is dtype and geometry[1:] == (contiguous_strides(geometry[0]), 0):
             storage.cover = weakref.ref(made)

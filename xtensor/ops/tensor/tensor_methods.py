@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...operators.attach import attach_methods
-from ...tensor import Tensor, asks_grad, sizes_of, strides_of
+from ...tensor import Tensor, asks_grad, sizes_of, strides_of, tensor_over
 from ..create.ingest import from_numpy
 from .export import host_values
 from .queries import is_same_size
@@ -58,9 +58,8 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     source = self.view(self.shape)
-    made = object.__new__(cls)
-    made._xt_storage, made._xt_view = source._xt_storage, source._xt_view
-    made._xt_edge, made._xt_meta = source._xt_edge, source._xt_meta
+    made = tensor_over(source._xt_storage, source._xt_view, source._xt_edge, cls)
+    made._xt_meta = source._xt_meta
     return made
 
 
