@@ -25,6 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "printing",
         "jax_internals",
         "host",
+        "trust",
         "compile_cache",
         "x64",
         "number_arrays",
