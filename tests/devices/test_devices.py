@@ -12,6 +12,7 @@ import tomllib
 import pytest
 
 import xtensor
+from xtensor.devices import placement
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -309,6 +310,57 @@ def test_a_missing_backend_names_the_extra_that_brings_it(kind):
     for call in (lambda: xtensor.ones(1, device=kind), lambda: xtensor.ones(1).to(kind)):
         with pytest.raises(RuntimeError, match=re.escape(f'pip install "xtensor[{kind}]"')):
             call()
+
+
+@pytest.mark.parametrize("platforms", ["cuda", "tpu", "nonsense"])
+def test_platforms_that_are_not_there_name_the_variable(platforms):
+    if platforms != "nonsense" and xtensor.devices.is_available(platforms):
+        pytest.skip(f"{platforms} is there")
+    text = (
+        "import xtensor\nprint(xtensor.cuda.is_available(), xtensor.devices.list())\n"
+        "try:\n    xtensor.ones(3)\nexcept RuntimeError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=os.environ | {"JAX_PLATFORMS": platforms},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stdout.strip().split("\n")
+    assert first == "False ()"
+    assert second.startswith(f"JAX_PLATFORMS={platforms} names no platform that this machine has")
+    assert second.endswith("Available without it: cpu. Unset it, or set JAX_PLATFORMS=cpu")
+
+
+@pytest.mark.parametrize(
+    ("allowed", "present", "asked", "message"),
+    [
+        (
+            "cuda",
+            "cuda",
+            "cpu",
+            r"JAX_PLATFORMS=cuda leaves out the device cpu; available with it: cuda.*JAX_PLATFORMS=cuda,cpu$",
+        ),
+        (
+            "cpu",
+            "cpu",
+            "tpu",
+            r"leaves out the device tpu; available with it: cpu.*pip install \"xtensor\[tpu\]\"",
+        ),
+        ("gpu,cpu", "cpu", "cuda", r"xtensor has no cuda backend here"),
+    ],
+)
+def test_platforms_that_are_left_out_name_the_variable(monkeypatch, allowed, present, asked, message):
+    def local(platform):
+        if platform != present:
+            raise RuntimeError("Unknown backend")
+        return [object()]
+
+    monkeypatch.setattr(placement, "local_devices", local)
+    monkeypatch.setattr(placement, "_allowed", lambda: allowed)
+    with pytest.raises(RuntimeError, match=message):
+        placement._find(placement.device(asked))
 
 
 def test_a_missing_cpu_device_names_the_setting():

@@ -6,9 +6,21 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import xtensor
 from xtensor.xla import host
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("count", [63, 64, 1031, 4097])
+def test_atan_of_many_elements(name: str, count: int) -> None:
+    """A flag that was set made it wrong from some 64 elements on, where loops over vectors begin."""
+    x = np.linspace(-50, 50, count).astype(name)
+    ours, exact = xtensor.tensor(x).atan().numpy(), np.arctan(x.astype(np.float64))
+    assert (abs(ours - exact) <= 4 * np.finfo(name).eps * abs(exact)).all()
+
 
 LOOK = """
 import os, xtensor

@@ -174,8 +174,16 @@ def local_devices(platform: str) -> list[Any]:
     log.addFilter(_quiet)
     try:
         return jax.local_devices(backend=platform)
+    except (AssertionError, AttributeError):  # what JAX says where nothing that JAX_PLATFORMS names is there
+        raise RuntimeError("JAX finds no such device") from None
     finally:
         log.removeFilter(_quiet)
+
+
+def _allowed() -> str:
+    """The platforms that the user lets JAX start, as JAX_PLATFORMS or its configuration names them; empty for all."""
+    allowed: Any = jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
+    return allowed or ""
 
 
 def has_devices(name: str) -> bool:
@@ -219,10 +227,35 @@ def _find(place: device) -> Any:
                 )
             )
         return present[index]
+    _refuse_what_is_left_out(place)
     extra = _EXTRAS.get(place.type, place.type)
     raise RuntimeError(
         f"xtensor has no {place.type} backend here: JAX finds no {place.type} device. "
         f'Install it with: pip install "xtensor[{extra}]"{reason}'
+    )
+
+
+def _refuse_what_is_left_out(place: device) -> None:
+    """RuntimeError where it is JAX_PLATFORMS that keeps a device away."""
+    allowed = _allowed()
+    names = set(allowed.replace("gpu", "cuda,rocm").split(","))
+    started = [name for name in PLATFORMS if has_devices(name)]
+    if not allowed or (started and place.type in names):
+        return
+    if started:
+        raise RuntimeError(
+            f"JAX_PLATFORMS={allowed} leaves out the device {place}; available with it: {', '.join(started)}. "
+            f"Unset it, or name {place.type} too: JAX_PLATFORMS={allowed},{place.type}"
+            + (f' (with pip install "xtensor[{place.type}]")' if place.type in _EXTRAS else "")
+        )
+    try:
+        local_devices("cpu")
+        reason = ""
+    except RuntimeError as error:
+        reason = str(error)
+    raise RuntimeError(
+        f"JAX_PLATFORMS={allowed} names no platform that this machine has ({reason}), and lets no other start. "
+        "Available without it: cpu. Unset it, or set JAX_PLATFORMS=cpu"
     )
 
 

@@ -6,7 +6,8 @@ does the rest. `XTENSOR_COMPILE_CACHE=<folder>` moves it, `XTENSOR_COMPILE_CACHE
 
 It holds xtensor's own programs only. JAX's configuration is left alone, and where the user has given JAX a cache
 (`jax_compilation_cache_dir`) that one is used instead, by its own rules. Entries are written aside and renamed, so
-processes may share the folder, and carry a checksum: one that does not match is removed and compiled again.
+processes may share the folder, and carry a seal over key and content: one whose seal does not fit is removed and compiled
+again. What lies there is run, so the folder must be the user's own (`xtensor/xla/trust.py`): another is refused with a warning.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import os
 import pathlib
 import platform
 import sys
-import tempfile
 import threading
-import zlib
+import warnings
 from collections.abc import Iterator
 
 import jax
 
 from .jax_internals import CacheInterface, caching
+from .trust import Seal, fault, make_folder, open_seal, write_file
 
 __all__ = ["clear", "compiling", "default_directory", "directory", "set_directory", "stats"]
 
@@ -38,14 +39,21 @@ _lock = threading.Lock()
 _counts = {"hits": 0, "misses": 0, "damaged": 0}
 
 
-def default_directory() -> pathlib.Path:
-    """Where the cache is unless told otherwise: the user's cache folder, by jaxlib's version and the processor."""
-    if sys.platform == "win32":
-        base = pathlib.Path(os.environ.get("LOCALAPPDATA", pathlib.Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = pathlib.Path.home() / "Library" / "Caches"
-    else:
-        base = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+def default_directory() -> pathlib.Path | None:
+    """Where the cache is unless told otherwise: the user's cache folder, by jaxlib's version and the processor.
+
+    None where the user has no home folder.
+    """
+    told = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    base = pathlib.Path(os.environ.get(told, ""))
+    if not base.is_absolute():
+        try:
+            home = pathlib.Path.home()
+        except RuntimeError:
+            return None
+        base = home.joinpath(
+            *{"win32": ("AppData", "Local"), "darwin": ("Library", "Caches")}.get(sys.platform, (".cache",))
+        )
     return (
         base
         / "xtensor"
@@ -68,46 +76,58 @@ class Cache(CacheInterface):
         self._path = path
         self.limit = limit
         self.size: int | None = None
+        self._seal: Seal | None = None
+
+    def _opened(self, make: bool) -> Seal | None:
+        """The folder's seal; None where there is none yet, or where the folder is not the user's own."""
+        if self._seal is None:
+            with contextlib.suppress(OSError):
+                if make:
+                    make_folder(self._path)
+                if fault(self._path) is None:
+                    self._seal = open_seal(self._path, make)
+        return self._seal
 
     def get(self, key: str) -> bytes | None:
         """The program of that key, or None."""
         if not getattr(_own, "depth", 0):
             return None
         file = self._path / (key + SUFFIX)
+        seal = self._opened(make=False)
         try:
-            data = file.read_bytes()
+            data = file.read_bytes() if seal is not None else None
         except OSError:
+            data = None
+        if seal is None or data is None:
             _counts["misses"] += 1
             return None
-        if len(data) < 4 or zlib.crc32(data[4:]).to_bytes(4, "big") != data[:4]:
-            _counts["damaged"] += 1
+        content = seal.open(key, data)
+        if content is None:
+            # What an earlier version kept has no seal, and is no damage.
+            _counts["damaged" if Seal.MAGIC.startswith(data[: len(Seal.MAGIC)]) else "misses"] += 1
             with contextlib.suppress(OSError):
                 file.unlink()
             return None
         _counts["hits"] += 1
         with contextlib.suppress(OSError):
             os.utime(file)
-        return data[4:]
+        return content
 
     def put(self, key: str, value: bytes) -> None:
         """Keep a program; a folder that cannot be written to keeps nothing."""
         if not getattr(_own, "depth", 0) or len(value) > self.limit:
             return
+        seal = self._opened(make=True)
+        if seal is None:
+            return
         with contextlib.suppress(OSError):
-            self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(dir=self._path, suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(zlib.crc32(value).to_bytes(4, "big") + value)
-                os.replace(aside, self._path / (key + SUFFIX))
-            except OSError:
-                pathlib.Path(aside).unlink(missing_ok=True)
-                return
+            sealed = seal.close(key, value)
+            write_file(self._path / (key + SUFFIX), sealed)
             with _lock:
                 if self.size is None:
                     self.size = sum(size for _, size, _ in self.entries())
                 else:
-                    self.size += len(value) + 4
+                    self.size += len(sealed)
                 if self.size > self.limit:
                     self.trim()
 
@@ -143,7 +163,7 @@ class _Choice:
 
 def set_directory(path: str | os.PathLike[str] | None) -> None:
     """Keep compiled programs in `path` from now on; None switches the cache off."""
-    _Choice.path = False if path is None else pathlib.Path(path).expanduser()
+    _Choice.path = False if path is None else _unless_refused(pathlib.Path(path).expanduser())
     if caching is not None and isinstance(caching.seat._cache, Cache):
         caching.seat.reset_cache()
 
@@ -155,10 +175,29 @@ def directory() -> pathlib.Path | None:
         if told.lower() in ("off", "0", "no", "false"):
             _Choice.path = False
         else:
-            _Choice.path = pathlib.Path(told).expanduser() if told else default_directory()
+            try:
+                path = pathlib.Path(told).expanduser() if told else default_directory()
+            except RuntimeError:  # `~` of a user without a home folder
+                path = None
+            _Choice.path = False if path is None else _unless_refused(path)
     if caching is None or jax.config.jax_compilation_cache_dir:  # pyright: ignore[reportAttributeAccessIssue]
         return None
     return _Choice.path if isinstance(_Choice.path, pathlib.Path) else None
+
+
+def _unless_refused(path: pathlib.Path) -> pathlib.Path | bool:
+    """The folder, or False with a warning where others could put programs into it."""
+    why = fault(path)
+    if why is None:
+        return path
+    _Choice.path = False  # also where the warning is made an error
+    warnings.warn(
+        f"xtensor's compile cache is off: {why}. Programs in it are run, so {path} and the folders it is in must be "
+        "yours, with nobody else allowed to write to them: correct that (chown, chmod go-w), name another folder by "
+        "XTENSOR_COMPILE_CACHE, or set XTENSOR_COMPILE_CACHE=off to do without one.",
+        stacklevel=3,
+    )
+    return False
 
 
 def stats() -> dict[str, int]:

@@ -18,14 +18,15 @@ from .jax_internals import read_flags
 __all__ = ["FLAGS", "THRESHOLDS", "prepare"]
 
 FLAGS: dict[str, str] = {
-    # XLA takes half of a processor's 512 bits by default: exp of 4 MiB takes 392 us then, 163 us with all of them.
-    "xla_cpu_prefer_vector_width": "512",
     # Its tiled loops store halves of a vector and load it whole, which stalls: a + a of 4 MiB took 307 us, now 92 us.
     "xla_backend_extra_options": "xla_cpu_disable_tiled_emitter",
     # Its newer convolutions are slower than Eigen's: 3x3 of [16, 32, 28, 28] 1.79 ms, now 1.15 ms; a step of a CNN 0.77 of the time.
     "xla_cpu_experimental_ynn_fusion_type": "-LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION",
 }
-"""XLA's flags for x86 processors, with the figures that chose them (2 cores with AVX-512, jaxlib 0.10.2)."""
+"""XLA's flags for x86 processors, with the figures that chose them (2 cores with AVX-512, jaxlib 0.10.2).
+
+A flag that changes code can change results: `python -m tests.flags` runs every operator with each and without.
+"""
 
 KNOWN = ((0, 10), (0, 13))
 """From which jaxlib on and before which these flags are known: one that XLA does not know ends the process."""
