@@ -88,7 +88,7 @@ SOME = random.Random(5).sample(THREE, 24)
 
 
 def value(lib, nest):
-    f = lambda x: base(lib, x)  # noqa: E731
+    f = lambda x: base(lib, x)
     for transform in reversed(nest):
         f = transform(lib, f)
     return f(lib.tensor([0.4, -0.7], dtype=lib.float64))

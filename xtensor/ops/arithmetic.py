@@ -22,6 +22,7 @@ from .promotion import (
     operands,
     promote,
 )
+from .refusals import refuse_zero_divisors
 from .schema import Array, Number, Operand
 
 __all__ = [
@@ -205,6 +206,7 @@ def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None
 
 @pointwise(
     aliases=("divide",),
+    refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad, other, rounding_mode: (
             grad / jnp.conj(other) if rounding_mode is None else zero(grad)
@@ -215,7 +217,7 @@ def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Array:
     """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down.
 
-    Differs from PyTorch: with a rounding mode, an integer divided by zero is no error; its quotient is unspecified.
+    With a rounding mode, an integer divided by zero is a RuntimeError on a CPU; elsewhere its quotient is unspecified.
     """
     if rounding_mode is None:
         a, b, dtype = float_operands(input, other)
@@ -235,13 +237,14 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 @pointwise(
     aliases=(),
+    refuses=refuse_zero_divisors,
     node="NotImplemented",
     derivatives=dict(input=not_implemented("floor_divide"), other=not_implemented("floor_divide")),
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
     """`input / other` rounded down, element by element.
 
-    Differs from PyTorch: an integer divided by zero is no error; its quotient is unspecified.
+    An integer divided by zero is a RuntimeError on a CPU; elsewhere its quotient is unspecified.
     """
     a, b, dtype = operands(input, other)
     check_numeric("div_floor_cpu", dtype)
@@ -249,6 +252,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 
 @pointwise(
+    refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad: grad,
         other=lambda grad, input, other: (
@@ -259,7 +263,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 def remainder(input: Operand, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `other`, as Python's `%`.
 
-    Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
+    An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
     """
     needs_tensor("remainder", input, other)
     a, b, dtype = operands(*promote(input, other))
@@ -273,11 +277,11 @@ def fmod_other(grad: Array, input: Array, other: Array) -> Array:
     return -grad * lax.stop_gradient(jnp.trunc(divided(a, b)))
 
 
-@pointwise(derivatives=dict(input=lambda grad: grad, other=fmod_other))
+@pointwise(refuses=refuse_zero_divisors, derivatives=dict(input=lambda grad: grad, other=fmod_other))
 def fmod(input: Array, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `input`, as C's `fmod`.
 
-    Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
+    An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
     """
     a, b, dtype = operands(*promote(input, other))
     check_numeric("fmod_cpu", dtype)

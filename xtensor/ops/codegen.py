@@ -179,6 +179,7 @@ def define(op: Operator, name: str, parts: Callable[[], tuple[str, list[str]]]) 
             variants=op.variants,
             NodeClass=op.node_class,
             returns=op.returns,
+            refuses=op.refuses,
         )
         return text, namespace
 
@@ -254,6 +255,7 @@ def fast_path(op: Operator, out: bool, own: str | None) -> list[str]:
     deep += odd_lines(op)
     deep.append(f"program = programs[{key}]")
     deep.append(f"{results_of(op)} = program({', '.join(arguments)})")
+    deep += refusal_lines(op)
     inner += [f"    {line}" for line in deep]
     inner += ["except Exception:", "    pass", "else:"]
     tail = wide_lines(op, key, runtime) if is_wide(op) else result_lines(op, runtime)
@@ -307,6 +309,15 @@ def results_of(op: Operator) -> str:
     if is_wide(op):
         return "r"
     return ", ".join(["r", *[f"r{i}" for i in range(1, op.hidden + 1)]])
+
+
+def refusal_lines(op: Operator) -> list[str]:
+    """The way out for values that the operator refuses: the complete path finds them again, and raises."""
+    if op.refuses is None:
+        return []
+    given = [f"{p.name} is not None" for p in op.static if p.default is None]
+    call = f"refuses({', '.join([p.name for p in op.runtime])})"
+    return [f"if {' and '.join(given)}: {call}" if given else call]
 
 
 def odd_lines(op: Operator) -> list[str]:
@@ -474,6 +485,7 @@ def inplace_fast_path(op: Operator) -> list[str]:
             deep += plain
     key = "(" + "".join(f"{p.name}, " for p in op.static) + ")"
     deep += odd_lines(op)
+    deep += refusal_lines(op)
     deep += [
         f"program = variants['inplace', {key}, donate]",
         f"r = program(storage.array{''.join(arguments)})",

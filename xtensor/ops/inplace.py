@@ -79,6 +79,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         if donate and (saves or any(a is old for a in arrays[1:])):
             donate = False
         del old
+        dispatch.refuse(op, key, runtime)
         array = dispatch.invoke(op, op.inplace_program(key, donate), arrays)
         del arrays
         store(target, array)

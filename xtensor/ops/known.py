@@ -98,6 +98,7 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
     results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+    dispatch.refuse(op, key, operands)
     if reads:
         results, read = results
         for (at, tensor), found in zip(kept, read):
@@ -267,6 +268,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         op.known[mark] = program
     if view is not None:
         arrays.append(operand(view.offset))
+    dispatch.refuse(op, key, operands)
     storage.replace(call(program, storage.array, *arrays, *offsets))
     bump(target, op.name + "_")
     return target

@@ -22,6 +22,7 @@ from .declare import general
 from .derivatives import FROM_KERNEL
 from .promotion import common_dtype
 from .reductions import dtype_of, mean_dtype
+from .refusals import refuse_no_probabilities
 from .schema import Array
 
 __all__ = [
@@ -307,6 +308,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
     name="binary_cross_entropy",
     method=False,
     out=False,
+    refuses=refuse_no_probabilities,
     derivatives=dict(input=_bce_input, target=_bce_target),
 )
 def probability_cross_entropy(
@@ -337,7 +339,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """The cross entropy of probabilities against binary targets; logarithms are at least -100.
 
-    Differs from PyTorch: probabilities outside [0, 1] give NaN instead of an error, as values are not read back.
+    RuntimeError on a CPU for probabilities and targets outside [0, 1]; elsewhere they give NaN.
     """
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
