@@ -265,11 +265,11 @@ def convert(array: Any, dtype: Any) -> Any:
         source = array.dtype
     if target.kind in "iu" and jnp.issubdtype(source, np.floating):
         return truncate(array, target)
+    if target in lowering.FLOAT8:
+        return lowering.to_float8(array, target)
     if source == np.float64 and target.itemsize < 4 and target.kind not in "biu":
         # PyTorch rounds doubles to float on their way to shorter types.
         array = array.astype(np.float32)
-    if target in lowering.FLOAT8:
-        return lowering.to_float8(array, target)
     return array.astype(target)
 
 
