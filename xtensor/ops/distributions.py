@@ -18,7 +18,7 @@ from ..engine.graph import Node
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, edge_of, plain_edge, sizes_of, wrap
 from ..x64 import call, jit
-from . import draws, sampling
+from . import draws, poisson_draws, sampling
 from .conversion import overwrite
 from .generator import Generator, pick_generator
 from .options import C_NAMES, into_out, pick_sizes, python_number
@@ -150,8 +150,7 @@ def check_probabilities(good: Any) -> None:
 
 
 def _poisson_of(seed: Any, draw: Any, rate: Any) -> Any:
-    wide = rate.astype(np.float64 if rate.dtype == np.float64 else np.float32)
-    return draws.poisson(seed, draw, wide).astype(rate.dtype), jnp.all(rate >= 0)
+    return poisson_draws.poisson(seed, draw, rate).astype(rate.dtype), jnp.all(rate >= 0)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
