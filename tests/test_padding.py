@@ -72,7 +72,7 @@ CASES = [
 def test_values_and_gradients(torch, shape, pad, mode):
     if mode == "circular" and wraps_what_is_cropped(shape, pad):
         found = outcome(xtensor, xtensor.ones(shape), pad, mode)
-        assert 0 in found or "wrapping around more than once" in found
+        assert "wrapping around more than once" in found if isinstance(found, str) else 0 in found
         return
 
     def both(t):
