@@ -39,10 +39,10 @@ def all_probabilities(array: Any) -> Any:
 
 def passes(test: Any, array: Any) -> bool:
     """Whether the values of an array pass a test; those that are nowhere or not on a CPU do."""
-    if array.size == 0 or type(array) is MetaArray or isinstance(array, Tracer):
-        return True
     found = _passed.get((test, id(array)))
     if found is not None and found() is array:
+        return True
+    if array.size == 0 or type(array) is MetaArray or isinstance(array, Tracer):
         return True
     if not on_cpu(array):
         return True
@@ -64,27 +64,30 @@ def kind_of(value: Any) -> str:
 
 def narrowed(input: Any, other: Tensor) -> bool:
     """Whether a 0-d divisor is cast to a smaller type, in which it may be zero."""
-    if other.dim() or not isinstance(input, Tensor) or not input.dim():
+    if other.ndim or not isinstance(input, Tensor) or not input.ndim:
         return False
     return other.dtype.itemsize > input.dtype.itemsize
 
 
 def refuse_zero_divisors(input: Any, other: Any) -> None:
     """RuntimeError for a division of integers by zero on a CPU, if there is anything to divide."""
-    kinds = kind_of(other) + kind_of(input)
-    if kinds == "bb" or not (kinds[0] in "iub" and kinds[1] in "iub"):
+    if type(other) is int and 0 < other < 256:
         return
-    if isinstance(input, Tensor) and input.numel() == 0:
+    by = kind_of(other)
+    if by not in "iub":
+        return
+    of = kind_of(input)
+    if of not in "iub" or by == of == "b":
         return
     if not isinstance(other, Tensor):
         # The divisor takes the tensor's dtype: 256 is a zero of 8 bits.
-        bits = 64 if kinds[1] == "b" else 8 * input.dtype.itemsize
+        bits = 64 if of == "b" else 8 * input.dtype.itemsize
         zero = int(other) % 2**bits == 0 and input.device.type == "cpu"
-    elif narrowed(input, other) and kinds[1] != "b":
+    elif of != "b" and narrowed(input, other):
         zero = not passes(no_zeros, array_of(other.to(input.dtype)))
     else:
         zero = not passes(no_zeros, array_of(other))
-    if zero:
+    if zero and not (isinstance(input, Tensor) and input.numel() == 0):
         raise RuntimeError("ZeroDivisionError")
 
 
