@@ -56,7 +56,7 @@ def test_modules_with_other_parameters():
 
 
 def test_what_is_refused():
-    with pytest.raises(RuntimeError, match="to return a scalar tensor"):
+    with pytest.raises(RuntimeError, match="to return a scalar Tensor"):
         xtensor.func.grad(lambda x: x)(xtensor.ones(2))
     with pytest.raises(ValueError, match="same size in the mapped dimension"):
         xtensor.vmap(lambda x, y: x)(xtensor.ones(2), xtensor.ones(3))

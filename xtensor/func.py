@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .autograd import functional
-from .engine import enable_grad
+from .engine import enable_grad, is_grad_enabled
+from .func_levels import Level, chosen, depends, kept, refuse_complex, split
 from .gradients import grad as gradients
 from .nn.modules.module import Module
+from .operators.generator import get_rng_state, set_rng_state
+from .ops.create.creation import ones_like, zeros_like
+from .ops.create.ranges import eye
 from .ops.shape.joining import stack
 from .tensor import Tensor
+from .utils._pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 
 __all__ = [
     "functional_call",
@@ -28,21 +32,26 @@ __all__ = [
 ]
 
 
-def mapped(function: Callable[..., Any], *trees: Any) -> Any:
-    """A function of the leaves at the same place of nested tuples, lists and dicts."""
-    first = trees[0]
-    if isinstance(first, dict):
-        return {key: mapped(function, *[tree[key] for tree in trees]) for key in first}
-    if isinstance(first, (list, tuple)):
-        made = [mapped(function, *parts) for parts in zip(*trees, strict=True)]
-        return type(first)(*made) if hasattr(first, "_fields") else type(first)(made)
-    return function(*trees)
-
-
 def leaves(tree: Any) -> list[Any]:
-    found: list[Any] = []
-    mapped(found.append, tree)
-    return found
+    return tree_leaves(tree)
+
+
+def derived(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Any, create_graph: bool
+) -> list[Tensor]:
+    """The product of `cotangents` with the Jacobian, for each input; zeros where no output depends on it."""
+    pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+    if not pairs:
+        return [zeros_like(w) for w in inputs]
+    found = gradients(
+        [o for o, _ in pairs],
+        inputs,
+        [c for _, c in pairs],
+        retain_graph=True,
+        create_graph=create_graph,
+        allow_unused=True,
+    )
+    return [zeros_like(w) if g is None else g for g, w in zip(found, inputs, strict=True)]
 
 
 def grad_and_value(
@@ -52,64 +61,31 @@ def grad_and_value(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        places = chosen(argnums, len(args))
         given = list(args)
-        with enable_grad():
+        with Level() as level, enable_grad():
             for i in places:
-                # A view is part of an outer graph, if there is one, and a place of its own to ask for.
-                given[i] = mapped(followed, given[i])
-            found = func(*given, **kwargs)
-            value, aux = found if has_aux else (found, None)
+                given[i] = level.enter(given[i])
+            value, aux = split(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(value, Tensor):
                 raise RuntimeError(
-                    f"Expected f(*args) to return only tensors, got unsupported type {type(value)}"
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}"
                 )
             if value.dim() != 0:
                 raise RuntimeError(
-                    "Expected f(*args) to return a scalar tensor, got tensor with "
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
-            wanted = [leaf for i in places for leaf in leaves(given[i])]
-            outer = any(t.requires_grad for i in places for t in leaves(args[i]))
-            found = gradients([value], wanted, create_graph=True, allow_unused=True)
-        grads = iter(
-            [g if g is not None else w.new_zeros(w.shape) for g, w in zip(found, wanted, strict=True)]
-        )
-        made = [mapped(lambda leaf: kept(next(grads), outer or _nesting.depth > 0), given[i]) for i in places]
-        result = made[0] if isinstance(argnums, int) else tuple(made)
-        value = kept(value, outer or _nesting.depth > 0)
+        entered = [given[i] for i in places]
+        with enable_grad():
+            outer = level.keeps(value, aux)
+            grads = derived([value], leaves(entered), [ones_like(value)], outer)
+            found = level.shown(tree_unflatten(grads, tree_structure(entered)))
+            value, aux = level.shown((value, aux))
+        result = found[0] if isinstance(argnums, int) else tuple(found)
         return (result, (value, aux)) if has_aux else (result, value)
 
-    def nested(*args: Any, **kwargs: Any) -> Any:
-        with _nesting:
-            return wrapper(*args, **kwargs)
-
-    return functools.wraps(func)(nested)
-
-
-class _Nesting:
-    """How many of these functions are running inside each other: an inner one's results keep their graph."""
-
-    depth = -1
-
-    def __enter__(self) -> None:
-        self.depth += 1
-
-    def __exit__(self, *exc: object) -> None:
-        self.depth -= 1
-
-
-_nesting = _Nesting()
-
-
-def followed(tensor: Tensor) -> Tensor:
-    if tensor.requires_grad:
-        return tensor.view(tensor.shape)
-    return tensor.detach().requires_grad_()
-
-
-def kept(tensor: Tensor, graph: bool) -> Tensor:
-    return tensor if graph else tensor.detach()
+    return wrapper
 
 
 def grad(
@@ -126,30 +102,46 @@ def grad(
     return wrapper
 
 
+def tensors_only(tree: Any, name: str) -> list[Tensor]:
+    """The leaves of a function's result; RuntimeError where one is no tensor."""
+    for leaf in leaves(tree):
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+            )
+    return leaves(tree)
+
+
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func`, and the function from gradients of its results to those of its arguments."""
+    with Level() as level, enable_grad():
+        given = level.enter(primals)
+        value, aux = split(func(*given), has_aux, "vjp(f, *primals)")
+        outputs = tensors_only(value, "vjp(f, *primals)")
+    inputs = leaves(given)
+    structure = tree_structure(value)
+
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        if tree_structure(cotangents) != structure:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {tree_structure(cotangents)}, primal output: {structure}"
+            )
+        for i, (c, o) in enumerate(zip(leaves(cotangents), outputs, strict=True)):
+            if c.shape != o.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {c.shape} and output[{i}] has a shape of "
+                    f"{o.shape}."
+                )
+        track = is_grad_enabled() if create_graph is None else create_graph
+        live = track and any(depends([*outputs, *leaves(cotangents)]))
+        found = derived(outputs, inputs, leaves(cotangents), live)
+        if live:
+            found = [kept(g, alive) for g, alive in zip(found, depends(found), strict=True)]
+        return tree_unflatten(found, tree_structure(given))
+
     with enable_grad():
-        given = [mapped(followed, p) for p in primals]
-        found = func(*given)
-    value, aux = found if has_aux else (found, None)
-    outputs = leaves(value)
-
-    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool = False) -> Any:
-        wanted = leaves(given)
-        grads = gradients(
-            outputs,
-            wanted,
-            leaves(cotangents),
-            retain_graph=retain_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
-        parts = iter(
-            [g if g is not None else w.new_zeros(w.shape) for g, w in zip(grads, wanted, strict=True)]
-        )
-        return tuple([mapped(lambda leaf: next(parts), g) for g in given])
-
-    shown = mapped(lambda leaf: leaf.detach(), value)
+        shown, aux = level.shown((value, aux))
     return (shown, pull, aux) if has_aux else (shown, pull)
 
 
@@ -161,62 +153,158 @@ def jvp(
     strict: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The value of `func` and its derivative in a direction; `strict` refuses what does not depend on the inputs."""
-    if has_aux:
-        aux = func(*primals)[1]
-        value, derivative = functional.jvp(
-            lambda *a: func(*a)[0], tuple(primals), tuple(tangents), strict=strict
+    """The value of `func` and its derivative in a direction; `strict` refuses what does not depend on the inputs.
+
+    Differs from PyTorch: computed by differentiating the backward pass, so that what `func` computes inside `no_grad`
+    is constant.
+    """
+    name = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
-        return value, derivative, aux
-    return functional.jvp(func, tuple(primals), tuple(tangents), strict=strict)
+    if tree_structure(primals) != tree_structure(tangents):
+        raise RuntimeError(
+            f"{name}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree_structure(primals)} and "
+            f"tangents with structure {tree_structure(tangents)}"
+        )
+    points, directions = leaves(primals), leaves(tangents)
+    if not points:
+        raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
+    for i, (p, d) in enumerate(zip(points, directions, strict=True)):
+        for what, t in (("primals", p), ("tangents", d)):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(
+                    f"{name}: Expected {what} to be a tuple of Tensors, but got {type(t)} at flattened index {i}"
+                )
+        refuse_integers([p], True)
+        if p.shape != d.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+                f"not supported. Tensor is of size {list(p.shape)} while the given forward gradient is of size "
+                f"{list(d.shape)}."
+            )
+    with Level() as level, enable_grad():
+        given = level.enter(primals)
+        value, aux = split(func(*given), has_aux, name)
+        outputs = tensors_only(value, name)
+        if strict and not all(o.requires_grad for o in outputs):
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True."
+            )
+        # v -> J^T v is linear: its own derivative, pulled back along the tangents, is J times them.
+        asked = [o for o in outputs if o.requires_grad]
+        duals = [level.leaf(zeros_like(o)) for o in asked]
+        pulled = derived(asked, leaves(given), duals, create_graph=True)
+    with enable_grad():
+        outer = level.tracking and any(depends([*outputs, *leaves(aux), *directions]))
+        products = iter(derived(pulled, duals, directions, outer))
+        found = [next(products) if o.requires_grad else zeros_like(o) for o in outputs]
+        derivative = level.shown(tree_unflatten(found, tree_structure(value)))
+        value, aux = level.shown((value, aux))
+    return (value, derivative, aux) if has_aux else (value, derivative)
 
 
-def _jacobian(func: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool) -> Callable[..., Any]:
+def jacobian(name: str, func: Callable[..., Any], argnums: Any, has_aux: bool) -> Callable[..., Any]:
+    """The body of `jacrev` and `jacfwd`: rows are taken backwards, one by one."""
+    forward = name == "jacfwd"
+    inner = "jvp(f, primals, tangents)" if forward else "vjp(f, *primals)"
+
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-        def of(*chosen: Any) -> Any:
-            given = list(args)
-            for i, value in zip(places, chosen, strict=True):
-                given[i] = value
-            found = func(*given, **kwargs)
-            return found[0] if has_aux else found
-
-        found: Any = functional.jacobian(
-            of, tuple([args[i] for i in places]), create_graph=_nesting.depth > 0
-        )
-        result = found[0] if isinstance(argnums, int) else found
-        return (result, func(*args, **kwargs)[1]) if has_aux else result
+        wanted = tuple(range(len(args))) if argnums is None and forward else argnums
+        places = chosen(wanted, len(args))
+        given = list(args)
+        with Level() as level, enable_grad():
+            for i in places:
+                refuse_integers(leaves(given[i]), forward)
+                given[i] = level.enter(given[i])
+            value, aux = split(func(*given, **kwargs), has_aux, inner)
+            outputs = tensors_only(value, inner)
+        entered = [given[i] for i in places]
+        inputs = leaves(entered)
+        refuse_complex(inputs, name, "inputs")
+        refuse_complex(outputs, name, "outputs")
+        for out in outputs:
+            if not (forward or out.is_floating_point()):
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{out.dtype}"
+                )
+        with enable_grad():
+            outer = level.keeps(value, aux)
+            structure = tree_structure(entered)
+            made = []
+            for out in outputs:
+                blocks = rows(out, inputs, outer)
+                # Forward mode would have computed in the output's dtype.
+                blocks = [b.to(out.dtype) for b in blocks] if forward else blocks
+                table = tree_unflatten(blocks, structure)
+                made.append(table[0] if isinstance(wanted, int) else tuple(table))
+            result = level.shown(tree_unflatten(made, tree_structure(value)))
+            aux = level.shown(aux)
+        return (result, aux) if has_aux else result
 
     return wrapper
+
+
+def refuse_integers(values: Sequence[Any], forward: bool) -> None:
+    """What forward mode says of an argument that has no derivative; backward mode says it of the leaf."""
+    for value in values:
+        if forward and isinstance(value, Tensor) and not (value.is_floating_point() or value.is_complex()):
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {value.dtype}")
+
+
+def rows(out: Tensor, inputs: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
+    """The Jacobian of one output by each input, of the output's sizes followed by the input's."""
+    count = out.numel()
+    shapes = [(*out.shape, *x.shape) for x in inputs]
+    if not out.requires_grad or count == 0:
+        return [x.new_zeros(shape) for x, shape in zip(inputs, shapes, strict=True)]
+    basis = eye(count, dtype=out.dtype, device=out.device).reshape(count, *out.shape)
+    table = [derived([out], inputs, [basis[k]], create_graph) for k in range(count)]
+    return [
+        stack(column).reshape(shape) for column, shape in zip(zip(*table, strict=True), shapes, strict=True)
+    ]
 
 
 def jacrev(
-    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, **options: Any
-) -> Any:
-    """The function that gives the Jacobian of `func`."""
-    return _jacobian(func, argnums, has_aux)
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """The function that gives the Jacobian of `func`.
+
+    `chunk_size` bounds the memory of PyTorch's batches of rows; here rows are taken one by one.
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return jacobian("jacrev", func, argnums, has_aux)
 
 
 def jacfwd(
-    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False, **options: Any
-) -> Any:
-    """The function that gives the Jacobian of `func`; computed backwards, as `jacrev`."""
-    return _jacobian(func, argnums, has_aux)
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] | None = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """The function that gives the Jacobian of `func`; computed backwards, as `jacrev`.
+
+    Differs from PyTorch: `func` runs once, so random numbers in it are the same for all columns whatever `randomness`
+    is, and what it computes inside `no_grad` is constant.
+    """
+    return jacobian("jacfwd", func, argnums, has_aux)
 
 
-def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """The function that gives the Hessian of `func`, which gives a scalar."""
-
-    @functools.wraps(func)
-    def wrapper(*args: Any) -> Any:
-        def of(chosen: Any) -> Any:
-            return func(*args[:argnums], chosen, *args[argnums + 1 :])
-
-        return functional.hessian(of, args[argnums])
-
-    return wrapper
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The function that gives the Hessian of `func`: the Jacobian of its Jacobian, for every pair of arguments."""
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
 def vmap(
@@ -229,8 +317,15 @@ def vmap(
 ) -> Callable[..., Any]:
     """The function that applies `func` to every element along a dimension and stacks the results.
 
-    Differs from PyTorch: `func` runs once per element, and may therefore do anything; it is no faster than a loop.
+    Keyword arguments are given whole to every run. Differs from PyTorch: `func` runs once per element, and may therefore
+    do anything, random numbers included whatever `randomness` says ("same" repeats them); it is no faster than a loop.
     """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -240,26 +335,29 @@ def vmap(
                 f"vmap(func, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of inputs."
             )
         pairs = [spread(dim, arg) for dim, arg in zip(dims, args, strict=True)]
-        pairs += [spread(0, value) for value in kwargs.values()]
-        sizes = {
+        sizes = [
             t.shape[d]
             for tree, places in pairs
             for t, d in zip(leaves(tree), leaves(places), strict=True)
             if d is not None
-        }
+        ]
         if not sizes:
             raise ValueError("vmap: at least one input must be mapped over")
-        if len(sizes) > 1:
+        if len(set(sizes)) > 1:
             raise ValueError(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)}"
+                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                f"{list(dict.fromkeys(sizes))} for the mapped dimension"
             )
         results = []
-        for i in range(sizes.pop()):
-            chosen = [
-                mapped(lambda t, d, i=i: t if d is None else t.select(d, i), tree, places)
+        state = get_rng_state() if randomness == "same" else None
+        for i in range(sizes[0]):
+            if state is not None:
+                set_rng_state(state)
+            selected = [
+                tree_map(lambda t, d, i=i: t if d is None else t.select(d, i), tree, places)
                 for tree, places in pairs
             ]
-            results.append(func(*chosen[: len(args)], **dict(zip(kwargs, chosen[len(args) :], strict=True))))
+            results.append(func(*selected, **kwargs))
         outs = out_dims if isinstance(out_dims, (tuple, list)) else None
         if outs is not None and isinstance(results[0], (tuple, list)):
             return tuple([joined(d, [r[k] for r in results]) for k, d in enumerate(outs)])
@@ -270,15 +368,21 @@ def vmap(
 
 def spread(dim: Any, tree: Any) -> tuple[Any, Any]:
     """A tree and the dimension of each of its leaves."""
-    if isinstance(dim, (tuple, list, dict)):
-        return tree, dim
-    return tree, mapped(lambda leaf: dim if isinstance(leaf, Tensor) else None, tree)
+    if isinstance(dim, dict) and isinstance(tree, dict):
+        found = {key: spread(dim[key], value)[1] for key, value in tree.items()}
+        return tree, found
+    if isinstance(dim, (tuple, list)) and isinstance(tree, (tuple, list)):
+        found = type(tree)([spread(d, t)[1] for d, t in zip(dim, tree, strict=True)])
+        return tree, found
+    return tree, tree_map(lambda leaf: dim if isinstance(leaf, Tensor) else None, tree)
 
 
 def joined(dim: Any, results: Sequence[Any]) -> Any:
     if dim is None:
         return results[0]
-    return mapped(lambda *parts: stack(parts, dim), *results)
+    if isinstance(dim, dict):
+        return {key: joined(d, [r[key] for r in results]) for key, d in dim.items()}
+    return tree_map(lambda *parts: stack(parts, dim), *results)
 
 
 @contextmanager

@@ -36,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "explain",
         "fft",
         "func",
+        "func_levels",
         "functions",
         "gradients",
         "inspect",

@@ -16,6 +16,7 @@ from ..ops.create import draws
 from ..ops.create.distributions import sample as draw_sample
 from ..ops.create.random import randn
 from ..ops.pointwise.special import xlogy
+from ..ops.shape.joining import stack
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, jit
 from . import constraints
@@ -71,6 +72,16 @@ def standard_gamma(shape: Tensor) -> Tensor:
     drawn = StandardGamma.apply(shape)
     tiny = float(np.finfo(np.float64 if drawn.dtype.itemsize == 8 else np.float32).tiny)
     return drawn.clamp(min=tiny)
+
+
+def shares(shape: Tensor) -> Tensor:
+    """Gamma variables along the last dimension, divided by their sum.
+
+    In float64: of small shapes all variables of a row may be below the least float, which would make the shares equal.
+    """
+    drawn = standard_gamma(shape.double())
+    found = (drawn / drawn.sum(-1, keepdim=True)).to(shape.dtype)
+    return found.clamp(min=float(np.finfo(np.float64 if shape.dtype.itemsize == 8 else np.float32).tiny))
 
 
 class Gamma(Distribution):
@@ -201,8 +212,7 @@ class Dirichlet(Distribution):
         return type(self)(wider, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = standard_gamma(self.concentration.expand(tuple(self._extended_shape(sample_shape))))
-        return drawn / drawn.sum(-1, keepdim=True)
+        return shares(self.concentration.expand(tuple(self._extended_shape(sample_shape))))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -263,11 +273,8 @@ class Beta(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
-        one, zero = (
-            standard_gamma(self.concentration1.expand(shape)),
-            standard_gamma(self.concentration0.expand(shape)),
-        )
-        return one / (one + zero)
+        both = stack([self.concentration1.expand(shape), self.concentration0.expand(shape)], -1)
+        return shares(both)[..., 0]
 
     def _log_norm(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

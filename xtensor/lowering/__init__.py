@@ -17,20 +17,24 @@ Overlap usually comes from one or two small dimensions (the windows of `unfold`)
 view without overlap at a static distance from the offset, and the view is the stack of them.
 """
 
+from .float8 import FLOAT8, host_float8, to_float8
 from .programs import Stats, read, read_program, scatter_add, stats, write, write_program
 from .recipes import Access, Digits, Recipe, plan
 from .transposes import transpose
 
 __all__ = [
+    "FLOAT8",
     "Access",
     "Digits",
     "Recipe",
     "Stats",
+    "host_float8",
     "plan",
     "read",
     "read_program",
     "scatter_add",
     "stats",
+    "to_float8",
     "transpose",
     "write",
     "write_program",

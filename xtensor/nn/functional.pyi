@@ -209,7 +209,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
-    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first."""
+    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
 def pdist(input: Tensor, p: float = 2) -> Tensor:

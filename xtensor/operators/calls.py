@@ -155,6 +155,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         if dispatch.is_unusual(operands):
             raise Unusual from None
         raise dispatch.clean(op, error) from None
+    dispatch.refuse(op, key, operands)
     if reads:
         results, read = results
         for (at, tensor), found in zip(kept, read):
@@ -331,6 +332,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         op.known[mark] = program
     if view is not None:
         arrays.append(operand(view.offset))
+    dispatch.refuse(op, key, operands)
     try:
         rewrite(target, op.name + "_", program, *arrays, *offsets)
     except Exception as error:

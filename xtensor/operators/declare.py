@@ -19,6 +19,8 @@ with `out="adopt"` any: the result is computed in the dtype of `out` unless `dty
 Of an operator with `hidden` results only the first is given to the caller, the others are there for the rules, as `result1` and on.
 `views` says how those among the operands are read: in the kernel's "loop" (pointwise kernels, and what only moves elements), by a
 "fold" (a reduction that reads its operand once), or "apart" (see `reading.py`).
+`refuses` is given the runtime arguments (Tensors and numbers) and raises for values that PyTorch does not take; where static
+arguments can be None it is only asked if they are given (see `refusals.py`).
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -64,6 +66,7 @@ def declare(
     boolean: bool = False,
     views: Views | None = None,
     hidden: int = 0,
+    refuses: Callable[..., None] | None = None,
     node: str | None = None,
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
@@ -81,6 +84,7 @@ def declare(
     op.boolean = boolean
     op.views = views or op.views
     op.hidden = hidden
+    op.refuses = refuses
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None
     if inplace:

@@ -55,9 +55,16 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
         return into(op, runtime, key, out)
     arrays = [arrays_of(v) for v in runtime]
     tensors = execute(op, key, runtime, arrays)
+    refuse(op, key, runtime)
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
     return handed(op, tensors)
+
+
+def refuse(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> None:
+    """Raise for values that the operator does not take."""
+    if op.refuses is not None and None not in key:
+        op.refuses(*runtime)
 
 
 def handed(op: Operator, results: list[Tensor]) -> Any:
@@ -339,6 +346,7 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
     if at is not None and key[at] is None and isinstance(outs[0], Tensor):
         key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)
+    refuse(op, key, runtime)
     for target, source in zip(outs, results, strict=True):
         write_out(op.name, target, source, tensors, op.kind if op.exact_out else None)
     if op.single:

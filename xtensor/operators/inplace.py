@@ -91,6 +91,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         if donate and (saves or any(a is old for a in arrays[1:])):
             donate = False
         del old
+        dispatch.refuse(op, key, runtime)
         if view is None:
             del arrays[0]
         bump(target, op.name + "_", 3)

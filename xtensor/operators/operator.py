@@ -89,6 +89,7 @@ class Operator:
         self.boolean = False
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
+        self.refuses: Callable[..., None] | None = None
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
     equip: ClassVar[Callable[[Operator], None]]

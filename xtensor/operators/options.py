@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from .. import checks, devices, dtypes, geometry
+from ..lowering import host_float8
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
 from ..xla.cache import BoundedCache, bounded
@@ -225,7 +226,7 @@ def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np
     if dtype.itemsize < 4:
         # A double rounds to float on its way to a shorter type, as in PyTorch.
         with np.errstate(over="ignore"):
-            made = wide.astype(np.float32).astype(d)
+            made = host_float8(wide, d) if dtype in dtypes.FLOAT8 else wide.astype(np.float32).astype(d)
     else:
         with np.errstate(over="ignore"):
             made = wide.astype(d)
@@ -249,7 +250,12 @@ _HOST = 1 << 16
 
 @bounded(1024)
 def _shared(shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, value: int) -> Any:
-    return devices.put(np.full(shape, value, dtype.numpy), place)
+    return devices.put(np.full(shape, zero_or_one(value, dtype), dtype.numpy), place)
+
+
+def zero_or_one(value: int, dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
+    """0 or 1 as a 0-d array; of float8_e8m0fnu, which has no zero, as PyTorch writes it."""
+    return number_array(value, dtype) if dtype is dtypes.float8_e8m0fnu else np.array(value, dtype.numpy)
 
 
 # Placing a small array from the host takes some 20 us, a program for its shape 6, and 25,000 to compile.
@@ -292,7 +298,7 @@ def constant(
     if type(value) is int and nbytes <= _SHARED:
         return _shared(shape, dtype, place, value), True
     if type(value) is int:
-        value = np.array(value, dtype.numpy)
+        value = zero_or_one(value, dtype)
     if nbytes <= _HOST and shape and not is_hot(("fill", shape, dtype, place)):
         return devices.put(np.full(shape, value, dtype.numpy), place), False
     return call(_fill(shape, place), value), False

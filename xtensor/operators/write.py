@@ -178,7 +178,7 @@ def fit_result(out: Any, shape: tuple[int, ...], dtype: Any) -> Any:
             f"output with shape {list(shape)} doesn't match the broadcast shape {list(out.shape)}"
         )
     check_castable(out.dtype, dtype)
-    return jax.lax.convert_element_type(out, dtype)
+    return convert(out, dtype) if dtype in lowering.FLOAT8 else jax.lax.convert_element_type(out, dtype)
 
 
 def check_castable(source: Any, target: Any) -> None:
@@ -294,6 +294,8 @@ def convert(array: Any, dtype: Any) -> Any:
         source = array.dtype
     if target.kind in "iu" and jnp.issubdtype(source, np.floating):
         return truncate(array, target)
+    if target in lowering.FLOAT8:
+        return lowering.to_float8(array, target)
     if source == np.float64 and target.itemsize < 4 and target.kind not in "biu":
         # PyTorch rounds doubles to float on their way to shorter types.
         array = array.astype(np.float32)

@@ -51,6 +51,7 @@ def <name>(<parameters>):
                 <results> = program(<arrays>)
             except Exception as error:
                 return recover(op, error, <values>)
+            <refusals>
             <wrapping>
     <check>
     return op_run(<values><out>)
@@ -255,7 +256,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
             **common,
             target=target.name,
             operands=operands,
-            conditions=conditions + odd_keys(op),
+            conditions=conditions + odd_keys(op) + refusals(op),
             key=key_of(op),
             arrays=", ".join(f"x_{p.name}" for p in others),
             values=values,
@@ -297,6 +298,7 @@ def call(
         key=key_of(op),
         results="r" if is_wide(op) else ", ".join(["r", *[f"r{i}" for i in range(1, op.hidden + 1)]]),
         arrays=", ".join(f"x_{p.name}" for p in runtime),
+        refusals=refusals(op),
         wrapping=several_results(op, runtime) if is_wide(op) else one_result(op, runtime),
         values=values,
         out=", out" if out else "",
@@ -317,6 +319,7 @@ def define(op: Operator, name: str, lines: Callable[[], list[str]]) -> Any:
             variants=op.variants,
             NodeClass=op.node_class,
             returns=op.returns,
+            refuses=op.refuses,
         )
         return "\n".join(lines()) + "\n", namespace
 
@@ -412,6 +415,15 @@ def odd_keys(op: Operator) -> list[str]:
         for p in op.static
         if p.integral
     ]
+
+
+def refusals(op: Operator) -> list[str]:
+    """What raises for values that the operator refuses; where static arguments can be None, only if they are given."""
+    if op.refuses is None:
+        return []
+    given = [f"{p.name} is not None" for p in op.static if p.default is None]
+    asked = f"refuses({', '.join([p.name for p in op.runtime])})"
+    return [f"if {' and '.join(given)}: {asked}" if given else asked]
 
 
 def operand(p: Parameter, reader: str) -> list[str]:

@@ -23,7 +23,7 @@ from ...tensor import Tensor, array_of, sizes_of, wrap
 from ...xla.cache import bounded
 from ...xla.x64 import call, jit
 from ..tensor.conversion import overwrite
-from . import draws, sampling
+from . import draws, poisson_draws, sampling
 
 __all__ = ["bernoulli", "binomial", "multinomial", "normal", "poisson"]
 
@@ -146,8 +146,7 @@ def check_probabilities(good: Any) -> None:
 
 
 def _poisson_of(seed: Any, draw: Any, rate: Any) -> Any:
-    wide = rate.astype(np.float64 if rate.dtype == np.float64 else np.float32)
-    return draws.poisson(seed, draw, wide).astype(rate.dtype), jnp.all(rate >= 0)
+    return poisson_draws.poisson(seed, draw, rate).astype(rate.dtype), jnp.all(rate >= 0)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:

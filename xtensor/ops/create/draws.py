@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,7 +24,6 @@ __all__ = [
     "keep_mask",
     "normal",
     "permutation",
-    "poisson",
     "threefry",
     "uniform",
 ]
@@ -142,9 +140,13 @@ def exponential(seed: Any, draw: Any, shape: tuple[int, ...], dtype: Any, stream
 
 def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.float32) -> Any:
     """Where a uniform number is below `p` (an array of any float dtype, or a number)."""
-    wide = np.dtype(dtype) == np.float64
-    u = uniform(seed, draw, shape, np.float64 if wide else np.float32)
-    return u < lax.convert_element_type(p, u.dtype)
+    if np.dtype(dtype) == np.float64:
+        return uniform(seed, draw, shape, np.float64) < lax.convert_element_type(p, np.float64)
+    # All 32 bits: with a float's 24, a probability of 1e-6 would be 1.3 % too large.
+    p = lax.convert_element_type(p, np.float32)
+    limit = lax.convert_element_type(jnp.ceil(jnp.clip(p, 0, 0.75) * np.float32(2.0**32)), np.uint32)
+    u = bits32(seed, draw, shape)
+    return jnp.where(p < 0.75, u < limit, u >> np.uint32(8) < p * np.float32(2.0**24))
 
 
 def keep_mask(seed: Any, draw: Any, shape: tuple[int, ...], p: Any) -> Any:
@@ -170,10 +172,3 @@ def permutation(seed: Any, draw: Any, count: int) -> Any:
     keys = bits64(seed, draw, (count,))
     _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
     return order
-
-
-def poisson(seed: Any, draw: Any, rate: Any) -> Any:
-    """Poisson numbers of the given rates, as int64."""
-    x, y = draw_key(seed, draw)
-    key = jax.random.wrap_key_data(jnp.stack([x, y]), impl="threefry2x32")
-    return jax.random.poisson(key, rate, dtype=np.int64)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import checks, devices, dtypes, geometry
 from ...engine import modes
+from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
 from ...operators.write import cast
@@ -112,7 +113,9 @@ def host_cast(array: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[An
     with np.errstate(over="ignore", invalid="ignore"):
         if array.dtype.kind == "c" and target.kind != "c" and target.kind != "b":
             array = array.real
-        if dtype in dtypes.FLOAT8 or dtype in (dtypes.float16, dtypes.bfloat16):
+        if dtype in dtypes.FLOAT8:
+            return host_float8(array, target)
+        if dtype in (dtypes.float16, dtypes.bfloat16):
             array = array.astype(np.float32)
         elif array.dtype == object:
             array = array.astype(

@@ -40,10 +40,10 @@ def between(seed: Any, draw: Any, shape: Any, dtype: Any, low: Any, high: Any) -
         # Both parts are of the interval.
         return (draws.uniform(seed, draw, shape, dtype) * (high - low) + lax.complex(low, low)).astype(dtype)
     u = draws.uniform(seed, draw, shape, low.dtype)
-    # Rounding may reach the upper bound, which the interval does not have.
+    # Rounding may reach the upper bound, which the interval does not have: the number below it stands for that.
     value = (u * (high - low) + low).astype(dtype)
     top = high.astype(dtype)
-    return jnp.where((value >= top) & (low < high), low.astype(dtype), value)
+    return jnp.where((value >= top) & (low.astype(dtype) < top), lax.nextafter(top, low.astype(dtype)), value)
 
 
 def standard_normal(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:

@@ -20,6 +20,7 @@ from ...engine import modes
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype
+from ...operators.refusals import refuse_no_probabilities
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..pointwise.accurate import log1p
@@ -329,6 +330,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
     name="binary_cross_entropy",
     method=False,
     out=False,
+    refuses=refuse_no_probabilities,
     derivatives=dict(input=_bce_input, target=_bce_target),
 )
 def probability_cross_entropy(
@@ -359,7 +361,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """The cross entropy of probabilities against binary targets; logarithms are at least -100.
 
-    Differs from PyTorch: probabilities outside [0, 1] give NaN instead of an error, as values are not read back.
+    RuntimeError on a CPU for probabilities and targets outside [0, 1]; elsewhere they give NaN.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
 

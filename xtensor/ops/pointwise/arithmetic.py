@@ -22,6 +22,7 @@ from ...operators.promotion import (
     operands,
     promote,
 )
+from ...operators.refusals import refuse_zero_divisors
 from ...operators.schema import Array, Number, Operand
 from ...tensor import Tensor
 
@@ -234,6 +235,7 @@ def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None
 
 @pointwise(
     aliases=("divide",),
+    refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad, other, rounding_mode: (
             grad / jnp.conj(other) if rounding_mode is None else zero(grad)
@@ -244,7 +246,7 @@ def div_other(grad: Array, input: Array, other: Array, rounding_mode: str | None
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Array:
     """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down.
 
-    Differs from PyTorch: with a rounding mode, an integer divided by zero is no error; its quotient is unspecified.
+    With a rounding mode, an integer divided by zero is a RuntimeError on a CPU; elsewhere its quotient is unspecified.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
@@ -271,13 +273,14 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
 
 @pointwise(
     aliases=(),
+    refuses=refuse_zero_divisors,
     node="NotImplemented",
     derivatives=dict(input=not_implemented("floor_divide"), other=not_implemented("floor_divide")),
 )
 def floor_divide(input: Operand, other: Operand) -> Array:
     """`input / other` rounded down, element by element.
 
-    Differs from PyTorch: an integer divided by zero is no error; its quotient is unspecified.
+    An integer divided by zero is a RuntimeError on a CPU; elsewhere its quotient is unspecified.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
@@ -290,6 +293,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
 
 @pointwise(
+    refuses=refuse_zero_divisors,
     derivatives=dict(
         input=lambda grad: grad,
         other=lambda grad, input, other: (
@@ -300,7 +304,7 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 def remainder(input: Operand, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `other`, as Python's `%`.
 
-    Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
+    An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
@@ -319,11 +323,11 @@ def fmod_other(grad: Array, input: Array, other: Array) -> Array:
     return -grad * lax.stop_gradient(jnp.trunc(divided(a, b)))
 
 
-@pointwise(derivatives=dict(input=lambda grad: grad, other=fmod_other))
+@pointwise(refuses=refuse_zero_divisors, derivatives=dict(input=lambda grad: grad, other=fmod_other))
 def fmod(input: Array, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `input`, as C's `fmod`.
 
-    Differs from PyTorch: an integer modulo zero is no error; its remainder is unspecified.
+    An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
     """
     a, b, dtype = operands(*promote(input, other))
     check_numeric("fmod_cpu", dtype)

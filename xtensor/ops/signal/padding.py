@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ...operators.declare import general
@@ -106,45 +107,90 @@ def padded(x: Any, axis: int, low: int, high: int, mode: str) -> Any:
     return lax.concatenate(pieces, axis) if len(pieces) > 1 else middle
 
 
+def sources(size: int, low: int, high: int, mode: str) -> np.ndarray[Any, Any]:
+    """Which element each element of the padded (or cropped) dimension is a copy of."""
+    at = np.arange(size + low + high) - low
+    if mode == "reflect":
+        at = np.abs(at)
+        return np.where(at >= size, 2 * (size - 1) - at, at)
+    return np.clip(at, 0, max(size - 1, 0))
+
+
 def pad_all(x: Any, padding: Sequence[int], mode: str) -> Any:
+    shape = padded_shape(x.shape, padding)
     for i, (low, high) in enumerate(pairs(padding)):
-        x = padded(x, x.ndim - 1 - i, low, high, mode)
+        axis = x.ndim - 1 - i
+        if 0 not in shape and left(x.shape[axis], low, high) >= 0:
+            x = padded(x, axis, low, high, mode)
+        else:
+            # Nothing remains of the dimension but what it is padded with, or of the tensor.
+            x = jnp.take(x, sources(x.shape[axis], low, high, mode), axis=axis, mode="clip")
     return x
+
+
+def left(size: int, low: int, high: int) -> int:
+    """What remains of a dimension that negative paddings crop."""
+    return size + min(low, 0) + min(high, 0)
+
+
+def padded_shape(shape: Sequence[int], padding: Sequence[int]) -> list[int]:
+    made = list(shape)
+    for i, (low, high) in enumerate(pairs(padding)):
+        made[-1 - i] += low + high
+    return made
+
+
+def check_circular(shape: Sequence[int], padding: Sequence[int]) -> None:
+    """PyTorch's errors, and one for values that wrap though they are cropped: PyTorch takes memory that nobody wrote."""
+    made = padded_shape(shape, padding)
+    for i, (low, high) in reversed(list(enumerate(pairs(padding)))):
+        size = shape[-1 - i]
+        if low > size or high > size:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if size + low + high < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    for i, (low, high) in enumerate(pairs(padding)):
+        size = shape[-1 - i]
+        if 0 not in made and left(size, low, high) < max(low, high):
+            raise RuntimeError(
+                f"Padding value causes wrapping around more than once: of {size} elements at dimension "
+                f"{len(shape) - 1 - i}, the negative padding of ({low}, {high}) leaves {max(left(size, low, high), 0)}."
+            )
 
 
 def check_border(shape: Sequence[int], padding: Sequence[int], mode: str) -> None:
     """PyTorch's errors for paddings that the input is too small for."""
-    ndim = len(shape)
+    if mode == "circular":
+        check_circular(shape, padding)
+        return
+    ndim, count = len(shape), len(padding) // 2
+    if 0 in shape[ndim - count - 1 :]:
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            f"dimensions for input, but got: {list(shape)}"
+        )
     for i, (low, high) in enumerate(pairs(padding)):
         axis = ndim - 1 - i
-        size = shape[axis]
-        if mode == "circular":
-            if low > size or high > size:
-                raise RuntimeError("Padding value causes wrapping around more than once.")
-            if size + low + high <= 0:
-                raise RuntimeError("Negative padding value is resulting in an empty dimension")
-            continue
-        if mode == "reflect" and (low >= size or high >= size):
-            position = 4 + 2 * i
+        if mode == "reflect" and (low >= shape[axis] or high >= shape[axis]):
             raise RuntimeError(
-                f"Argument #{position}: Padding size should be less than the corresponding input dimension, but got: "
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but got: "
                 f"padding ({low}, {high}) at dimension {axis} of input {list(shape)}"
             )
-        if size + low + high < 1:
-            letter = "WHD"[i]
-            sizes = " ".join(f"{'WHD'[j]}: {shape[ndim - 1 - j]}" for j in reversed(range(len(padding) // 2)))
-            if len(padding) == 2:
-                raise RuntimeError(
-                    f"input (W: {size}) is too small. Calculated output W: {size + low + high}"
-                )
-            raise RuntimeError(
-                f"input ({sizes}) is too small. Calculated output {letter}: {size + low + high}"
-            )
-    if 0 in shape[1:] and mode != "circular":
-        raise RuntimeError(
-            f"Expected {ndim - 1}D or {ndim}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
-            f"for input, but got: {list(shape)}"
+    made = padded_shape(shape, padding)
+    # One padded dimension that something is left of is enough: then the result may be empty.
+    if max(made[-count:]) < 1:
+        have = [f"{letter}: {size}" for letter, size in zip("DHW"[-count:], shape[-count:], strict=True)]
+        want = " ".join(
+            [f"{letter}: {size}" for letter, size in zip("DHW"[-count:], made[-count:], strict=True)]
         )
+        given = " ".join([have[0], ", ".join(have[1:])]) if count == 3 else ", ".join(have)
+        space = " " if count == 2 and mode == "replicate" else ""
+        raise RuntimeError(f"input ({given}{space}) is too small. Calculated output {want}")
+    if min(made) < 0:
+        if count == 2 and mode == "reflect":
+            raise RuntimeError("numel: integer multiplication overflow")
+        first = next(size for size in made if size < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {made}")
 
 
 def _border_grad(grad: Array, input_shape: Any, pad: Any, border: str) -> Array:
@@ -160,7 +206,9 @@ def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first.
+    """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop.
+
+    Differs from PyTorch: circular padding by values that a negative size crops away is an error, not memory never written.
 
     Shape: `input` `(*)`; result with `before + after` added to each size that `pad` names.
 

@@ -1,0 +1,153 @@
+"""Levels of `xtensor.func`: what an inner derivative's results depend on besides its own arguments.
+
+Every transform differentiates the one graph that autograd has. Its arguments enter as places of their own: views of what an
+outer graph already follows, leaves where nothing does. A result keeps its graph where that leads to something still
+being differentiated (an argument of an enclosing level, or a tensor of the user's that requires grad), and is cut
+off where it leads to arguments of finished levels alone.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from . import engine
+from .engine import is_grad_enabled
+from .gradients import gradient_edge
+from .tensor import CUSTOM_FUNCTION, Tensor, asks_grad
+from .utils._pytree import tree_leaves, tree_map
+
+__all__ = ["Level", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
+
+
+class Level:
+    """One run of a transform: the leaves that it made, which are followed while it is open."""
+
+    __slots__ = ("__weakref__", "open", "tracking")
+
+    def __init__(self) -> None:
+        self.open = True
+        # As PyTorch's levels, one inside `no_grad` is differentiated itself, but not by what is around it.
+        self.tracking = is_grad_enabled()
+
+    def __enter__(self) -> Level:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.open = False
+
+    def leaf(self, tensor: Tensor) -> Tensor:
+        """The tensor's values as a leaf of this level."""
+        made = tensor.detach().requires_grad_()
+        _levels[made._xt_edge] = self
+        return made
+
+    def enter(self, tree: Any) -> Any:
+        """The tensors of an argument, each as a place to ask gradients of; ValueError where there is no tensor."""
+        return tree_map(self._entered, tree)
+
+    def _entered(self, tensor: Any) -> Tensor:
+        if not isinstance(tensor, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(tensor)}")
+        if not (self.tracking and tensor.requires_grad):
+            return self.leaf(tensor)
+        made = tensor.view(tensor.shape)
+        # A write would reach the caller's tensor: PyTorch, whose arguments are leaves of their level, refuses it too.
+        if made._xt_view is not None:
+            made._xt_view.creation = CUSTOM_FUNCTION
+        return made
+
+    def keeps(self, *trees: Any) -> bool:
+        """Whether anything outside this level follows one of the tensors."""
+        return self.tracking and any(depends(tensors(trees)))
+
+    def shown(self, tree: Any) -> Any:
+        """Results for the caller: cut off from the graph unless it leads outside."""
+        found = tree_leaves(tree)
+        live = iter(depends(found) if self.tracking else [False] * len(found))
+        return tree_map(lambda leaf: kept(leaf, next(live)), tree)
+
+
+_levels: weakref.WeakKeyDictionary[Any, Level] = weakref.WeakKeyDictionary()
+
+
+def kept(value: Any, live: bool) -> Any:
+    """The value with its graph, if that is `live`, or without."""
+    return value if live or not isinstance(value, Tensor) or not asks_grad(value) else value.detach()
+
+
+def depends(values: Iterable[Any]) -> list[bool]:
+    """Of each tensor, whether its graph leads to a leaf that is none of a finished level's."""
+    dead: set[engine.Node] = set()
+    return [isinstance(value, Tensor) and asks_grad(value) and _leads_out(value, dead) for value in values]
+
+
+def _leads_out(tensor: Tensor, dead: set[engine.Node]) -> bool:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        return False
+    seen = {edge[0]}
+    waiting = [edge[0]]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, engine.AccumulateGrad):
+            level = _levels.get(node.leaf)
+            if level is None or level.open:
+                return True
+        for next_edge in node.edges:
+            if next_edge is not None and next_edge[0] not in seen and next_edge[0] not in dead:
+                seen.add(next_edge[0])
+                waiting.append(next_edge[0])
+    dead |= seen
+    return False
+
+
+# ---- arguments and results ---------------------------------------------------------------------------------------------
+
+
+def tensors(tree: Any) -> list[Tensor]:
+    """The leaves of a tree that are tensors."""
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def chosen(argnums: Any, count: int) -> tuple[int, ...]:
+    """The places that `argnums` names among `count` positional arguments; RuntimeError where there is none."""
+    if not isinstance(argnums, (int, tuple)) or not all(isinstance(i, int) for i in _listed(argnums)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    places = _listed(argnums)
+    if not places:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    for i in places:
+        if not -count <= i < count:
+            raise RuntimeError(f"Got argnum={i}, but only {count} positional inputs")
+    return places
+
+
+def _listed(argnums: Any) -> tuple[Any, ...]:
+    return argnums if isinstance(argnums, tuple) else (argnums,)
+
+
+def split(found: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+    """A function's result and what it returns besides; RuntimeError unless those are a pair where there are both."""
+    if not has_aux:
+        return found, None
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise RuntimeError(
+            f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    for leaf in tree_leaves(found[1]):
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return found
+
+
+def refuse_complex(values: Iterable[Tensor], name: str, what: str) -> None:
+    """RuntimeError for a complex tensor among the `what` of the function `name`."""
+    for i, value in enumerate(values):
+        if value.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+            )
