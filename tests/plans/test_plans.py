@@ -94,14 +94,14 @@ def test_random_programs_agree_to_the_bit(
 ) -> None:
     monkeypatch.setattr(plans, "hot", 1)
     found: list[bool] = []
-    recognised = plans._recognized
-    monkeypatch.setattr(plans, "_recognized", lambda *args: noted(found, recognised(*args)))
+    recent = plans.patterns.recent
+    monkeypatch.setattr(plans.patterns, "recent", lambda *args: noted(found, recent(*args)))
     for seed in seeds:
         program = generate(seed)
         monkeypatch.setattr(plans, "enabled", False)
         interpreted = list(execute(program, xt))
         monkeypatch.setattr(plans, "enabled", True)
-        for _ in range(2):  # looked up, and recognised
+        for _ in range(2):  # looked up, and among those that ran last
             planned = list(execute(program, xt))
             difference = judge(program, iter(interpreted), iter(planned), identical).difference
             assert difference is None, f"seed {seed}: {difference}\n{program}"
@@ -316,14 +316,14 @@ def test_graphs_that_begin_alike_are_told_apart(plans: PlanExecutor, monkeypatch
     expected = [found(run) for run in programs]
     for _ in range(2):
         assert [found(run) for run in programs] == expected
-    keys: list[Any] = []
+    walks: list[Any] = []
     looked_up = plans._looked_up
-    monkeypatch.setattr(plans, "_looked_up", lambda *args: keys.append(args) or looked_up(*args))
+    monkeypatch.setattr(plans, "_looked_up", lambda *args: walks.append(args) or looked_up(*args))
     for run, wanted in zip(programs, expected, strict=True):
         found(run)
-        before = len(keys)
+        before = len(walks)
         assert found(run) == wanted
-        assert len(keys) == before  # what came last is recognised without a key
+        assert len(walks) == before  # what came last is recognised without a walk to find its hints
 
 
 def test_what_a_graph_gained_is_seen_in_one_that_is_known(plans: PlanExecutor) -> None:
