@@ -12,7 +12,7 @@ import pytest
 
 import xtensor as xt
 from tests.fuzz.autograd import execute, generate
-from tests.fuzz.programs import judge
+from tests.fuzz.judging import judge
 from xtensor import engine
 from xtensor.plans.plans import PlanExecutor, executor
 

@@ -115,7 +115,7 @@ class Recipe:
         return f"Recipe({what}: {self.base_dtype}{list(self.base_shape)} -> {self.dtype}{list(self.sizes)})"
 
 
-# --- planning ------------------------------------------------------------------------------------------------------
+# --- choosing ------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)
@@ -123,7 +123,7 @@ def _recipe(*fields: Any) -> Recipe:
     return Recipe(*fields)
 
 
-def plan(
+def recipe_for(
     base_shape: Ints,
     sizes: Ints,
     strides: Ints,

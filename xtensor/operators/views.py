@@ -178,7 +178,9 @@ def relative(
     made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
     found = []
     for g in made if isinstance(made, list) else [made]:
-        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg)
+        recipe = lowering.recipe_for(
+            sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg
+        )
         order = None
         if dtype is result and not (conj or neg) and numel(g.sizes) == numel(sizes) > 0:
             if is_non_overlapping_and_dense(g.sizes, g.strides):
