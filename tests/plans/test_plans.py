@@ -14,6 +14,7 @@ import xtensor as xt
 from tests.fuzz.autograd import execute, generate
 from tests.fuzz.judging import judge
 from xtensor import engine
+from xtensor.plans.patterns import RECENT, Pattern
 from xtensor.plans.plans import PlanExecutor, executor
 
 
@@ -427,6 +428,45 @@ def test_the_number_of_structures_is_bounded(plans: PlanExecutor, monkeypatch: p
     for n in range(1, 8):
         xt.ones(n, requires_grad=True).exp().sum().backward()
     assert plans.stats()["structures"] == 3
+
+
+def test_a_graph_is_compared_with_few_of_many(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    w = leaf(3, 3)
+    count = 30
+
+    def run(n: int) -> None:  # differs far from the root only
+        (xt.ones(n, 3, dtype=xt.float64) @ w).tanh().mean(0).exp().sum().backward()
+
+    monkeypatch.setattr(plans, "hot", 1)
+    for n in range(1, count + 1):
+        run(n)
+    assert plans.stats()["structures"] == count
+    compared: list[Pattern] = []
+    find = Pattern.find
+    monkeypatch.setattr(Pattern, "find", lambda self, *args: compared.append(self) or find(self, *args))
+    engine.reset_stats()
+    for n in range(1, count + 1):
+        run(n)
+    assert engine.stats()["runs"] == {"plan": count}
+    assert len(compared) <= 2 * count + RECENT
+    # A few that take turns are all among those that are compared first.
+    for n in (3, 4, 5) * 2:
+        run(n)
+    walks: list[Any] = []
+    monkeypatch.setattr(plans, "_looked_up", walks.append)
+    for n in (3, 4, 5) * 2:
+        run(n)
+    assert walks == []
+
+
+def test_what_is_used_is_kept(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "limit", 4)
+    x: Any = leaf(3)
+    for n in range(4, 24):
+        x.exp().sum().backward()
+        xt.ones(n, requires_grad=True).exp().sum().backward()
+    assert engine.stats()["runs"] == {"interpreter": 21, "plan": 19}
+    assert plans.stats()["structures"] <= 4
 
 
 def test_a_graph_too_large_for_one_program_is_interpreted(

@@ -125,6 +125,7 @@ class Patterns:
 
     def __init__(self) -> None:
         self._recent: dict[Any, list[Pattern]] = {}
+        self._tried: dict[Any, list[Pattern]] = {}
         self._alike: dict[Any, list[Pattern]] = {}
 
     def __iter__(self) -> Iterator[Pattern]:
@@ -133,11 +134,12 @@ class Patterns:
     def clear(self) -> None:
         """Forget all."""
         self._recent.clear()
+        self._tried.clear()
         self._alike.clear()
 
     def recent(self, start: Any, root: Node, grad: Any) -> Found | None:
         """The pattern of a graph, if it is one of those that ran last."""
-        for pattern in self._recent.get(start, ()):
+        for pattern in self._tried.get(start, ()):
             found = pattern.find(root, grad)
             if found is not None:
                 return found
@@ -165,10 +167,11 @@ class Patterns:
         return made.find(nodes[0], grad)
 
     def ran(self, pattern: Pattern) -> None:
-        """Compare graphs that begin as this one does with it first."""
+        """Compare graphs that begin as this one does with it first; with it alone, if other comparisons were in vain."""
         start = pattern.place[0]
-        others = [p for p in self._recent.get(start, ()) if p is not pattern]
-        self._recent[start] = [pattern, *others[: RECENT - 1]]
+        known = self._recent.get(start, [])
+        last = self._recent[start] = [pattern, *[p for p in known if p is not pattern][: RECENT - 1]]
+        self._tried[start] = last if pattern in known else last[:1]
 
     def forget(self, share: int) -> None:
         """Let go of one in `share` patterns, and of one at least: of those that were not found for longest."""
@@ -178,7 +181,8 @@ class Patterns:
 
     def _drop(self, pattern: Pattern) -> None:
         # Lists are made anew, never changed: backward passes of other threads may be reading them.
-        for kept, where in ((self._alike, pattern.place), (self._recent, pattern.place[0])):
+        start = pattern.place[0]
+        for kept, where in ((self._alike, pattern.place), (self._recent, start), (self._tried, start)):
             left = [p for p in kept.get(where, ()) if p is not pattern]
             if left:
                 kept[where] = left
