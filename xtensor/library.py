@@ -43,7 +43,7 @@ COMPOSITE = ("CompositeImplicitAutograd", "Autograd", "AutogradCPU", "AutogradCU
 ANY = ("CompositeExplicitAutograd", "", None)
 
 
-class Operator:
+class CustomOperator:
     """One operator, `torch.ops.<namespace>.<name>`: its kernels by device, and what belongs to them."""
 
     def __init__(self, namespace: str, name: str) -> None:
@@ -68,7 +68,7 @@ class Operator:
         """The names of the overloads; there is one."""
         return ["default"]
 
-    def __getattr__(self, name: str) -> Operator:
+    def __getattr__(self, name: str) -> CustomOperator:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
@@ -158,7 +158,7 @@ class _Place:
 
 
 class _Call:
-    def __init__(self, operator: Operator, args: Any, kwargs: Any) -> None:
+    def __init__(self, operator: CustomOperator, args: Any, kwargs: Any) -> None:
         self.operator = operator
         self.tensors: list[Tensor] = []
         self.context: Any = None
@@ -227,7 +227,7 @@ class _Call:
         return grads
 
 
-def _recorded(operator: Operator, args: Any, kwargs: Any) -> Any:
+def _recorded(operator: CustomOperator, args: Any, kwargs: Any) -> Any:
     call = _Call(operator, args, kwargs)
     return _Recorded.apply(call, *call.tensors)
 
@@ -237,7 +237,7 @@ class Namespace(types.ModuleType):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"torch.ops.{name}")
-        self._operators: dict[str, Operator] = {}
+        self._operators: dict[str, CustomOperator] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -248,7 +248,7 @@ class Namespace(types.ModuleType):
         if namespace in ("aten", "prim", "prims"):
             found = _builtin(name)
             if found is not None:
-                made = self._operators[name] = Operator(namespace, name)
+                made = self._operators[name] = CustomOperator(namespace, name)
                 made.composite = found
                 return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
@@ -290,21 +290,21 @@ class _Ops(types.ModuleType):
 ops = _Ops()
 
 
-def _operator(qualified: str) -> Operator:
+def _operator(qualified: str) -> CustomOperator:
     found = NAME.match(qualified)
     if found is None or not found["namespace"]:
         raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {qualified}")
     namespace: Namespace = getattr(ops, found["namespace"])
     name = found["name"]
     if name not in namespace._operators:
-        namespace._operators[name] = Operator(found["namespace"], name)
+        namespace._operators[name] = CustomOperator(found["namespace"], name)
     return namespace._operators[name]
 
 
-def _existing(op: Any) -> Operator:
+def _existing(op: Any) -> CustomOperator:
     if isinstance(op, CustomOpDef):
         return op._operator
-    if isinstance(op, Operator):
+    if isinstance(op, CustomOperator):
         return op
     return _operator(op)
 

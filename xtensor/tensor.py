@@ -163,7 +163,7 @@ def recipe_of(storage: Storage, view: View) -> Any:
     recipe = view.recipe
     if recipe is None:
         array = storage.array
-        recipe = view.recipe = lowering.plan(
+        recipe = view.recipe = lowering.recipe_for(
             array.shape,
             view.sizes,
             view.strides,

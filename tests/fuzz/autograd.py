@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.draw_autograd import AutogradDrawing
-from tests.fuzz.programs import Difference, Outcome, Program, Verdict, judge, minimise, run
+from tests.fuzz.judging import Difference, Outcome, Program, Verdict, judge, minimise, run
 
 FALLBACK = FINITE_DIFFERENCES = SimpleNamespace(__name__="finite differences")
 STEP = 1e-5

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.fuzz import model
-from tests.fuzz.programs import Program, Step, names_in
+from tests.fuzz.judging import Program, Step, names_in
 from tests.fuzz.strided import ModelError, Strided, Undefined
 
 # Few shapes and dtypes, so that programs share compiled kernels.

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.fuzz.programs import Program, Step, names_in
+from tests.fuzz.judging import Program, Step, names_in
 
 Shape = tuple[int, ...]
 # Few shapes that broadcast and multiply with one another, so that programs share compiled kernels.

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.programs import Hang, time_limit
+from tests.fuzz.judging import Hang, time_limit
 
 SECONDS = 10  # one mutation
 BATCH = 250

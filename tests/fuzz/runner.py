@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fuzz.programs import Difference, Hang, Program, Verdict, normalised, time_limit
+from tests.fuzz.judging import Difference, Hang, Program, Verdict, normalised, time_limit
 
 SECONDS = 120  # one program, with every compilation it needs
 

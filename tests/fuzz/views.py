@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.fuzz import draw_views, draw_writes, model
 from tests.fuzz.draw import Drawing
-from tests.fuzz.programs import Outcome, Program, Verdict, judge, minimise, run
+from tests.fuzz.judging import Outcome, Program, Verdict, judge, minimise, run
 
 FALLBACK = model
 REGISTERED = (draw_views, draw_writes)

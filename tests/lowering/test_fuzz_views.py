@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import xtensor
 from tests.fuzz import model, views
 from tests.fuzz.draw import Drawing
-from tests.fuzz.programs import Program, Step
+from tests.fuzz.judging import Program, Step
 
 PROGRAMS, BATCH = 150, 10
 

@@ -36,8 +36,8 @@ def places(g: Geometry) -> np.ndarray:
     return as_strided(np.arange(max(end - g.offset, 1)), g.sizes, strides) + g.offset
 
 
-def plan(shape: tuple[int, ...], g: Geometry, dtype: Any = F64, **flags: Any) -> lowering.Recipe:
-    return lowering.plan(shape, g.sizes, g.strides, g.offset, np.dtype(dtype), np.dtype(dtype), **flags)
+def recipe_for(shape: tuple[int, ...], g: Geometry, dtype: Any = F64, **flags: Any) -> lowering.Recipe:
+    return lowering.recipe_for(shape, g.sizes, g.strides, g.offset, np.dtype(dtype), np.dtype(dtype), **flags)
 
 
 # --- every kind of view, against NumPy -----------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_read_write_and_accumulate(shape: tuple[int, ...]) -> None:
     """All views of a shape go through one program each for read, write and scatter_add."""
     base = np.arange(math.prod(shape), dtype=F64).reshape(shape) + 1
     views = views_of(shape)
-    recipes = [plan(shape, g) for g in views]
+    recipes = [recipe_for(shape, g) for g in views]
     offsets = [g.offset for g in views]
     values = [-1.0 - np.arange(math.prod(g.sizes), dtype=F64).reshape(g.sizes) for g in views]
 
@@ -121,7 +121,7 @@ def test_read_write_and_accumulate(shape: tuple[int, ...]) -> None:
 
 
 def test_every_kind_of_recipe_is_exercised() -> None:
-    kinds = Counter(plan(shape, g).kind for shape in SHAPES for g in views_of(shape))
+    kinds = Counter(recipe_for(shape, g).kind for shape in SHAPES for g in views_of(shape))
     assert set(kinds) == {"empty", "reshape", "digits", "window", "stack", "gather"}
     assert min(kinds.values()) >= 10, kinds
 
@@ -131,11 +131,11 @@ def test_every_kind_of_recipe_is_exercised() -> None:
 
 def test_the_whole_array_is_itself() -> None:
     for shape in SHAPES:
-        recipe = plan(shape, whole(shape))
+        recipe = recipe_for(shape, whole(shape))
         assert recipe.identity and recipe.static
-    assert not plan((4, 6), whole((4, 6)), np.complex64, conj=True).identity
-    assert not plan((4, 6), whole((4, 6)), neg=True).identity
-    assert plan((4, 6), whole((4, 6)), conj=True).identity, "a real number is its conjugate"
+    assert not recipe_for((4, 6), whole((4, 6)), np.complex64, conj=True).identity
+    assert not recipe_for((4, 6), whole((4, 6)), neg=True).identity
+    assert recipe_for((4, 6), whole((4, 6)), conj=True).identity, "a real number is its conjugate"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_whole_array_is_itself() -> None:
     ids=str,
 )
 def test_full_coverage_takes_no_offset(g: Geometry) -> None:
-    recipe = plan((4, 6), g)
+    recipe = recipe_for((4, 6), g)
     assert recipe.kind == "reshape" and recipe.static
     base = np.arange(24.0).reshape(4, 6)
     np.testing.assert_array_equal(lowering.read_program(recipe)(base, 0), base.reshape(-1)[places(g)])
@@ -158,15 +158,15 @@ def test_full_coverage_takes_no_offset(g: Geometry) -> None:
 
 def test_views_that_differ_in_offset_share_a_recipe() -> None:
     g = whole((6, 5, 4))
-    assert len({plan((6, 5, 4), geometry.select(g, 0, i)) for i in range(6)}) == 1
-    assert len({plan((6, 5, 4), geometry.select(g, 1, i)) for i in range(5)}) == 1
-    assert len({plan((6, 5, 4), geometry.narrow(g, 0, i, 3)) for i in range(3)}) == 1
-    assert len({plan((6, 5, 4), geometry.slice(g, 2, i, i + 2)) for i in range(3)}) == 1
+    assert len({recipe_for((6, 5, 4), geometry.select(g, 0, i)) for i in range(6)}) == 1
+    assert len({recipe_for((6, 5, 4), geometry.select(g, 1, i)) for i in range(5)}) == 1
+    assert len({recipe_for((6, 5, 4), geometry.narrow(g, 0, i, 3)) for i in range(3)}) == 1
+    assert len({recipe_for((6, 5, 4), geometry.slice(g, 2, i, i + 2)) for i in range(3)}) == 1
 
 
 def test_the_array_keeps_its_shape_where_the_view_fits_its_dimensions() -> None:
     g = geometry.slice(geometry.select(whole((6, 5, 4)), 1, 2), 0, 1, 5, 2)
-    recipe = plan((6, 5, 4), g)
+    recipe = recipe_for((6, 5, 4), g)
     assert recipe.access.digits is not None and recipe.access.digits.radices == (6, 5, 4)
     text = str(jax.make_jaxpr(lambda b, o: lowering.read(recipe, b, o))(np.zeros((6, 5, 4)), 0))
     assert text.count("reshape") == 1, text  # the sizes of 1 go; the base is sliced as it is
@@ -177,10 +177,10 @@ def test_a_digit_that_carries_is_read_through_another_recipe() -> None:
     base = np.arange(24.0).reshape(4, 6)
     fits = Geometry((2, 3), (6, 1), 3)
     carries = Geometry((2, 3), (6, 1), 4)
-    assert plan((4, 6), fits).kind == "digits"
-    assert plan((4, 6), carries).kind == "window"
+    assert recipe_for((4, 6), fits).kind == "digits"
+    assert recipe_for((4, 6), carries).kind == "window"
     for g in (fits, carries):
-        recipe = plan((4, 6), g)
+        recipe = recipe_for((4, 6), g)
         np.testing.assert_array_equal(
             lowering.read_program(recipe)(base, g.offset), base.reshape(-1)[places(g)]
         )
@@ -194,7 +194,7 @@ def test_few_elements_of_a_wide_window_are_written_alone() -> None:
     """The diagonal of a big matrix is scattered, not written back with all that lies between."""
     n = 50
     g = geometry.diagonal(whole((n, n)))
-    recipe = plan((n, n), g)
+    recipe = recipe_for((n, n), g)
     assert recipe.kind == "window"
     base = np.zeros((n, n))
     text = str(jax.make_jaxpr(lambda b, o, v: lowering.write(recipe, b, o, v))(base, 0, np.ones(n)))
@@ -212,7 +212,7 @@ def test_few_elements_of_a_wide_window_are_written_alone() -> None:
 def test_stepped_writes_leave_what_lies_between(length: int, step: int) -> None:
     """Short axes use constant indices, long ones computed; steps that are powers of two are padded."""
     g = geometry.slice(whole((2, length)), 1, 1, None, step)
-    recipe = plan((2, length), g)
+    recipe = recipe_for((2, length), g)
     assert recipe.access.digits is not None and step in recipe.access.digits.steps
     base = np.zeros((2, length))
     expected = base.copy()
@@ -225,7 +225,7 @@ def test_index_width_follows_the_size_of_the_array() -> None:
     """Beyond 2**31 elements the starts are 64-bit: traced only, nothing of that size is made."""
     for rows, expected in ((2**10, "i32"), (2**22, "i64")):
         shape = (rows, 2**10)
-        recipe = plan(shape, geometry.select(whole(shape), 0, 3), np.uint8)
+        recipe = recipe_for(shape, geometry.select(whole(shape), 0, 3), np.uint8)
         traced = jax.make_jaxpr(lambda b, o, r=recipe: lowering.read(r, b, o))(
             jax.ShapeDtypeStruct(shape, np.uint8), 0
         )
@@ -243,22 +243,22 @@ def test_a_loop_over_rows_compiles_once() -> None:
     before = lowering.stats()
     for i in range(101):
         g = geometry.select(whole((101, 2, 3)), 0, i)
-        recipe = plan((101, 2, 3), g)
+        recipe = recipe_for((101, 2, 3), g)
         np.testing.assert_array_equal(lowering.read_program(recipe)(base, g.offset), base[i])
     assert lowering.stats().reads == before.reads + 1
     for i in range(101):
         g = geometry.select(whole((101, 2, 3)), 0, i)
-        lowering.write_program(plan((101, 2, 3), g), False)(base, g.offset, np.zeros((2, 3)))
+        lowering.write_program(recipe_for((101, 2, 3), g), False)(base, g.offset, np.zeros((2, 3)))
     assert lowering.stats() == (before.reads + 1, before.writes + 1)
 
 
 def test_an_identity_compiles_nothing_and_copies_nothing() -> None:
     base, value = np.zeros((3, 5)), np.ones((3, 5))
-    recipe = plan((3, 5), whole((3, 5)))
+    recipe = recipe_for((3, 5), whole((3, 5)))
     before = lowering.stats()
     assert lowering.read_program(recipe)(base, 0) is base
     assert lowering.write_program(recipe, True)(base, 0, value) is value
-    empty = plan((3, 5), Geometry((0, 5), (5, 1), 3))
+    empty = recipe_for((3, 5), Geometry((0, 5), (5, 1), 3))
     assert lowering.write_program(empty, True)(base, 3, np.ones((0, 5))) is base
     assert lowering.stats() == before
 
@@ -276,7 +276,7 @@ def test_an_identity_compiles_nothing_and_copies_nothing() -> None:
     ids=str,
 )
 def test_donation_reuses_the_buffer(g: Geometry) -> None:
-    recipe = plan((64, 64), g)
+    recipe = recipe_for((64, 64), g)
     expected = np.zeros((64, 64))
     expected.reshape(-1)[places(g)] = 1
     base = jax.device_put(np.zeros((64, 64))) + 0
@@ -292,7 +292,7 @@ def test_donation_reuses_the_buffer(g: Geometry) -> None:
 
 def test_offset_may_be_an_array() -> None:
     base = np.arange(20.0).reshape(4, 5)
-    recipe = plan((4, 5), geometry.select(whole((4, 5)), 0, 1))
+    recipe = recipe_for((4, 5), geometry.select(whole((4, 5)), 0, 1))
     for offset in (15, np.int64(15), jax.numpy.asarray(15)):
         np.testing.assert_array_equal(lowering.read_program(recipe)(base, offset), base[3])
 
@@ -313,7 +313,7 @@ def test_reinterpreted_elements(old: str) -> None:
         typed = np.ascontiguousarray(base).view(new)
         g = geometry.slice(geometry.select(whole(typed.shape), 0, 1), 0, 0, None, 2)
         for view in (whole(typed.shape), g, geometry.transpose(whole(typed.shape), 0, 1)):
-            recipes.append(lowering.plan(shape, *view, np.dtype(old), np.dtype(new)))
+            recipes.append(lowering.recipe_for(shape, *view, np.dtype(old), np.dtype(new)))
             views.append(view)
             cases.append(typed)
     # Distinct values, a little different from what is there; bytes stay those of ordinary numbers.
@@ -339,7 +339,7 @@ def test_reinterpreted_elements(old: str) -> None:
 
 def test_bytes_that_make_no_whole_element_stay() -> None:
     base = np.arange(11, dtype=np.uint8)
-    recipe = lowering.plan((11,), (2,), (1,), 0, np.dtype(np.uint8), np.dtype(np.float32))
+    recipe = lowering.recipe_for((11,), (2,), (1,), 0, np.dtype(np.uint8), np.dtype(np.float32))
     got = lowering.read_program(recipe)(base, 0)
     assert np.asarray(got).tobytes() == base[:8].tobytes()
     for donate in (False, True):
@@ -347,7 +347,7 @@ def test_bytes_that_make_no_whole_element_stay() -> None:
             jax.device_put(base) + np.uint8(0), 0, np.zeros(2, np.float32)
         )
         np.testing.assert_array_equal(written, np.concatenate([np.zeros(8, np.uint8), base[8:]]))
-    one = lowering.plan((11,), (1,), (1,), 1, np.dtype(np.uint8), np.dtype(np.float32))
+    one = lowering.recipe_for((11,), (1,), (1,), 1, np.dtype(np.uint8), np.dtype(np.float32))
     written = lowering.write_program(one, False)(base, 1, np.zeros(1, np.float32))
     np.testing.assert_array_equal(written, np.where((base >= 4) & (base < 8), 0, base))
 
@@ -355,20 +355,20 @@ def test_bytes_that_make_no_whole_element_stay() -> None:
 def test_bool_and_bytes() -> None:
     data = np.array([0, 1, 2, 255], np.uint8)
     u8, b1 = np.dtype(np.uint8), np.dtype(bool)
-    as_bool = lowering.plan((4,), (4,), (1,), 0, u8, b1)
+    as_bool = lowering.recipe_for((4,), (4,), (1,), 0, u8, b1)
     np.testing.assert_array_equal(lowering.read_program(as_bool)(data, 0), [False, True, True, True])
-    last = lowering.plan((4,), (1,), (1,), 0, u8, b1)
+    last = lowering.recipe_for((4,), (1,), (1,), 0, u8, b1)
     written = lowering.write_program(last, False)(data, 0, np.array([True]))
     np.testing.assert_array_equal(written, [1, 1, 2, 255])  # the bytes not written keep their values
     bools = np.array([True, False, True])
-    as_bytes = lowering.plan((3,), (3,), (1,), 0, b1, u8)
+    as_bytes = lowering.recipe_for((3,), (3,), (1,), 0, b1, u8)
     np.testing.assert_array_equal(lowering.read_program(as_bytes)(bools, 0), [1, 0, 1])
     written = lowering.write_program(as_bytes, False)(bools, 0, np.array([0, 1, 1], u8))
     assert written.dtype == b1
     np.testing.assert_array_equal(written, [False, True, True])
-    wide = lowering.plan((4,), (2,), (1,), 0, b1, np.dtype(np.int16))
+    wide = lowering.recipe_for((4,), (2,), (1,), 0, b1, np.dtype(np.int16))
     np.testing.assert_array_equal(lowering.read_program(wide)(np.array([1, 0, 0, 1], b1), 0), [1, 256])
-    native = lowering.plan((3,), (2,), (2,), 0, b1, b1)
+    native = lowering.recipe_for((3,), (2,), (2,), 0, b1, b1)
     np.testing.assert_array_equal(lowering.read_program(native)(bools, 0), [True, True])
 
 
@@ -377,7 +377,7 @@ def test_real_and_imaginary_parts_are_views() -> None:
     pairs = geometry.view_as_real(whole((2, 3)))
     for index, part in ((0, z.real), (1, z.imag)):
         g = geometry.select(pairs, -1, index)
-        recipe = lowering.plan((2, 3), *g, z.dtype, np.dtype(np.float32))
+        recipe = lowering.recipe_for((2, 3), *g, z.dtype, np.dtype(np.float32))
         np.testing.assert_array_equal(lowering.read_program(recipe)(z, g.offset), part)
         written = lowering.write_program(recipe, True)(
             jax.device_put(z) + 0, g.offset, np.zeros((2, 3), np.float32)
@@ -390,7 +390,7 @@ def test_conjugate_and_negative_bits() -> None:
     g = geometry.select(whole((2, 3)), 0, 1)
     for conj in (False, True):
         for neg in (False, True):
-            recipe = plan((2, 3), g, np.complex128, conj=conj, neg=neg)
+            recipe = recipe_for((2, 3), g, np.complex128, conj=conj, neg=neg)
             expected = np.conj(z[1]) if conj else z[1]
             expected = -expected if neg else expected
             np.testing.assert_array_equal(lowering.read_program(recipe)(z, g.offset), expected)
@@ -414,7 +414,7 @@ def test_conjugate_and_negative_bits() -> None:
     ids=str,
 )
 def test_scatter_add_is_the_transpose_of_read(g: Geometry) -> None:
-    recipe = plan((4, 6), g)
+    recipe = recipe_for((4, 6), g)
     rng = np.random.default_rng(1)
     grad = rng.integers(-9, 9, g.sizes).astype(F64)
     _, pullback = jax.vjp(lambda b: lowering.read(recipe, b, g.offset), np.zeros((4, 6)))
@@ -426,18 +426,18 @@ def test_scatter_add_is_the_transpose_of_read(g: Geometry) -> None:
 def test_scatter_add_of_parts_and_conjugates() -> None:
     zero = np.zeros(3, np.complex128)
     grad = np.array([1.0, 2.0, 3.0])
-    imag = lowering.plan((3,), (3,), (2,), 1, zero.dtype, F64)
+    imag = lowering.recipe_for((3,), (3,), (2,), 1, zero.dtype, F64)
     np.testing.assert_array_equal(lowering.scatter_add(imag, zero, 1, grad), 1j * grad)
-    conj = plan((3,), whole((3,)), np.complex128, conj=True, neg=True)
+    conj = recipe_for((3,), whole((3,)), np.complex128, conj=True, neg=True)
     np.testing.assert_array_equal(lowering.scatter_add(conj, zero, 0, 1j * grad), 1j * grad)
     real = np.zeros(6)
-    pairs = lowering.plan((6,), (3,), (1,), 0, F64, zero.dtype)
+    pairs = lowering.recipe_for((6,), (3,), (1,), 0, F64, zero.dtype)
     np.testing.assert_array_equal(lowering.scatter_add(pairs, real, 0, 1j * grad), [0, 1, 0, 2, 0, 3])
 
 
 def test_read_and_scatter_add_differentiate() -> None:
     """They are used inside larger traced programs, so jax must see through them."""
-    recipe = plan((4, 6), geometry.select(whole((4, 6)), 1, 2))
+    recipe = recipe_for((4, 6), geometry.select(whole((4, 6)), 1, 2))
     base = np.arange(24.0).reshape(4, 6)
     gradient = jax.grad(lambda b: (lowering.read(recipe, b, 2) ** 2).sum())(base)
     expected = np.zeros((4, 6))

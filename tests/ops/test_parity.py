@@ -37,9 +37,9 @@ def test_committed_pairs_agree(full: bool, capsys: pytest.CaptureFixture[str]):
         worker.run_jobs(jobs, 2, 300, verdicts.append)
     else:
         for job in jobs:
-            plan = facets.Plan(entries.entries()[job.name], job.dtype)
+            subject = facets.Subject(entries.entries()[job.name], job.dtype)
             for facet in job.facets:
-                status, detail, samples = facets.run(plan, facet)
+                status, detail, samples = facets.run(subject, facet)
                 verdicts.append(worker.Verdict(job.name, job.dtype, facet, status, detail, samples))
     assert {report.pair_of(verdict) for verdict in verdicts} == set(wanted)
     differing = [f"{v.name} {v.dtype} {v.facet}: {v.detail}" for v in verdicts if v.status == "differ"]
@@ -69,21 +69,21 @@ def test_no_reason_is_stale():
 # The judge must be able to fail.
 
 
-def plan_with(monkeypatch: pytest.MonkeyPatch, name: str, function) -> facets.Plan:
-    plan = facets.Plan(entries.entries()[name], "float32")
-    monkeypatch.setattr(plan, "ours", lambda: function)
-    return plan
+def subject_with(monkeypatch: pytest.MonkeyPatch, name: str, function) -> facets.Subject:
+    subject = facets.Subject(entries.entries()[name], "float32")
+    monkeypatch.setattr(subject, "ours", lambda: function)
+    return subject
 
 
 def test_a_wrong_value_is_found(monkeypatch):
     xtensor = facets.xtensor
-    plan = plan_with(monkeypatch, "tanh", lambda x, **kw: xtensor.tanh(x) * 1.0001)
-    assert facets.run(plan, "forward")[0] == "differ"
+    subject = subject_with(monkeypatch, "tanh", lambda x, **kw: xtensor.tanh(x) * 1.0001)
+    assert facets.run(subject, "forward")[0] == "differ"
 
 
 def test_a_wrong_dtype_is_found(monkeypatch):
-    plan = plan_with(monkeypatch, "tanh", lambda x, **kw: facets.xtensor.tanh(x).double())
-    assert "float64[" in facets.run(plan, "forward")[1]
+    subject = subject_with(monkeypatch, "tanh", lambda x, **kw: facets.xtensor.tanh(x).double())
+    assert "float64[" in facets.run(subject, "forward")[1]
 
 
 def test_a_wrong_gradient_is_found(monkeypatch):
@@ -91,23 +91,23 @@ def test_a_wrong_gradient_is_found(monkeypatch):
         y = facets.xtensor.tanh(x)
         return (y + y.detach()) / 2
 
-    plan = plan_with(monkeypatch, "tanh", half)
-    assert facets.run(plan, "forward")[0] == "agree"
-    assert facets.run(plan, "gradient")[1].startswith("gradient 0")
+    subject = subject_with(monkeypatch, "tanh", half)
+    assert facets.run(subject, "forward")[0] == "agree"
+    assert facets.run(subject, "gradient")[1].startswith("gradient 0")
 
 
 def test_a_missing_operator_is_found(monkeypatch):
     monkeypatch.delattr(facets.xtensor, "tanh")
-    plan = facets.Plan(entries.entries()["tanh"], "float32")
-    assert facets.run(plan, "forward") == ("differ", "missing: xtensor.tanh", 0)
+    subject = facets.Subject(entries.entries()["tanh"], "float32")
+    assert facets.run(subject, "forward") == ("differ", "missing: xtensor.tanh", 0)
 
 
 def test_an_error_of_another_class_is_found(monkeypatch):
     def wrong(*args, **kwargs):
         raise ValueError("no")
 
-    plan = plan_with(monkeypatch, "cat", wrong)
-    assert "ValueError: no; expected" in facets.run(plan, "errors")[1]
+    subject = subject_with(monkeypatch, "cat", wrong)
+    assert "ValueError: no; expected" in facets.run(subject, "errors")[1]
 
 
 def test_numbers_of_another_distribution_are_found(rng: np.random.Generator):

@@ -31,7 +31,7 @@ from .convert import (
 from .decompositions import REBUILT, TIES
 from .entries import DRAWN, RANDOM, UNSET, matches, name_of
 
-__all__ = ["FACETS", "LIMITS", "Plan"]
+__all__ = ["FACETS", "LIMITS", "Subject"]
 
 # How many of an entry's samples each facet runs: in float32, and in any other dtype.
 LIMITS = {
@@ -47,7 +47,7 @@ DRAWS = 30  # of each sample of a random operator
 UNIMPLEMENTED = ("not implemented for", "not supported for", "INTERNAL ASSERT")
 
 
-class Plan:
+class Subject:
     """An entry in a dtype, with its samples and both libraries' functions."""
 
     def __init__(self, entry: Any, dtype: str, every: bool = False) -> None:
@@ -160,7 +160,7 @@ def agree_on_error(mine: Exception | None, theirs: Exception) -> None:
 
 
 def compare_calls(
-    plan: Plan,
+    subject: Subject,
     mine: Callable[..., Any],
     theirs: Callable[..., Any],
     sample: Any,
@@ -175,17 +175,17 @@ def compare_calls(
         agree_on_error(attempt(call, mine, converted)[1], error)
         return True
     actual = call(mine, converted)
-    if plan.random or plan.unset:
+    if subject.random or subject.unset:
         alike_in_kind(actual, expected)
-        if plan.random:
+        if subject.random:
             compare_draws(mine, theirs, sample)
         return True
     try:
         same(actual, expected, lambda: call(theirs, widened(given)), where)
     except Difference:
-        if not rebuild or plan.name not in REBUILT:
+        if not rebuild or subject.name not in REBUILT:
             raise
-        REBUILT[plan.name](actual, expected, sample)
+        REBUILT[subject.name](actual, expected, sample)
     return True
 
 
@@ -236,11 +236,11 @@ class library_seeded:
 # -- the facets
 
 
-def forward(plan: Plan) -> int:
+def forward(subject: Subject) -> int:
     """Values, dtypes, shapes and structure."""
-    mine, count = found(plan.ours), 0
-    for sample in plan.samples("forward"):
-        count += ran(sample, lambda: compare_calls(plan, mine, plan.theirs, sample))  # noqa: B023
+    mine, count = found(subject.ours), 0
+    for sample in subject.samples("forward"):
+        count += ran(sample, lambda: compare_calls(subject, mine, subject.theirs, sample))  # noqa: B023
     return count
 
 
@@ -257,7 +257,7 @@ UNWRAPPED = OpInfo.__dataclass_fields__["gradcheck_wrapper"].default
 
 def differentiate(
     library: Any,
-    plan: Plan,
+    subject: Subject,
     function: Callable[..., Any],
     process: Callable[..., Any],
     wrapper: Callable[..., Any] | None,
@@ -301,10 +301,10 @@ def differentiate(
     return made
 
 
-def compare_gradients(plan: Plan, mine: Callable[..., Any], sample: Any, second: bool) -> bool:
+def compare_gradients(subject: Subject, mine: Callable[..., Any], sample: Any, second: bool) -> bool:
     """Derivatives of one sample on both sides."""
     given = arguments(sample)
-    wrapper = plan.entry.gradcheck_wrapper
+    wrapper = subject.entry.gradcheck_wrapper
     if wrapper is UNWRAPPED or wrapper.__name__.startswith("gradcheck_wrapper_masked"):
         wrapper = None
     process = sample.output_process_fn_grad
@@ -322,7 +322,7 @@ def compare_gradients(plan: Plan, mine: Callable[..., Any], sample: Any, second:
 
     def theirs(values: tuple[Any, ...]) -> dict[str, Any]:
         drawn.clear()
-        return differentiate(torch, plan, plan.theirs, process, wrapper, values, weigh, second)
+        return differentiate(torch, subject, subject.theirs, process, wrapper, values, weigh, second)
 
     converted, original = ours(given), copied(given)
     expected, error = attempt(theirs, original)
@@ -345,18 +345,18 @@ def compare_gradients(plan: Plan, mine: Callable[..., Any], sample: Any, second:
 
     mirrored.used = 0  # type: ignore[attr-defined]
     actual = differentiate(
-        xtensor, plan, mine, rebind(process), wrapper and rebind(wrapper), converted, mirrored, second
+        xtensor, subject, mine, rebind(process), wrapper and rebind(wrapper), converted, mirrored, second
     )
     if actual["asking"] != expected["asking"]:
         raise Difference(f"results require grad: {actual['asking']}, expected {expected['asking']}")
     if not expected["first"]:
         return False
     compare_lists(
-        plan, actual["first"], expected["first"], lambda: theirs(widened(given))["first"], "gradient"
+        subject, actual["first"], expected["first"], lambda: theirs(widened(given))["first"], "gradient"
     )
     if second:
         compare_lists(
-            plan,
+            subject,
             actual["second"],
             expected["second"],
             lambda: theirs(widened(given))["second"],
@@ -367,7 +367,7 @@ def compare_gradients(plan: Plan, mine: Callable[..., Any], sample: Any, second:
 
 
 def compare_lists(
-    plan: Plan,
+    subject: Subject,
     actual: list[Any],
     expected: list[Any],
     reference: Callable[[], list[Any]],
@@ -391,38 +391,38 @@ def compare_lists(
             raise Difference(f"{place}: {'None' if a is None else 'a tensor'}, expected the opposite")
         if a is None:
             continue
-        if plan.random:
+        if subject.random:
             alike_in_kind(a, b)
             continue
         try:
             same(a, b, lambda index=index: reference()[index], place)
         except Difference:
             # Among equal elements, which one has the gradient is open; what there is of it is not.
-            if plan.name not in TIES or not np.array_equal(*(np.sort(numpy_of(g), None) for g in (a, b))):
+            if subject.name not in TIES or not np.array_equal(*(np.sort(numpy_of(g), None) for g in (a, b))):
                 raise
 
 
-def differentiable(plan: Plan) -> bool:
-    return plan.entry.supports_autograd and (plan.dtype.startswith(("float", "bfloat", "complex")))
+def differentiable(subject: Subject) -> bool:
+    return subject.entry.supports_autograd and (subject.dtype.startswith(("float", "bfloat", "complex")))
 
 
-def gradient(plan: Plan) -> int:
+def gradient(subject: Subject) -> int:
     """The gradient of every input that asks for one."""
-    if not differentiable(plan):
+    if not differentiable(subject):
         return 0
-    mine, count = found(plan.ours), 0
-    for sample in plan.samples("gradient", grad=True):
-        count += ran(sample, lambda: compare_gradients(plan, mine, sample, False))  # noqa: B023
+    mine, count = found(subject.ours), 0
+    for sample in subject.samples("gradient", grad=True):
+        count += ran(sample, lambda: compare_gradients(subject, mine, sample, False))  # noqa: B023
     return count
 
 
-def gradgrad(plan: Plan) -> int:
+def gradgrad(subject: Subject) -> int:
     """The gradient of the gradient."""
-    if not (differentiable(plan) and plan.entry.supports_gradgrad) or plan.random:
+    if not (differentiable(subject) and subject.entry.supports_gradgrad) or subject.random:
         return 0
-    mine, count = found(plan.ours), 0
-    for sample in plan.samples("gradgrad", grad=True):
-        count += ran(sample, lambda: compare_gradients(plan, mine, sample, True))  # noqa: B023
+    mine, count = found(subject.ours), 0
+    for sample in subject.samples("gradgrad", grad=True):
+        count += ran(sample, lambda: compare_gradients(subject, mine, sample, True))  # noqa: B023
     return count
 
 
@@ -437,30 +437,32 @@ def counterpart(variant: Any) -> Callable[..., Any]:
     return found(lambda: method_named(variant.__name__))
 
 
-def inplace(plan: Plan) -> int:
+def inplace(subject: Subject) -> int:
     """The in-place form: values, identity, gradient."""
-    theirs = plan.entry.get_inplace()
+    theirs = subject.entry.get_inplace()
     if theirs is None:
         return 0
     mine, count = counterpart(theirs), 0
-    for sample in plan.samples("inplace"):
+    for sample in subject.samples("inplace"):
         if sample.broadcasts_input or not isinstance(sample.input, torch.Tensor):
             continue
-        count += ran(sample, lambda: compare_inplace(plan, mine, theirs, sample))  # noqa: B023
-    if count and differentiable(plan) and plan.entry.supports_inplace_autograd and not plan.random:
-        shadow = Plan(plan.entry, plan.dtype, plan.every)
+        count += ran(sample, lambda: compare_inplace(subject, mine, theirs, sample))  # noqa: B023
+    if count and differentiable(subject) and subject.entry.supports_inplace_autograd and not subject.random:
+        shadow = Subject(subject.entry, subject.dtype, subject.every)
         shadow.theirs = lambda x, *args, **kwargs: theirs(x.clone(), *args, **kwargs)
 
         def on_clone(x: Any, *args: Any, **kwargs: Any) -> Any:
             return mine(x.clone(), *args, **kwargs)
 
-        for sample in list(plan.samples("inplace", grad=True))[:2]:
+        for sample in list(subject.samples("inplace", grad=True))[:2]:
             if not sample.broadcasts_input:
                 ran(sample, lambda: compare_gradients(shadow, on_clone, sample, False))  # noqa: B023
     return count
 
 
-def compare_inplace(plan: Plan, mine: Callable[..., Any], theirs: Callable[..., Any], sample: Any) -> bool:
+def compare_inplace(
+    subject: Subject, mine: Callable[..., Any], theirs: Callable[..., Any], sample: Any
+) -> bool:
     """One in-place call on both sides."""
     given = arguments(sample)
     converted, original = ours(given), copied(given)
@@ -471,14 +473,14 @@ def compare_inplace(plan: Plan, mine: Callable[..., Any], theirs: Callable[..., 
     actual = call(mine, converted)
     if expected is original[0] and actual is not converted[0]:
         raise Difference("the in-place form does not return its input")
-    if plan.random or plan.unset:
+    if subject.random or subject.unset:
         alike_in_kind(actual, expected)
         return True
     same(actual, expected, lambda: call(theirs, widened(given)), "in-place")
     same(
         converted[0],
         original[0],
-        None if plan.dtype in ("float64",) else lambda: widest(theirs, given),
+        None if subject.dtype in ("float64",) else lambda: widest(theirs, given),
         "input",
     )
     return True
@@ -491,23 +493,23 @@ def widest(theirs: Callable[..., Any], given: tuple[Any, ...]) -> Any:
     return values[0]
 
 
-def out(plan: Plan) -> int:
+def out(subject: Subject) -> int:
     """`out=`: of the right size, of a wrong one, of another dtype."""
-    if not plan.entry.supports_out:
+    if not subject.entry.supports_out:
         return 0
-    mine, count = found(plan.ours), 0
-    for index, sample in enumerate(plan.samples("out")):
-        for kind in ("right", "size", "dtype") if index == 0 and plan.dtype == "float32" else ("right",):
-            count += ran(sample, lambda: compare_out(plan, mine, sample, kind))  # noqa: B023
+    mine, count = found(subject.ours), 0
+    for index, sample in enumerate(subject.samples("out")):
+        for kind in ("right", "size", "dtype") if index == 0 and subject.dtype == "float32" else ("right",):
+            count += ran(sample, lambda: compare_out(subject, mine, sample, kind))  # noqa: B023
     return count
 
 
-def compare_out(plan: Plan, mine: Callable[..., Any], sample: Any, kind: str) -> bool:
+def compare_out(subject: Subject, mine: Callable[..., Any], sample: Any, kind: str) -> bool:
     """One call with `out=` on both sides."""
     given = arguments(sample)
     if "out" in sample.kwargs:
         return False
-    expected, error = attempt(call, plan.theirs, copied(given))
+    expected, error = attempt(call, subject.theirs, copied(given))
     tensors = leaves(expected, torch.Tensor)
     if error is not None or not tensors or isinstance(expected, list):
         return False
@@ -522,50 +524,53 @@ def compare_out(plan: Plan, mine: Callable[..., Any], sample: Any, kind: str) ->
     single = isinstance(expected, torch.Tensor)
     theirs = buffer(expected) if single else tuple(map(buffer, tensors))
     made = ours(theirs)
-    result, error = attempt(call, plan.theirs, copied(given), out=theirs)
+    result, error = attempt(call, subject.theirs, copied(given), out=theirs)
     got, wrong = attempt(call, mine, ours(given), out=made)
     if error is not None:
         agree_on_error(wrong, error)
         return True
     if wrong is not None:
         raise Difference(f"out= ({kind}): {shown(wrong)}")
-    if plan.random or plan.unset:
+    if subject.random or subject.unset:
         alike_in_kind(made, theirs)
         return True
     if single and result is theirs and got is not made:
         raise Difference("the result is not `out`")
     try:
         if result is not None:  # PyTorch's copies of several views return nothing then
-            same(got, result, lambda: call(plan.theirs, widened(given)), f"out= ({kind})")
+            same(got, result, lambda: call(subject.theirs, widened(given)), f"out= ({kind})")
         if kind != "dtype":
             same(
-                made, theirs, lambda: call(plan.theirs, widened(given)), f"the tensor given as out= ({kind})"
+                made,
+                theirs,
+                lambda: call(subject.theirs, widened(given)),
+                f"the tensor given as out= ({kind})",
             )
     except Difference:
-        if plan.name not in REBUILT or kind == "dtype":
+        if subject.name not in REBUILT or kind == "dtype":
             raise
-        REBUILT[plan.name](got, result, sample)
+        REBUILT[subject.name](got, result, sample)
     return True
 
 
-def method(plan: Plan) -> int:
+def method(subject: Subject) -> int:
     """The method, the operators of Python, and the aliases."""
-    entry, count = plan.entry, 0
+    entry, count = subject.entry, 0
     theirs = entry.get_method()
     if theirs is not None:
         mine = counterpart(theirs)
-        for sample in plan.samples("method"):
+        for sample in subject.samples("method"):
             if isinstance(sample.input, torch.Tensor):
-                count += ran(sample, lambda: compare_calls(plan, mine, theirs, sample, "method"))  # noqa: B023
+                count += ran(sample, lambda: compare_calls(subject, mine, theirs, sample, "method"))  # noqa: B023
     operators = [entry.operator_variant, entry.inplace_operator_variant]
     for which, function in enumerate(operators):
         if function is None or not callable(function):
             continue
-        for sample in list(plan.samples("method"))[:2]:
+        for sample in list(subject.samples("method"))[:2]:
             if sample.kwargs or len(sample.args) > 1 or (which and sample.broadcasts_input):
                 continue
             where = f"operator.{function.__name__}"
-            count += ran(sample, lambda: compare_calls(plan, function, function, sample, where))  # noqa: B023
+            count += ran(sample, lambda: compare_calls(subject, function, function, sample, where))  # noqa: B023
     for alias in entry.aliases:
         if alias.op is None:
             continue
@@ -573,32 +578,32 @@ def method(plan: Plan) -> int:
         for variant in (alias.method_variant, alias.inplace_variant):
             if variant is not None:
                 counterpart(variant)
-        for sample in list(plan.samples("method"))[:1]:
-            count += ran(sample, lambda: compare_calls(plan, mine, alias.op, sample, alias.name))  # noqa: B023
+        for sample in list(subject.samples("method"))[:1]:
+            count += ran(sample, lambda: compare_calls(subject, mine, alias.op, sample, alias.name))  # noqa: B023
     return count
 
 
-def errors(plan: Plan) -> int:
+def errors(subject: Subject) -> int:
     """The class of the error of inputs that must fail."""
-    if plan.entry.error_inputs_func is None:
+    if subject.entry.error_inputs_func is None:
         return 0
-    mine, count = found(plan.ours), 0
+    mine, count = found(subject.ours), 0
     seed()
     try:
-        given = list(plan.entry.error_inputs("cpu"))
+        given = list(subject.entry.error_inputs("cpu"))
     except Exception:
         return 0
     for wrong in given:
         sample = wrong.sample_input
-        count += ran(sample, lambda: compare_error(plan, mine, sample))  # noqa: B023
+        count += ran(sample, lambda: compare_error(subject, mine, sample))  # noqa: B023
     return count
 
 
-def compare_error(plan: Plan, mine: Callable[..., Any], sample: Any) -> bool:
+def compare_error(subject: Subject, mine: Callable[..., Any], sample: Any) -> bool:
     """One input that must fail, on both sides."""
     given = arguments(sample)
     converted, original = ours(given), copied(given)
-    _, theirs = attempt(call, plan.theirs, original)
+    _, theirs = attempt(call, subject.theirs, original)
     if theirs is None:
         return False
     _, error = attempt(call, mine, converted)
@@ -609,7 +614,7 @@ def compare_error(plan: Plan, mine: Callable[..., Any], sample: Any) -> bool:
     return True
 
 
-FACETS: dict[str, Callable[[Plan], int]] = {
+FACETS: dict[str, Callable[[Subject], int]] = {
     "forward": forward,
     "gradient": gradient,
     "inplace": inplace,
@@ -620,12 +625,12 @@ FACETS: dict[str, Callable[[Plan], int]] = {
 }
 
 
-def run(plan: Plan, facet: str) -> tuple[str, str, int]:
+def run(subject: Subject, facet: str) -> tuple[str, str, int]:
     """A facet's verdict: "agree", "differ" or "none" (it does not apply), the difference, and the samples that agreed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            count = FACETS[facet](plan)
+            count = FACETS[facet](subject)
         except Difference as error:
             return "differ", str(error), 0
     return ("agree" if count else "none"), "", count

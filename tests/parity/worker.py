@@ -63,11 +63,11 @@ def serve() -> None:
     answer({"ready": True})
     for line in sys.stdin:
         job = Job(**json.loads(line))
-        plan = facets.Plan(entries()[job.name], job.dtype, job.every)
+        subject = facets.Subject(entries()[job.name], job.dtype, job.every)
         for facet in job.facets:
             started = time.perf_counter()
             try:
-                status, detail, samples = facets.run(plan, facet)
+                status, detail, samples = facets.run(subject, facet)
             except Exception as error:
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 status, samples = "differ", 0

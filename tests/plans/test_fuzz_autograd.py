@@ -10,7 +10,7 @@ import pytest
 import xtensor
 from tests.fuzz import autograd
 from tests.fuzz.autograd import FINITE_DIFFERENCES
-from tests.fuzz.programs import Program, Step
+from tests.fuzz.judging import Program, Step
 
 PROGRAMS, BATCH = 80, 10
 SMOOTH = 30

@@ -12,8 +12,9 @@ import pytest
 
 import xtensor as xt
 from tests.fuzz.autograd import execute, generate
-from tests.fuzz.programs import judge
+from tests.fuzz.judging import judge
 from xtensor import engine
+from xtensor.plans.patterns import RECENT, Pattern
 from xtensor.plans.plans import PlanExecutor, executor
 
 
@@ -94,14 +95,14 @@ def test_random_programs_agree_to_the_bit(
 ) -> None:
     monkeypatch.setattr(plans, "hot", 1)
     found: list[bool] = []
-    recognised = plans._recognized
-    monkeypatch.setattr(plans, "_recognized", lambda *args: noted(found, recognised(*args)))
+    recent = plans.patterns.recent
+    monkeypatch.setattr(plans.patterns, "recent", lambda *args: noted(found, recent(*args)))
     for seed in seeds:
         program = generate(seed)
         monkeypatch.setattr(plans, "enabled", False)
         interpreted = list(execute(program, xt))
         monkeypatch.setattr(plans, "enabled", True)
-        for _ in range(2):  # looked up, and recognised
+        for _ in range(2):  # looked up, and among those that ran last
             planned = list(execute(program, xt))
             difference = judge(program, iter(interpreted), iter(planned), identical).difference
             assert difference is None, f"seed {seed}: {difference}\n{program}"
@@ -316,14 +317,14 @@ def test_graphs_that_begin_alike_are_told_apart(plans: PlanExecutor, monkeypatch
     expected = [found(run) for run in programs]
     for _ in range(2):
         assert [found(run) for run in programs] == expected
-    keys: list[Any] = []
+    walks: list[Any] = []
     looked_up = plans._looked_up
-    monkeypatch.setattr(plans, "_looked_up", lambda *args: keys.append(args) or looked_up(*args))
+    monkeypatch.setattr(plans, "_looked_up", lambda *args: walks.append(args) or looked_up(*args))
     for run, wanted in zip(programs, expected, strict=True):
         found(run)
-        before = len(keys)
+        before = len(walks)
         assert found(run) == wanted
-        assert len(keys) == before  # what came last is recognised without a key
+        assert len(walks) == before  # what came last is recognised without a walk to find its hints
 
 
 def test_what_a_graph_gained_is_seen_in_one_that_is_known(plans: PlanExecutor) -> None:
@@ -427,6 +428,45 @@ def test_the_number_of_structures_is_bounded(plans: PlanExecutor, monkeypatch: p
     for n in range(1, 8):
         xt.ones(n, requires_grad=True).exp().sum().backward()
     assert plans.stats()["structures"] == 3
+
+
+def test_a_graph_is_compared_with_few_of_many(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    w = leaf(3, 3)
+    count = 30
+
+    def run(n: int) -> None:  # differs far from the root only
+        (xt.ones(n, 3, dtype=xt.float64) @ w).tanh().mean(0).exp().sum().backward()
+
+    monkeypatch.setattr(plans, "hot", 1)
+    for n in range(1, count + 1):
+        run(n)
+    assert plans.stats()["structures"] == count
+    compared: list[Pattern] = []
+    find = Pattern.find
+    monkeypatch.setattr(Pattern, "find", lambda self, *args: compared.append(self) or find(self, *args))
+    engine.reset_stats()
+    for n in range(1, count + 1):
+        run(n)
+    assert engine.stats()["runs"] == {"plan": count}
+    assert len(compared) <= 2 * count + RECENT
+    # A few that take turns are all among those that are compared first.
+    for n in (3, 4, 5) * 2:
+        run(n)
+    walks: list[Any] = []
+    monkeypatch.setattr(plans, "_looked_up", walks.append)
+    for n in (3, 4, 5) * 2:
+        run(n)
+    assert walks == []
+
+
+def test_what_is_used_is_kept(plans: PlanExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "limit", 4)
+    x: Any = leaf(3)
+    for n in range(4, 24):
+        x.exp().sum().backward()
+        xt.ones(n, requires_grad=True).exp().sum().backward()
+    assert engine.stats()["runs"] == {"interpreter": 21, "plan": 19}
+    assert plans.stats()["structures"] <= 4
 
 
 def test_a_graph_too_large_for_one_program_is_interpreted(

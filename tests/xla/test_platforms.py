@@ -141,10 +141,10 @@ def test_the_transpose_of_a_depthwise_convolution() -> None:
         for stride, padding, dilation in itertools.product((1, 2, 3), (0, 1, 3), (1, 2)):
             x = jnp.asarray(random.normal(size=(2, 3, 9, 8)))
             w = jnp.asarray(random.normal(size=(3, 1, 3, 2)))
-            plan = convolution.Plan(2, w.shape, stride, padding, dilation, 3)
-            out, pull = jax.vjp(lambda x, w=w, plan=plan: plan.run(x, w), x)
+            one = convolution.Convolution(2, w.shape, stride, padding, dilation, 3)
+            out, pull = jax.vjp(lambda x, w=w, one=one: one.run(x, w), x)
             grad = jnp.asarray(random.normal(size=out.shape))
-            found = plan.pull_input(grad, w, x.shape)
+            found = one.pull_input(grad, w, x.shape)
             np.testing.assert_allclose(found, pull(grad)[0], rtol=1e-12, atol=1e-12)
 
     call(check)
@@ -193,14 +193,14 @@ def test_convolutions_as_products(
             for s in (shape, weight)
         )
         x, w = (a if complex_ else a.real for a in (x, w))
-        plan = convolution.Plan(len(shape) - 2, w.shape, stride, padding, dilation, 1)
-        out = plan.run(x, w)
+        one = convolution.Convolution(len(shape) - 2, w.shape, stride, padding, dilation, 1)
+        out = one.run(x, w)
         grad = jnp.asarray(random.normal(size=out.shape)).astype(out.dtype)
-        np.testing.assert_allclose(plan.forward(x, w), out, rtol=1e-12, atol=1e-12)
-        (whole,) = jax.linear_transpose(lambda x: plan.run(x, jnp.conj(w)), x)(grad)
-        np.testing.assert_allclose(plan.pull_input(grad, w, x.shape), whole, rtol=1e-12, atol=1e-12)
-        whole = plan.transpose_weight(grad, x, w.shape)
-        np.testing.assert_allclose(plan.pull_weight(grad, x, w.shape), whole, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(one.forward(x, w), out, rtol=1e-12, atol=1e-12)
+        (whole,) = jax.linear_transpose(lambda x: one.run(x, jnp.conj(w)), x)(grad)
+        np.testing.assert_allclose(one.pull_input(grad, w, x.shape), whole, rtol=1e-12, atol=1e-12)
+        whole = one.transpose_weight(grad, x, w.shape)
+        np.testing.assert_allclose(one.pull_weight(grad, x, w.shape), whole, rtol=1e-12, atol=1e-12)
 
     call(check)
 
@@ -289,18 +289,18 @@ def test_groups_are_convolved_one_by_one(transposed: bool, dtype: str) -> None:
     def check() -> None:
         for stride, padding, dilation in ((1, 1, 1), (2, 0, 2)):
             x, w = draw(2, 6, 9, 8), draw(6, 4, 3, 2) if transposed else draw(9, 2, 3, 2)
-            plan = convolution.Plan(2, w.shape, stride, padding, dilation, 3, 0 if transposed else None)
-            assert plan.splits(x.shape, w.shape)
-            out = plan.run(x, w)
+            one = convolution.Convolution(2, w.shape, stride, padding, dilation, 3, 0 if transposed else None)
+            assert one.splits(x.shape, w.shape)
+            out = one.run(x, w)
             grad = draw(*out.shape)
             found = [
-                plan.forward(x, w),
-                plan.pull_input(grad, w, x.shape),
-                plan.pull_weight(grad, x, w.shape),
+                one.forward(x, w),
+                one.pull_input(grad, w, x.shape),
+                one.pull_weight(grad, x, w.shape),
             ]
             fixed, conj = jnp.conj(x), jnp.conj(w)
-            (of_x,) = jax.linear_transpose(lambda x, w=conj, plan=plan: plan.run(x, w), x)(grad)
-            (of_w,) = jax.linear_transpose(lambda w, x=fixed, plan=plan: plan.run(x, w), w)(grad)
+            (of_x,) = jax.linear_transpose(lambda x, w=conj, one=one: one.run(x, w), x)(grad)
+            (of_w,) = jax.linear_transpose(lambda w, x=fixed, one=one: one.run(x, w), w)(grad)
             for a, b in zip(found, [out, of_x, of_w], strict=True):
                 assert a.dtype == b.dtype
                 a, b = (np.asarray(v.astype(np.complex128)) for v in (a, b))
@@ -315,18 +315,18 @@ def test_groups_are_convolved_one_by_one(transposed: bool, dtype: str) -> None:
 
 
 def test_a_grouped_weight_gradient_has_no_grouped_convolution_on_the_cpu() -> None:
-    plan = convolution.Plan(2, (64, 16, 3, 3), 1, 1, 1, 4)
+    one = convolution.Convolution(2, (64, 16, 3, 3), 1, 1, 1, 4)
     x = jax.ShapeDtypeStruct((2, 64, 8, 8), np.float32)
-    lowered = call(lambda: jax.jit(lambda g, x: plan.pull_weight(g, x, (64, 16, 3, 3))).lower(x, x).compile())
+    lowered = call(lambda: jax.jit(lambda g, x: one.pull_weight(g, x, (64, 16, 3, 3))).lower(x, x).compile())
     text = lowered.as_text()
     assert "feature_group_count" not in text
     assert "batch_group_count" not in text
 
 
 def test_a_convolution_in_a_branch_is_seen() -> None:
-    plan = convolution.Plan(2, (6, 2, 3, 3), 1, 0, 1, 2)
+    one = convolution.Convolution(2, (6, 2, 3, 3), 1, 0, 1, 2)
     x, w = jnp.ones((2, 4, 6, 6), np.float32), jnp.ones((6, 2, 3, 3), np.float32)
-    (equation,) = call(lambda: jax.make_jaxpr(jax.jit(plan.forward))(x, w)).eqns
+    (equation,) = call(lambda: jax.make_jaxpr(jax.jit(one.forward))(x, w)).eqns
     assert apart.convolves(equation)
     (equation,) = jax.make_jaxpr(jax.jit(jnp.sin))(x).eqns
     assert not apart.convolves(equation)
@@ -343,17 +343,17 @@ def test_volumes_are_convolved_plane_by_plane(groups: int, dtype: str) -> None:
     def check() -> None:
         for stride, padding, dilation in ((1, 1, 1), ((2, 1, 3), (0, 2, 1), (2, 1, 1)), (1, "same", 2)):
             x, w = draw(2, 4, 7, 6, 5), draw(6, 4 // groups, 3, 2, 3)
-            plan = convolution.Plan(3, w.shape, stride, padding, dilation, groups)
-            assert plan.has_planes(x.shape, w.shape) != plan.splits(x.shape, w.shape)
-            out = plan.run(x, w)
+            one = convolution.Convolution(3, w.shape, stride, padding, dilation, groups)
+            assert one.has_planes(x.shape, w.shape) != one.splits(x.shape, w.shape)
+            out = one.run(x, w)
             grad = draw(*out.shape)
             found = [
-                plan.forward(x, w),
-                plan.pull_input(grad, w, x.shape),
-                plan.pull_weight(grad, x, w.shape),
+                one.forward(x, w),
+                one.pull_input(grad, w, x.shape),
+                one.pull_weight(grad, x, w.shape),
             ]
-            (of_x,) = jax.linear_transpose(lambda x, w=w, plan=plan: plan.run(x, w), x)(grad)
-            (of_w,) = jax.linear_transpose(lambda w, x=x, plan=plan: plan.run(x, w), w)(grad)
+            (of_x,) = jax.linear_transpose(lambda x, w=w, one=one: one.run(x, w), x)(grad)
+            (of_w,) = jax.linear_transpose(lambda w, x=x, one=one: one.run(x, w), w)(grad)
             tolerance = 2e-2 if dtype == "bfloat16" else 1e-4
             for a, b in zip(found, [out, of_x, of_w], strict=True):
                 assert a.dtype == b.dtype

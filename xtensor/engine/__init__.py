@@ -30,6 +30,7 @@ from .graph import (
     LeafEdge,
     Node,
     NodeMeta,
+    Replayable,
     next_sequence_nr,
 )
 from .hooks import (
@@ -97,6 +98,7 @@ __all__ = [
     "MultiHandle",
     "Node",
     "NodeMeta",
+    "Replayable",
     "ProfilerAction",
     "ProfilerActivity",
     "RemovableHandle",

@@ -11,7 +11,7 @@ import itertools
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .handles import HookDict, RemovableHandle, add_hook
@@ -30,6 +30,7 @@ __all__ = [
     "LeafVariable",
     "Node",
     "NodeMeta",
+    "Replayable",
     "Unreached",
     "next_sequence_nr",
 ]
@@ -96,22 +97,6 @@ class Node:
 
     def release(self) -> None:
         """Drop the values saved for backward; a later `apply` must raise the engine's `RELEASED` message."""
-
-    def plan(self, key: list[Any], args: list[Any]) -> bool:
-        """Add to `key` what decides the node's rule, to `args` the values it takes; False where it must run by itself.
-
-        A node that returns True also has `bare()`, a copy that holds neither graph nor values, whose `replay(gradients,
-        args)` is `apply` with those values, `keep()`, the objects that the key names by identity, and `pattern()`, with
-        which other nodes are compared.
-        """
-        return False
-
-    def matches(self, pattern: Any, args: list[Any]) -> bool:
-        """Whether `plan` would add to a key what it added for the node of this class that has the pattern.
-
-        If so, `args` has its values.
-        """
-        return False
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:
@@ -193,6 +178,33 @@ class Node:
         if self.meta is None or self.meta.retain_hooks is None:
             return None
         return self.meta.retain_hooks.pop(slot, None)
+
+
+class Replayable(Node):
+    """A node whose work can be done again without it: what an executor that recognises graphs asks of their nodes.
+
+    Such an executor keeps `pattern()` of each node of a graph, and no node. In a later graph it looks, by `hint()`, for
+    nodes of the same class that `matches()` says do the same work; what they saved is then given to `replay()`.
+    """
+
+    __slots__ = ()
+
+    def hint(self) -> Any:
+        """Something hashable that is the same for all nodes which match one another, and differs for most others."""
+        raise NotImplementedError
+
+    def pattern(self) -> Any:
+        """All that decides the node's work, and no value; None where only the node itself can run (or say why not)."""
+        raise NotImplementedError
+
+    def matches(self, pattern: Any, args: list[Any]) -> bool:
+        """Whether the work is that of the node of this class which has the pattern; if so, `args` has its values added."""
+        raise NotImplementedError
+
+    @classmethod
+    def replay(cls, pattern: Any, grads: Gradients, values: Sequence[Any]) -> Gradients:
+        """`apply` of a node that has the pattern, with the values that `matches` added."""
+        raise NotImplementedError
 
 
 class LeafVariable(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .catalog import PACKAGE, entry_for, location_of
-from .programs import Program
+from .watch import Program
 
 __all__ = ["Call", "calls_in", "calls_of"]
 

@@ -33,7 +33,7 @@ from .catalog import (
     unquoted,
 )
 from .examples import example_of
-from .programs import Program, watch_programs
+from .watch import Program, watch_programs
 
 __all__ = ["Explanation", "explain", "source"]
 

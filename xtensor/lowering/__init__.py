@@ -1,7 +1,7 @@
 """How a strided view over a storage becomes XLA.
 
-A storage holds one array of any shape; its row-major elements are what sizes, strides and an offset index. `plan` turns
-a geometry into a `Recipe`, `read`, `write` and `scatter_add` turn a recipe into lax operations. A recipe never contains
+A storage holds one array of any shape; its row-major elements are what sizes, strides and an offset index. `recipe_for`
+turns a geometry into a `Recipe`, `read`, `write` and `scatter_add` turn a recipe into lax operations. A recipe never contains
 the offset, which is a runtime operand: all views that differ only in where they start share one program.
 
 There are four ways to reach the elements, tried in this order:
@@ -18,8 +18,8 @@ view without overlap at a static distance from the offset, and the view is the s
 """
 
 from .float8 import FLOAT8, host_float8, to_float8
-from .programs import Stats, read, read_program, scatter_add, stats, write, write_program
-from .recipes import Access, Digits, Recipe, plan
+from .recipes import Access, Digits, Recipe, recipe_for
+from .transfers import Stats, read, read_program, scatter_add, stats, write, write_program
 from .transposes import transpose
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Recipe",
     "Stats",
     "host_float8",
-    "plan",
+    "recipe_for",
     "read",
     "read_program",
     "scatter_add",

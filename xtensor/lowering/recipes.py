@@ -116,7 +116,7 @@ class Recipe:
         return f"Recipe({what}: {self.base_dtype}{list(self.base_shape)} -> {self.dtype}{list(self.sizes)})"
 
 
-# --- planning ------------------------------------------------------------------------------------------------------
+# --- choosing ------------------------------------------------------------------------------------------------------
 
 
 @bounded(4096)
@@ -124,7 +124,7 @@ def _recipe(*fields: Any) -> Recipe:
     return Recipe(*fields)
 
 
-def plan(
+def recipe_for(
     base_shape: Ints,
     sizes: Ints,
     strides: Ints,

@@ -9,12 +9,12 @@ import jax
 from jax.core import ShapedArray, Tracer
 
 from ..engine import RELEASED, modes
-from ..engine.graph import Node
+from ..engine.graph import Replayable
 from ..storage import MetaArray, Storage, abstract
 from ..tensor import Tensor, new, recipe_of, wrap
 from ..xla.x64 import call, restore, swap
 from .operator import Operator
-from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern
+from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
 from .saved import check_version, result_index, unpack_array, unpack_tensor
 
 __all__ = ["OpNode"]
@@ -25,7 +25,7 @@ NO_GRAD = modes.NO_GRAD
 SCALARS = frozenset((int, float, complex, bool))
 
 
-class OpNode(Node):
+class OpNode(Replayable):
     """The node of a declared operator: runs its derivative rules as one jitted program.
 
     saved: one entry per name in `Rules.saved`. key: the forward's static arguments. aval: shape and dtype of the
@@ -163,35 +163,23 @@ class OpNode(Node):
             made.append(tensor)
         return tuple(made)
 
-    def plan(self, key: list[Any], args: list[Any]) -> bool:
-        saved = self.saved
-        if saved is None:
-            return False
-        for entry in saved:
-            if type(entry) is tuple:
-                counter = entry[0]
-                if counter is not None and counter.version != entry[1]:
-                    return False
-                array = entry[2]
-                args.append(array)
-                key.append(id(array.aval))
-            elif not plan_entry(entry, key, args):
-                return False
+    def hint(self) -> Any:
         aval = self.aval
-        key.append(type(self))
-        key.append(self.key)
-        key.append(self.shapes)
-        key.append(id(aval) if type(aval) is not tuple else tuple(map(id, aval)))
-        key += map(id, self.targets)
-        return True
+        return self.key, id(aval) if type(aval) is not tuple else tuple([a.shape for a in aval])
 
     def pattern(self) -> Any:
-        forms = []
-        for entry in self.saved:
-            form: Any = entry[2].aval if type(entry) is tuple else []
-            if type(form) is list:
-                plan_entry(entry, form, [])
-            forms.append(form)
+        saved = self.saved
+        if saved is None:
+            return None
+        forms: list[Any] = []
+        for entry in saved:
+            if type(entry) is tuple and unwritten(entry):
+                forms.append(entry[2].aval)
+                continue
+            found = form_and_value(entry)
+            if found is None:
+                return None
+            forms.append(found[0])
         return self.key, self.shapes, self.aval, self.targets, forms
 
     def matches(self, pattern: Any, args: list[Any]) -> bool:
@@ -211,30 +199,19 @@ class OpNode(Node):
                     return False
                 args.append(array)
                 continue
-            own: list[Any] = []
-            if not plan_entry(entry, own, args) or own != form:
+            found = form_and_value(entry)
+            if found is None or found[0] != form:
                 return False
+            args.append(found[1])
         return True
 
-    def bare(self) -> OpNode:
-        """A copy without saved values or neighbours, for a plan."""
-        made = object.__new__(type(self))
-        made.edges = tuple([None if e is None else NOWHERE for e in self.edges])
-        made.aval, made.key, made.shapes, made.targets = self.aval, self.key, self.shapes, self.targets
-        made.sequence_nr, made.meta, made.saved = self.sequence_nr, None, None
-        return made
-
-    def replay(self, grads: tuple[Tensor | None, ...], values: Sequence[Any]) -> tuple[Tensor | None, ...]:
-        """`apply` with the values that `plan` named."""
-        self.saved = [replayed(v) for v in values]
-        try:
-            return self.apply(grads)
-        finally:
-            self.saved = None
-
-    def keep(self) -> Any:
-        """What a plan's key names by identity."""
-        return self.aval, self.targets
+    @classmethod
+    def replay(cls, pattern: Any, grads: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+        made = object.__new__(cls)
+        made.key, made.shapes, made.aval, made.targets, _ = pattern
+        made.edges = tuple([None if t is None else NOWHERE for t in made.targets])
+        made.saved = [replayed(v) for v in values]
+        return made.apply(grads)
 
     def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any]) -> Pullback:
         found = self.op.pullbacks[key] = call(
@@ -247,8 +224,8 @@ class OpNode(Node):
         if all(g is None for g in grads):
             return (None,) * len(self.edges)
         values: list[Any] = [*grads, *[unpack_saved(self, i) for i in range(len(self.op.rules.saved))]]
-        structure, flat = pattern(values), flatten(values)
-        forms = tuple([form_of(v) for v in flat])
+        structure, flat = structure_of(values), flatten(values)
+        forms = tuple([trace_form(v) for v in flat])
         outputs = tuple(map(id, self.input_metadata))
         key = ("recorded", self.key, self.shapes, outputs, tuple(map(id, self.targets)), structure, forms)
         cache = self.op.pullbacks
@@ -268,27 +245,20 @@ def replayed(value: Any) -> Any:
     return (None, 0, value) if isinstance(value, jax.Array) else value
 
 
-def plan_entry(entry: Any, key: list[Any], args: list[Any]) -> bool:
-    """A saved entry that is no single tensor, for a plan: None, a number, or the entries of a sequence."""
+def unwritten(entry: Any) -> bool:
+    """Whether an entry of one tensor still holds what was saved."""
+    return entry[0] is None or entry[0].version == entry[1]
+
+
+def form_and_value(entry: Any) -> tuple[Any, Any] | None:
+    """Of a saved entry that is no single tensor: what a pattern says of it, and its value; None where a graph cannot say."""
     if entry is None or type(entry) in SCALARS:
-        key.append(type(entry))
-        args.append(entry)
-    elif isinstance(entry, jax.Array):
-        key.append(id(entry.aval))
-        args.append(entry)
-    elif type(entry) is list:
-        arrays: list[Any] = []
-        ids: list[Any] = []
-        for e in entry:
-            if type(e) is not tuple or (e[0] is not None and e[0].version != e[1]):
-                return False
-            arrays.append(e[2])
-            ids.append(id(e[2].aval))
-        key.append(tuple(ids))
-        args.append(tuple(arrays))
-    else:
-        return False
-    return True
+        return type(entry), entry
+    if isinstance(entry, jax.Array):
+        return entry.aval, entry
+    if type(entry) is not list or not all(type(e) is tuple and unwritten(e) for e in entry):
+        return None
+    return [e[2].aval for e in entry], tuple([e[2] for e in entry])
 
 
 def concrete(value: Any) -> Any:

@@ -24,7 +24,7 @@ from .derivatives import backward_function
 from .operator import Operator
 from .schema import Parameter, Schema
 
-__all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "rules_function", "spread_over"]
+__all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
 
 UNSET: Any = object()
 ZERO_SLOPE = frozenset(
@@ -168,7 +168,7 @@ class Pullback:
 # -- with create_graph
 
 
-def pattern(values: Sequence[Any]) -> tuple[Any, ...]:
+def structure_of(values: Sequence[Any]) -> tuple[Any, ...]:
     """The structure of a node's gradients and saved values: None, the length of a sequence, or -1 for one value."""
     return tuple([None if v is None else (len(v) if isinstance(v, (list, tuple)) else -1) for v in values])
 
@@ -199,7 +199,7 @@ def unflatten(structure: tuple[Any, ...], flat: Sequence[Any]) -> list[Any]:
     return values
 
 
-def form_of(value: Any) -> Any:
+def trace_form(value: Any) -> Any:
     """What a trace must know of a value, hashable: sizes and dtype of a tensor, the type of a number."""
     return (tuple(sizes_of(value)), value.dtype.numpy) if isinstance(value, Tensor) else type(value)
 

@@ -22,7 +22,7 @@ from jax.core import Tracer
 
 from .. import checks, dtypes, lowering
 from ..engine import anomaly, modes, profiler
-from ..engine.graph import Node, next_sequence_nr
+from ..engine.graph import Replayable, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
 from ..tensor import (
     CUSTOM_FUNCTION,
@@ -44,8 +44,6 @@ from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import deferred
 from .schema import Array, Arrays, Number
-
-NOWHERE: Any = (None, 0)
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
 
@@ -83,7 +81,7 @@ class ViewOperator:
         self.inplace = None
 
 
-class ViewNode(Node):
+class ViewNode(Replayable):
     """The node of a view operator.
 
     sizes, dtype: of the input. args: the operator's arguments. aval: shape and dtype of the result(s).
@@ -129,56 +127,39 @@ class ViewNode(Node):
             ),
         )
 
-    def plan(self, key: list[Any], args: list[Any]) -> bool:
-        if self.edges[0] is None:
-            return False
-        key.append(type(self))
-        key.append(self.sizes)
-        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
-        if len(recipes) > 1:
-            key.append(tuple([(recipe, offset) for recipe, offset, _ in recipes]))
-            return True
-        ((recipe, offset, order),) = recipes
-        if order is None:
-            key.append(recipe)
-            args.append(offset)
-        else:
-            key.append(order)
-        return True
+    def hint(self) -> Any:
+        return self.sizes
 
     def pattern(self) -> Any:
-        key: list[Any] = []
-        args: list[Any] = []
-        self.plan(key, args)
-        return (self.sizes, self.dtype, self.args, self.result), key, args
+        if self.edges[0] is None:
+            return None
+        fields = self.sizes, self.dtype, self.args, self.result
+        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
+        if len(recipes) > 1:
+            return fields, (self.sizes, [(recipe, offset) for recipe, offset, _ in recipes]), []
+        ((recipe, offset, order),) = recipes
+        return fields, (self.sizes, recipe if order is None else order), [offset] if order is None else []
 
     def matches(self, pattern: Any, args: list[Any]) -> bool:
-        same, key, values = pattern
-        if (self.sizes, self.dtype, self.args, self.result) == same:
+        fields, way, values = pattern
+        if (self.sizes, self.dtype, self.args, self.result) == fields:
             args += values
             return self.edges[0] is not None
-        own: list[Any] = []
-        return self.plan(own, args) and own == key
+        # Other arguments may lead the same way, at another offset.
+        own = self.pattern()
+        if own is None or own[1] != way:
+            return False
+        args += own[2]
+        return True
 
-    def bare(self) -> ViewNode:
-        """A copy without neighbours, for a plan."""
-        made = object.__new__(type(self))
-        made.edges = (NOWHERE,)
-        made.sequence_nr, made.meta = self.sequence_nr, None
-        made.sizes, made.dtype, made.args = self.sizes, self.dtype, self.args
-        made.aval, made.result = self.aval, self.result
-        return made
-
-    def replay(self, grads: tuple[Tensor | None, ...], offsets: Sequence[Any]) -> tuple[Tensor | None, ...]:
-        """`apply` with the offsets that `plan` named."""
-        recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
-        if offsets:
-            recipes = [(recipes[0][0], offsets[0], None)]
-        return self.adjoint(grads, recipes)
-
-    def keep(self) -> Any:
-        """What a plan's key names by identity: nothing."""
-        return None
+    @classmethod
+    def replay(cls, pattern: Any, grads: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+        made = new(cls)
+        (made.sizes, made.dtype, made.args, made.result), _, _ = pattern
+        recipes = relative(cls.op.make, made.sizes, made.dtype, made.args, *made.result)
+        if values:
+            recipes = [(recipes[0][0], values[0], None)]
+        return made.adjoint(grads, recipes)
 
 
 @bounded(4096)
@@ -198,7 +179,9 @@ def relative(
     made = make(Geometry(sizes, contiguous_strides(sizes), 0), *args)
     found = []
     for g in made if isinstance(made, list) else [made]:
-        recipe = lowering.plan(sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg)
+        recipe = lowering.recipe_for(
+            sizes, g.sizes, g.strides, g.offset, dtype.numpy, result.numpy, conj, neg
+        )
         order = None
         if dtype is result and not (conj or neg) and numel(g.sizes) == numel(sizes) > 0:
             if is_non_overlapping_and_dense(g.sizes, g.strides):

@@ -1,7 +1,7 @@
 """The plan executor: a backward graph whose structure has been seen before runs as one program over its saved arrays.
 
-A plan is the interpreter's own walk, traced: the same programs in the same order, called from one. The key is the
-structure: operators, static arguments, edges, shapes and dtypes. What has been seen a few times is compiled in the
+A plan is the interpreter's own walk, traced: the same programs in the same order, called from one. The structure is
+operators, static arguments, edges, shapes and dtypes (`patterns.py`). What has been seen a few times is compiled in the
 background, while the interpreter answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom
 Functions, several devices, ...) it declines with a reason, which `engine.stats()` counts; errors too are left to the
 interpreter, which knows their words.
@@ -20,7 +20,6 @@ import atexit
 import os
 import queue
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -38,17 +37,15 @@ from ..tensor import array_of, wrap
 from ..xla.compile_cache import compiling
 from ..xla.x64 import call, jit
 from .donation import donating, matching, owned
-from .patterns import Pattern
+from .patterns import Pattern, Patterns
 
 __all__ = ["PlanExecutor", "executor"]
 
 state = modes.state
 NO_GRAD = modes.NO_GRAD
 by_age = attrgetter("sequence_nr")
-# An edge in a key: the number of the node it leads to, plus this for every place in its inputs.
-SLOT = 1 << 24
-# With how many plans a graph is compared before its key is made.
-RECENT = 4
+# Where too many structures are known, one in so many is forgotten.
+SHARE = 8
 
 DECLINED = {
     reason: Fallback(reason)
@@ -72,38 +69,22 @@ DECLINED = {
 
 
 class Plan:
-    """What is known of one structure: how often it was seen, and once it is hot its program.
+    """What is known of one structure and the leaves asked for: how often it was seen, and once it is hot its program.
 
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
-    accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. keep: the objects whose identities
-    the key holds. donated: the arguments whose buffers become gradients, and where else the same arrays are. plain: whether
-    to do without, since other arrays were there once. pattern, wanted: for comparing graphs with it, once it has run.
+    accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. donated: the arguments whose buffers
+    become gradients, and where else the same arrays are. plain: whether to do without, since other arrays were there once.
     """
 
-    __slots__ = (
-        "compiling",
-        "donated",
-        "failed",
-        "keep",
-        "leaves",
-        "pattern",
-        "plain",
-        "program",
-        "ran",
-        "seen",
-        "wanted",
-    )
+    __slots__ = ("compiling", "donated", "failed", "leaves", "plain", "program", "ran", "seen")
 
-    def __init__(self, keep: Any) -> None:
-        self.keep = keep
+    def __init__(self) -> None:
         self.seen = 0
         self.compiling = self.failed = False
         self.program: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
         self.plain = False
-        self.pattern: Pattern | None = None
-        self.wanted: tuple[int | None, ...] | None = None
         self.donated: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
@@ -122,15 +103,19 @@ class PlanExecutor:
         self.largest = largest
         self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("0", "off")
         self.background = True
-        self.plans: OrderedDict[Any, Plan] = OrderedDict()
-        self.recent: dict[Any, list[Plan]] = {}
+        self.patterns = Patterns()
         self.compiled = 0
         self.donated = 0
+        self._known = 0
         self._compiler = Compiler()
 
     def stats(self) -> dict[str, int]:
         """Structures known, programs compiled, and saved arrays whose buffers became gradients."""
-        return {"structures": len(self.plans), "compiled": self.compiled, "donated": self.donated}
+        return {"structures": self._count(), "compiled": self.compiled, "donated": self.donated}
+
+    def _count(self) -> int:
+        self._known = sum(len(pattern.plans) for pattern in self.patterns)
+        return self._known
 
     def wait(self) -> None:
         """Wait until every structure that is hot has been compiled."""
@@ -139,8 +124,8 @@ class PlanExecutor:
     def clear(self) -> None:
         """Forget every structure."""
         self.wait()
-        self.plans.clear()
-        self.recent.clear()
+        self.patterns.clear()
+        self._known = 0
 
     def run(
         self,
@@ -167,14 +152,24 @@ class PlanExecutor:
         array = grad._xt_storage.array
         if grad._xt_view is not None or type(array) is MetaArray:
             return DECLINED["meta tensors"]
-        hint = (type(root), slot, id(array.aval), inputs is None)
-        found = self._recognized(hint, root, array, inputs)
+        if inputs is not None and any(e is not None and type(e[0]) is not AccumulateGrad for e in inputs):
+            return DECLINED["inputs that are no leaves"]
+        start = (type(root), slot, id(array.aval))
+        found = self.patterns.recent(start, root, array)
+        recent = found is not None
         if found is None:
-            found = self._looked_up(root, slot, array, inputs, keep_graph)
+            found = self._looked_up(start, root, array)
             if type(found) is Fallback:
                 return found
-            self._remember(hint, *found)
-        plan, nodes, args, leaves, wanted = found
+        pattern, nodes, args, leaves = found
+        wanted = None if inputs is None else places(inputs, leaves)
+        plan = pattern.plans.get(wanted)
+        if plan is None or plan.program is None:
+            plan = self._prepared(plan, pattern, slot, nodes, args, leaves, wanted, keep_graph)
+            if type(plan) is Fallback:
+                return plan
+        if not recent:
+            self.patterns.ran(pattern)
         program: Any = plan.program
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
@@ -209,68 +204,13 @@ class PlanExecutor:
             state.mode = mode
         return ()
 
-    def _looked_up(
-        self, root: Node, slot: int, grad: Any, inputs: tuple[EdgeTuple | None, ...] | None, keep_graph: bool
-    ) -> Any:
-        """The plan whose key is that of a graph, with its nodes, arguments, leaves and the leaves wanted; or why not."""
+    def _looked_up(self, start: Any, root: Node, grad: Any) -> Any:
+        """What `Patterns.find` finds for the graph below `root`; or why it cannot be a plan."""
         nodes = self._discover(root)
         if type(nodes) is Fallback:
             return nodes
-        key: list[Any] = [slot, id(grad.aval)]
-        args: list[Any] = [grad]
-        leaves: dict[Node, int] = {}
-        number = {node: i for i, node in enumerate(nodes)}
-        get = number.get
-        for at, node in enumerate(nodes):
-            if not node.plan(key, args):
-                return DECLINED["no operator"]
-            for edge in node.edges:
-                if edge is None:
-                    key.append(None)
-                    continue
-                target, slot = edge
-                to = get(target)
-                if to is None:
-                    to = leaves.get(target)
-                    if to is None:
-                        to = leaves[target] = -1 - len(leaves)
-                elif to <= at:
-                    return DECLINED["no operator"]
-                key.append(to + SLOT * slot if slot else to)
-        wanted = None
-        if inputs is not None:
-            wanted = self._wanted(inputs, leaves)
-            if type(wanted) is Fallback:
-                return wanted
-            key.append(wanted)
-        whole = tuple(key)
-        plan = self.plans.get(whole)
-        if plan is None or plan.program is None:
-            plan = self._prepared(plan, whole, nodes, args, leaves, wanted, keep_graph)
-            if isinstance(plan, Fallback):
-                return plan
-        return plan, nodes, args, list(leaves), wanted
-
-    def _recognized(self, hint: Any, root: Node, grad: Any, inputs: Any) -> Any:
-        """What `_looked_up` finds, without a key: by comparing the graph with the plans that ran last and begin as it does."""
-        for plan in self.recent.get(hint, ()):
-            pattern: Any = plan.pattern
-            found = pattern.find(root, grad) if plan.program is not None else None
-            if found is None:
-                continue
-            wanted = None
-            if inputs is not None:
-                wanted = self._wanted(inputs, {leaf: -1 - i for i, leaf in enumerate(found[2])})
-                if wanted != plan.wanted:
-                    continue
-            return plan, *found, wanted
-        return None
-
-    def _remember(self, hint: Any, plan: Plan, nodes: list[Any], args: Any, leaves: Any, wanted: Any) -> None:
-        if plan.pattern is None:
-            plan.pattern, plan.wanted = Pattern(nodes, leaves), wanted
-        others = [p for p in self.recent.get(hint, ()) if p is not plan]
-        self.recent[hint] = [plan, *others[: RECENT - 1]]
+        found = self.patterns.find(start, nodes, grad)
+        return DECLINED["no operator"] if found is None else found
 
     def _discover(self, root: Node) -> Any:
         """The nodes below `root`, leaves aside, in the order in which the interpreter runs them; or why not."""
@@ -306,46 +246,34 @@ class PlanExecutor:
         nodes.sort(key=by_age, reverse=True)
         return nodes
 
-    def _wanted(self, inputs: tuple[EdgeTuple | None, ...], leaves: dict[Node, int]) -> Any:
-        """The places of `inputs` among the leaves; only a leaf's gradient leaves the program."""
-        found = []
-        for edge in inputs:
-            if edge is None:
-                found.append(None)
-            elif type(edge[0]) is not AccumulateGrad:
-                return DECLINED["inputs that are no leaves"]
-            else:
-                place = leaves.get(edge[0])
-                found.append(None if place is None else -1 - place)
-        return tuple(found)
-
     def _prepared(
         self,
         plan: Plan | None,
-        key: Any,
+        pattern: Pattern,
+        slot: int,
         nodes: list[Any],
         args: list[Any],
-        leaves: Any,
+        leaves: list[Any],
         wanted: Any,
         keep_graph: bool,
     ) -> Any:
         """Count a structure that has no program yet; have one compiled when it is hot. The plan, if it can now run."""
         if plan is None:
-            if len(self.plans) >= self.limit:
-                self.plans.popitem(last=False)
-                self.recent.clear()
-            # Identities in the key stay what they are while these live.
-            plan = self.plans[key] = Plan(([n.keep() for n in nodes], [abstract(a)[0] for a in args]))
+            if self._known >= self.limit and self._count() >= self.limit:
+                self.patterns.forget(SHARE)
+                self._count()
+            plan = pattern.plans[wanted] = Plan()
+            self._known += 1
         plan.seen += 1
         if plan.seen < self.hot:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
             free = {} if keep_graph or plan.plain else owned(nodes, args)
-            run, plan.leaves, plan.ran = build(nodes, key[0], leaves, wanted, args)
+            run, plan.leaves, plan.ran = build(pattern, nodes, slot, wanted, args)
             plan.donated = matching(free, args, [t for i, t in enumerate(leaves) if i in plan.leaves])
             program = jit(donating(run, plan.donated), donate_argnums=tuple([i for i, _ in plan.donated]))
-            examples = [abstract(a)[1] for a in args]
+            examples = [example(a) for a in args]
             for _, others in plan.donated:
                 for j in others:
                     examples[j] = None
@@ -426,58 +354,50 @@ class Compiler:
         thread.join()
 
 
-def abstract(value: Any) -> tuple[Any, Any]:
-    """The aval that a key names, and what stands for a value when its program is compiled."""
+def places(inputs: tuple[EdgeTuple | None, ...], leaves: list[Any]) -> tuple[int | None, ...]:
+    """Where `inputs` are among the leaves; None for those that are not."""
+    at = {leaf: i for i, leaf in enumerate(leaves)}
+    return tuple([None if edge is None else at.get(edge[0]) for edge in inputs])
+
+
+def example(value: Any) -> Any:
+    """What stands for a value when its program is compiled."""
     if type(value) is tuple:
-        parts = [abstract(v) for v in value]
-        return [p[0] for p in parts], tuple([p[1] for p in parts])
-    if isinstance(value, jax.Array):
-        aval: Any = value.aval
-        sharding = None if isinstance(value, Tracer) or not value.committed else value.sharding
-        return aval, jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
-    return None, value
+        return tuple([example(v) for v in value])
+    if not isinstance(value, jax.Array):
+        return value
+    aval: Any = value.aval
+    sharding = None if isinstance(value, Tracer) or not value.committed else value.sharding
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 def build(
-    nodes: list[Any], slot: int, leaves: dict[Node, int], wanted: Any, args: list[Any]
+    pattern: Pattern, nodes: list[Any], slot: int, wanted: Any, args: list[Any]
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
     """The function of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
-    number = {node: i for i, node in enumerate(nodes)}
+    steps, n_leaves = pattern.steps, pattern.n_leaves
     platform = next(iter(args[0].devices())).platform
-    bare = [node.bare() for node in nodes]
     room = [node.num_inputs for node in nodes]
     counts = []
-    for node in nodes:
-        own_args: list[Any] = []
-        node.plan([], own_args)
-        counts.append(len(own_args))
-    edges: list[list[tuple[int, int] | None]] = []
+    for node, (_, own, _) in zip(nodes, steps, strict=True):
+        values: list[Any] = []
+        node.matches(own, values)
+        counts.append(len(values))
     last: dict[int, int] = {}
-    for at, node in enumerate(nodes):
-        own: list[tuple[int, int] | None] = []
-        for edge in node.edges:
-            if edge is None:
-                own.append(None)
-                continue
-            to = number.get(edge[0])
-            if to is None:
-                to = leaves[edge[0]]
+    for at, (_, _, edges) in enumerate(steps):
+        for to, _ in edges:
+            if to is not None and to < 0:
                 last.pop(to, None)
                 last[to] = at
-            own.append((to, edge[1]))
-        edges.append(own)
     order = tuple([-1 - to for to in last])
     ran = None
     if wanted is not None:
         order = tuple([i for i in order if i in wanted])
         needed: set[int] = set()
-        for at in reversed(range(len(nodes))):
-            if any(
-                e is not None and (e[0] in needed if e[0] >= 0 else -1 - e[0] in wanted) for e in edges[at]
-            ):
+        for at, (_, _, edges) in reversed(list(enumerate(steps))):
+            if any(to is not None and (to in needed if to >= 0 else -1 - to in wanted) for to, _ in edges):
                 needed.add(at)
         ran = tuple(sorted(needed))
-    n_leaves = len(leaves)
 
     def walk(grad: Any, *args: Any) -> list[Any]:
         mode = state.mode
@@ -492,15 +412,14 @@ def build(
         found: list[Any] = [None] * n_leaves
         buffers[0][slot] = grad
         start = 0
-        for at, node in enumerate(bare):
+        for at, (kind, own, edges) in enumerate(steps):
             stop = start + counts[at]
-            results = node.replay(tuple(buffers[at]), args[start:stop])
+            results = kind.replay(own, tuple(buffers[at]), args[start:stop])
             buffers[at] = []
             start = stop
-            for target, result in zip(edges[at], results, strict=True):
-                if target is None or result is None:
+            for (to, place), result in zip(edges, results, strict=True):
+                if to is None or result is None:
                     continue
-                to, place = target
                 into, index = (found, -1 - to) if to < 0 else (buffers[to], place)
                 before = into[index]
                 into[index] = result if before is None else before + result
@@ -509,7 +428,7 @@ def build(
     def backward(*args: Any) -> Any:
         return apart(walk, args) if platform == "cpu" else walk(*args)
 
-    backward.__name__ = backward.__qualname__ = f"backward_of_{len(nodes)}_nodes"
+    backward.__name__ = backward.__qualname__ = f"backward_of_{len(steps)}_nodes"
     return backward, order, ran
 
 

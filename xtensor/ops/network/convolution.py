@@ -258,7 +258,7 @@ MOST_GROUPS = 64
 """Groups up to which each is convolved by itself on a CPU: a program has a convolution for every one."""
 
 
-class Plan:
+class Convolution:
     """The arguments of a convolution, resolved; `run` is linear in the input and in the weight."""
 
     def __init__(
@@ -441,12 +441,12 @@ def convolve(
     name = f"conv{n}d"
     check_rank(name, n, input)
     # PyTorch takes the number of spatial dimensions from the weight.
-    plan = Plan(weight.ndim - 2, weight.shape, stride, padding, dilation, groups)
-    check_arguments(plan.stride, plan.padding, plan.dilation, groups)
+    convolution = Convolution(weight.ndim - 2, weight.shape, stride, padding, dilation, groups)
+    check_arguments(convolution.stride, convolution.padding, convolution.dilation, groups)
     x = input if input.ndim == n + 2 else input[None]
     check_operands(name, n, input.shape, x, weight, bias, groups, False)
-    check_output(x, weight.shape[2:], plan.padding, plan.dilation)
-    return with_bias(plan.forward(input, weight), bias, n)
+    check_output(x, weight.shape[2:], convolution.padding, convolution.dilation)
+    return with_bias(convolution.forward(input, weight), bias, n)
 
 
 def convolve_transposed(
@@ -464,19 +464,22 @@ def convolve_transposed(
     if isinstance(padding, str):
         raise checks.argument_error(name, "padding", 5, "tuple of ints", padding)
     check_rank(name, n, input)
-    plan = Plan(n, weight.shape, stride, padding, dilation, groups, output_padding)
-    check_arguments(plan.stride, plan.padding, plan.dilation, groups, plan.output_padding)
+    convolution = Convolution(n, weight.shape, stride, padding, dilation, groups, output_padding)
+    check_arguments(
+        convolution.stride, convolution.padding, convolution.dilation, groups, convolution.output_padding
+    )
     x = input if input.ndim == n + 2 else input[None]
     check_operands(name, n, input.shape, x, weight, bias, groups, True)
     if any(
-        o >= s and o >= d for o, s, d in zip(plan.output_padding, plan.stride, plan.dilation, strict=True)
+        o >= s and o >= d
+        for o, s, d in zip(convolution.output_padding, convolution.stride, convolution.dilation, strict=True)
     ):
         described = " ".join(
             f"{what}_{axis}: {value}"
             for what, values in (
-                ("output_padding", plan.output_padding),
-                ("stride", plan.stride),
-                ("dilation", plan.dilation),
+                ("output_padding", convolution.output_padding),
+                ("stride", convolution.stride),
+                ("dilation", convolution.dilation),
             )
             for axis, value in zip(
                 ("depth", "height", "width")[-max(n, 2) :], (1,) * (n == 1) + values, strict=True
@@ -489,11 +492,11 @@ def convolve_transposed(
         (size - 1) * s - 2 * p[0] + d * (k - 1) + o + 1
         for size, s, p, d, k, o in zip(
             x.shape[2:],
-            plan.stride,
-            plan.padding,
-            plan.dilation,
+            convolution.stride,
+            convolution.padding,
+            convolution.dilation,
             weight.shape[2:],
-            plan.output_padding,
+            convolution.output_padding,
             strict=True,
         )
     ]
@@ -502,7 +505,7 @@ def convolve_transposed(
             f"Given input size per channel: ({' x '.join(map(str, x.shape[2:]))}). Calculated output size per channel: "
             f"({' x '.join(map(str, sizes))}). Output size is too small"
         )
-    return with_bias(plan.forward(input, weight), bias, n)
+    return with_bias(convolution.forward(input, weight), bias, n)
 
 
 def check_rank(name: str, n: int, input: Any) -> None:
@@ -531,12 +534,16 @@ def rules(n: int) -> dict[str, Any]:
     def input_rule(
         grad: Any, weight: Any, input_shape: Any, stride: Any, padding: Any, dilation: Any, groups: int
     ) -> Any:
-        return Plan(n, weight.shape, stride, padding, dilation, groups).pull_input(grad, weight, input_shape)
+        return Convolution(n, weight.shape, stride, padding, dilation, groups).pull_input(
+            grad, weight, input_shape
+        )
 
     def weight_rule(
         grad: Any, input: Any, weight_shape: Any, stride: Any, padding: Any, dilation: Any, groups: int
     ) -> Any:
-        return Plan(n, weight_shape, stride, padding, dilation, groups).pull_weight(grad, input, weight_shape)
+        return Convolution(n, weight_shape, stride, padding, dilation, groups).pull_weight(
+            grad, input, weight_shape
+        )
 
     return {"input": input_rule, "weight": weight_rule, "bias": bias_rule(n)}
 
@@ -554,8 +561,8 @@ def transposed_rules(n: int) -> dict[str, Any]:
         groups: int,
         dilation: Any,
     ) -> Any:
-        plan = Plan(n, weight.shape, stride, padding, dilation, groups, output_padding)
-        return plan.pull_input(grad, weight, input_shape)
+        convolution = Convolution(n, weight.shape, stride, padding, dilation, groups, output_padding)
+        return convolution.pull_input(grad, weight, input_shape)
 
     def weight_rule(
         grad: Any,
@@ -567,8 +574,8 @@ def transposed_rules(n: int) -> dict[str, Any]:
         groups: int,
         dilation: Any,
     ) -> Any:
-        plan = Plan(n, weight_shape, stride, padding, dilation, groups, output_padding)
-        return plan.pull_weight(grad, input, weight_shape)
+        convolution = Convolution(n, weight_shape, stride, padding, dilation, groups, output_padding)
+        return convolution.pull_weight(grad, input, weight_shape)
 
     return {"input": input_rule, "weight": weight_rule, "bias": bias_rule(n)}
 

@@ -50,7 +50,7 @@ def scatter_view(name: str, input: Tensor, src: Tensor, made: Geometry) -> Tenso
         )
     geometry.assert_no_internal_overlap(made.sizes, made.strides)
     dtype = input.dtype.numpy
-    recipe = lowering.plan(tuple(sizes_of(input)), made.sizes, made.strides, made.offset, dtype, dtype)
+    recipe = lowering.recipe_for(tuple(sizes_of(input)), made.sizes, made.strides, made.offset, dtype, dtype)
     return REGISTRY[name].function(input, src, made.offset, recipe=recipe)
 
 

@@ -1,7 +1,7 @@
 """Complete small PyTorch programs, each run on PyTorch and, unchanged, on xtensor.
 
 A program imports `torch` as any does and returns numbers from `main()`: losses after each step, and what it computed
-at the end. `python -m tests.programs` runs all of them on both and prints a table.
+at the end. `python -m tests.scripts` runs all of them on both and prints a table.
 """
 
 from __future__ import annotations

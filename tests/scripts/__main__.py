@@ -11,7 +11,7 @@ from . import NAMES, difference, run_on_torch, run_on_xtensor
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.scripts", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)} (all of them)")
     names = parser.parse_args(arguments).names
     if unknown := sorted({*names} - {*NAMES}):
