@@ -262,9 +262,4 @@ def general(*, derivatives: Any, **options: Any) -> Callable[[Callable[..., Any]
 
 def composite(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare an operator written in Python over Tensors."""
-    from_options = options
-
-    def make(body: Callable[..., Any]) -> Any:
-        return codegen.composite(body, **from_options)
-
-    return make
+    return lambda body: codegen.composite(body, **options)

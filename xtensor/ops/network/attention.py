@@ -88,13 +88,8 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     """The attention weights `(*, L, S)` in the accumulation type; `first` is the place of the first query."""
     wide = dtypes.compute_type(dtype_of(query)).numpy
     factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
-    for a, b in ((query, key),):
-        check_broadcast(a.shape[:-2], b.shape[:-2])
-        if a.shape[-1] != b.shape[-1]:
-            raise RuntimeError(
-                "Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: [{math.prod(b.shape[:-2])}, {b.shape[-1]}]."
-            )
+    check_broadcast(query.shape[:-2], key.shape[:-2])
+    check_product(query, key, -1)
     scores = product(query.astype(wide) * factor, jnp.swapaxes(key.astype(wide), -1, -2))
     allowed = None
     if causal:
@@ -151,16 +146,17 @@ def attended(
 ) -> Any:
     """The weighted sums of the values, `(*, L, V)`."""
     weights = weights_of(query, key, mask, causal, scale, first)
-    check_values(weights, value)
+    check_product(weights, value, -2)
     return product(weights, value.astype(weights.dtype)).astype(query.dtype)
 
 
-def check_values(weights: Any, value: Any) -> None:
-    if weights.shape[-1] != value.shape[-2]:
+def check_product(left: Any, right: Any, dim: int) -> None:
+    """Refuse factors whose shared size, the last of `left`, is not that of dimension `dim` of `right`."""
+    if left.shape[-1] != right.shape[dim]:
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{math.prod(weights.shape[:-2])}, {weights.shape[-1]}] but got: "
-            f"[{math.prod(value.shape[:-2])}, {value.shape[-2]}]."
+            f"[{math.prod(left.shape[:-2])}, {left.shape[-1]}] but got: "
+            f"[{math.prod(right.shape[:-2])}, {right.shape[dim]}]."
         )
 
 
