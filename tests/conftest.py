@@ -97,8 +97,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     # A process that has run thousands of tests holds gigabytes of programs that nobody will call again.
     jax = sys.modules.get("jax")
     if jax is not None and _resident() > _resident_limit[0]:
-        declare = importlib.import_module("xtensor.operators.declare")
-        declare.forget_programs()
+        importlib.import_module("xtensor.operators.operator").forget_programs()
         # Numbers that are kept would hide that the program which makes them is gone, from tests that count programs.
         importlib.import_module("xtensor.xla.number_arrays").NUMBER_ARRAYS.clear()
         jax.clear_caches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .operators.declare import STRUCTURES
+from .operators.operator import STRUCTURES
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from xtensor.operators.declare import forget_programs
+from xtensor.operators.operator import forget_programs
 
 from . import judge_modules, judge_optimizers
 

@@ -9,7 +9,7 @@ import pytest
 
 import xtensor
 from xtensor import lowering
-from xtensor.operators.declare import REGISTRY
+from xtensor.operators.operator import REGISTRY
 from xtensor.xla.x64 import call
 
 VIEWS: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 from tests.table import ROWS, Row, Sample, T, facets, on_meta, unary
 from tests.table.bridge import composites, declared, families, operator_named
-from xtensor.operators.declare import REGISTRY
+from xtensor.operators.operator import REGISTRY
 from xtensor.operators.views import VIEWS
 from xtensor.tensor import Tensor
 

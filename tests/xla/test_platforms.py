@@ -13,7 +13,7 @@ import pytest
 import xtensor
 from xtensor.lowering import transposes
 from xtensor.operators import apart
-from xtensor.operators.declare import REGISTRY
+from xtensor.operators.operator import REGISTRY
 from xtensor.ops.network import attention, convolution
 from xtensor.ops.reduce import cumulative, sorting
 from xtensor.xla.platforms import CHOICES, on_cpu

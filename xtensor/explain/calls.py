@@ -23,7 +23,7 @@ DEPTH = 8
 MACHINERY = frozenset(
     f"xtensor.{name}"
     for name in (
-        "checks devices dtypes engine explain geometry gradients lowering nn.modules.calls nn.modules.module operators "
+        "checks devices dtypes engine explain geometry gradients lowering nn.calls nn.modules.module operators "
         "ops.tensor.scalars plans printing storage tensor xla"
     ).split()
 )

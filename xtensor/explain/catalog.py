@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..operators.declare import REGISTRY, Operator
 from ..operators.deferred import materialized
 from ..operators.derivatives import FROM_KERNEL
+from ..operators.operator import REGISTRY, Operator
 from ..operators.schema import EMPTY
 from ..operators.views import VIEWS
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..operators.declare import Operator
 from ..operators.deferred import source_of
+from ..operators.operator import Operator
 from ..tensor import Tensor
 from .calls import Call, calls_in, calls_of
 from .catalog import (

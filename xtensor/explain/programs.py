@@ -13,7 +13,7 @@ from typing import Any
 
 from ..engine import modes
 from ..operators import dispatch
-from ..operators.declare import Operator
+from ..operators.operator import Operator
 from ..xla.x64 import call
 
 __all__ = ["Program", "watch_programs"]

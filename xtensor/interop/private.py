@@ -25,8 +25,8 @@ from ..nn import init
 from ..nn.functional import linear
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
-from ..nn.modules.state import IncompatibleKeys
 from ..nn.modules.transformer import activation_named
+from ..nn.state import IncompatibleKeys
 from ..ops.shape.joining import cat
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches

@@ -7,15 +7,13 @@ The lists are PyTorch's: one for the CPU, one for every accelerator.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import dtypes
 from ..engine import modes
 from ..tensor import Tensor, counter_of
 from . import dispatch
-
-if TYPE_CHECKING:
-    from .declare import Operator
+from .operator import Operator
 
 __all__ = ["DEFAULTS", "clear_cache", "dtype_of"]
 

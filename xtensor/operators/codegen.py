@@ -11,7 +11,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engine import modes
 from ..engine.graph import next_sequence_nr
@@ -24,13 +24,11 @@ from .deferred import deferred
 from .inplace import run_inplace
 from .known import run_known
 from .older import call_older
+from .operator import Operator
 from .reading import fresh, whole
 from .saved import result_index, save
 from .schema import EMPTY, Parameter
 from .write import write_out
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["composite", "function", "inplace", "operator_method"]
 

@@ -7,7 +7,7 @@ argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, profiling
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,12 +29,10 @@ from ..tensor import (
     wrap_strided,
 )
 from ..xla.x64 import call
+from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
 from .write import write_out
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["execute", "node_for", "prepare", "record", "run"]
 

@@ -6,7 +6,7 @@ A write to a tensor rebases its history on the writing node. A write to a view r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jax.core import ShapedArray
 
@@ -29,11 +29,9 @@ from ..tensor import (
 )
 from . import dispatch
 from .known import run_known_inplace
+from .operator import Operator
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 

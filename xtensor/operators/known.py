@@ -8,7 +8,7 @@ writes in one program, which reuses the buffer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engine.modes import state
 from ..storage import MetaArray
@@ -16,11 +16,9 @@ from ..tensor import Tensor, array_of, asks_grad, recipe_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.x64 import call
 from . import dispatch
+from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program, writing_program
 from .write import bump, check_writable
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["run_known", "run_known_inplace"]
 

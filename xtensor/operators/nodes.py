@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 from jax.core import ShapedArray, Tracer
@@ -13,11 +13,9 @@ from ..engine.graph import Node
 from ..storage import MetaArray, Storage, abstract
 from ..tensor import Tensor, new, recipe_of, wrap
 from ..xla.x64 import call, restore, swap
+from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, form_of, is_meta, pattern
 from .saved import check_version, result_index, unpack_array, unpack_tensor
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["OpNode"]
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..tensor import Tensor
 from .inplace import run_inplace
+from .operator import Operator
 from .schema import EMPTY
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["call_older"]
 

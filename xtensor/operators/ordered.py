@@ -9,7 +9,7 @@ from ..engine import modes
 from ..storage import MetaArray
 from ..tensor import Tensor, wrap_strided
 from . import dispatch
-from .declare import Operator
+from .operator import Operator
 
 __all__ = ["run_like", "run_ordered"]
 

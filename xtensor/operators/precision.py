@@ -10,7 +10,7 @@ from typing import Any
 
 from jax import lax
 
-from .declare import forget_programs
+from .operator import forget_programs
 
 __all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,8 @@ from ..tensor import Tensor, make_view, new, sizes_of, wrap
 from ..xla.x64 import jit
 from .dependence import origin, trace, used
 from .derivatives import backward_function
+from .operator import Operator
 from .schema import Parameter, Schema
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "pattern", "rules_function", "spread_over"]
 

@@ -12,7 +12,7 @@ What a derivative saves is kept by all of them. Views that are reached in rounda
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -22,10 +22,8 @@ from ..storage import MetaArray, Storage
 from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.x64 import jit
 from .apart import apart
+from .operator import Operator
 from .write import fit_result
-
-if TYPE_CHECKING:
-    from .declare import Operator
 
 __all__ = ["Form", "Read", "fresh", "operand_of", "reading_program", "whole", "writing_program"]
 

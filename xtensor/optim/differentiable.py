@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..operators.declare import Operator
 from ..operators.derivatives import FROM_KERNEL
+from ..operators.operator import Operator
 from ..operators.schema import Array, Arrays, read_schema
 from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor

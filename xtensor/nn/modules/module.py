@@ -17,6 +17,7 @@ from ...engine import no_grad
 from ...ops.create.creation import empty_like
 from ...ops.tensor.conversion import parse_to
 from ...tensor import Tensor
+from ..calls import Calls
 from ..hooks import (
     everywhere,
     register_module_backward_hook,
@@ -29,8 +30,7 @@ from ..hooks import (
     register_module_parameter_registration_hook,
 )
 from ..parameter import Buffer, Parameter, adopt
-from .calls import Calls
-from .state import StateDict
+from ..state import StateDict
 
 __all__ = [
     "Module",

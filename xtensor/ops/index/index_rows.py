@@ -14,9 +14,10 @@ import jax.numpy as jnp
 
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, general
+from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
+from ...operators.operator import REGISTRY
 from ...operators.options import C_NAMES, number_array
 from ...operators.ordered import run_like
 from ...operators.schema import Array, Number, Operand

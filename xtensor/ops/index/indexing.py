@@ -20,10 +20,11 @@ from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, general
+from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
 from ...operators.known import run_known
+from ...operators.operator import REGISTRY
 from ...operators.options import placed
 from ...operators.ordered import run_like, run_ordered
 from ...operators.saved import save

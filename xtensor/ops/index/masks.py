@@ -10,9 +10,10 @@ import numpy as np
 
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, general, pointwise
+from ...operators.declare import general, pointwise
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
+from ...operators.operator import REGISTRY
 from ...operators.options import C_NAMES, number_array, placed
 from ...operators.promotion import promote
 from ...operators.schema import Array, Operand

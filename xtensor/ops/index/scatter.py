@@ -18,9 +18,10 @@ from jax import lax
 
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, general
+from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
+from ...operators.operator import REGISTRY
 from ...operators.schema import Array, Operand
 from ...tensor import Tensor, array_of, sizes_of
 from .masks import check_number

@@ -13,7 +13,8 @@ import numpy as np
 from jax import lax
 
 from ... import checks
-from ...operators.declare import general, structure
+from ...operators.declare import general
+from ...operators.operator import structure
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
-from ...operators.declare import general, structure
+from ...operators.declare import general
 from ...operators.derivatives import no_derivative
+from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ..reduce.reductions import dtype_of

@@ -9,7 +9,8 @@ from jax import lax
 
 from ... import dtypes
 from ...operators.attach import attach_methods
-from ...operators.declare import general, structure
+from ...operators.declare import general
+from ...operators.operator import structure
 from ...operators.schema import Array, Operand
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable

@@ -12,8 +12,9 @@ from jax import lax
 
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
-from ...operators.declare import general, structure
+from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of

@@ -9,8 +9,9 @@ import numpy as np
 from jax import lax
 
 from ...operators.attach import attach_methods
-from ...operators.declare import general, structure
+from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable

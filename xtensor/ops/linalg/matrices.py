@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...operators.attach import attach_methods
-from ...operators.declare import structure
+from ...operators.operator import structure
 from ...tensor import Tensor, sizes_of
 from . import decompositions
 

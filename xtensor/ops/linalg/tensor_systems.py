@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import checks
 from ...operators.attach import attach_methods
-from ...operators.declare import structure
+from ...operators.operator import structure
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
 from ..shape.shapes import diagonal as diagonal_of

@@ -10,7 +10,8 @@ from jax import lax
 
 from ... import checks
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, reduction, structure
+from ...operators.declare import reduction
+from ...operators.operator import REGISTRY, structure
 from ...operators.schema import Array
 from ...tensor import Tensor
 from .reductions import axes_of, check_nonempty, dtype_of, is_complex, is_float, kept, spread

@@ -10,7 +10,8 @@ import numpy as np
 
 from ... import checks
 from ...operators.attach import attach_methods
-from ...operators.declare import general, structure
+from ...operators.declare import general
+from ...operators.operator import structure
 from ...operators.schema import Array, Arrays
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of

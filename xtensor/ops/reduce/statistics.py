@@ -11,9 +11,10 @@ from jax import lax
 
 from ... import checks, devices, dtypes
 from ...operators.attach import attach_methods
-from ...operators.declare import general, reduction, structure
+from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.index_bounds import bounds_of, check_has_values
+from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of, wrap

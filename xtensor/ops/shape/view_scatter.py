@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from ... import geometry, lowering
 from ...geometry import Geometry, contiguous_strides
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, composite, general
+from ...operators.declare import composite, general
+from ...operators.operator import REGISTRY
 from ...operators.schema import Array, Number
 from ...operators.views import geometry_of, ints
 from ...operators.write import convert

@@ -16,8 +16,9 @@ from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import anomaly, modes, profiler
 from ...engine.graph import Node, next_sequence_nr
 from ...operators.attach import attach_methods
-from ...operators.declare import REGISTRY, pointwise
+from ...operators.declare import pointwise
 from ...operators.inplace import check_inplace, rebase
+from ...operators.operator import REGISTRY
 from ...operators.options import (
     PYTHON_TYPES,
     constant,

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ...engine.handles import HookDict, RemovableHandle
-from ...tensor import Tensor
-from ..hooks import BackwardHook, WrappedHook, add, everywhere
+from ..engine.handles import HookDict, RemovableHandle
+from ..tensor import Tensor
+from .hooks import BackwardHook, WrappedHook, add, everywhere
 
 __all__ = ["Calls"]
 

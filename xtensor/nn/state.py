@@ -7,11 +7,11 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...engine import no_grad
-from ...engine.handles import HookDict, RemovableHandle, add_hook
-from ...tensor import Tensor
-from ..hooks import WrappedHook
-from ..parameter import Parameter, is_lazy
+from ..engine import no_grad
+from ..engine.handles import HookDict, RemovableHandle, add_hook
+from ..tensor import Tensor
+from .hooks import WrappedHook
+from .parameter import Parameter, is_lazy
 
 __all__ = ["EXTRA_STATE", "StateDict"]
 
