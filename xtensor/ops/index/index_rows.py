@@ -82,7 +82,7 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_rows(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad
@@ -245,7 +245,7 @@ def number_places(array: Array, index: Array) -> Array:
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, index, input_shape: put_elements(
             jnp.zeros(input_shape, grad.dtype), index, grad, True

@@ -110,7 +110,7 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_along(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad

@@ -194,7 +194,15 @@ def check_expand(x: Any, shape: Sequence[int]) -> None:
 # ---- matmul and its named cases ------------------------------------------------------------------------------------
 
 
-@general(out="exact", derivatives=dict(input=_matmul_input, other=_matmul_other))
+# What it multiplies, which the rank of the result tells, names its nodes.
+NODES = {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0"}
+
+
+@general(
+    out="exact",
+    node=lambda node: NODES.get(len(node.aval.shape), "UnsafeViewBackward0"),
+    derivatives=dict(input=_matmul_input, other=_matmul_other),
+)
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast.
 

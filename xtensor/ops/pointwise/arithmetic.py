@@ -351,7 +351,10 @@ def sgn_rule(grad: Array, input: Array, result: Array) -> Array:
 
 
 @pointwise(
-    out="exact", aliases=("absolute",), derivatives=dict(input=lambda grad, input: grad * direction(input))
+    out="exact",
+    aliases=("absolute",),
+    zero_slope=True,
+    derivatives=dict(input=lambda grad, input: grad * direction(input)),
 )
 def abs(input: Array) -> Array:
     """The absolute value of every element: real for complex input.

@@ -173,13 +173,17 @@ def _full(name: str, input: Any, largest: bool) -> Any:
     return extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@reduction(views="fold", name="max_all", node="Max", method=False, derivatives=dict(input=shared_grad))
+@reduction(
+    views="fold", name="max_all", node="MaxBackward1", method=False, derivatives=dict(input=shared_grad)
+)
 def max_all(input: Array) -> Array:
     """The largest element of a tensor."""
     return _full("max", input, True)
 
 
-@reduction(views="fold", name="min_all", node="Min", method=False, derivatives=dict(input=shared_grad))
+@reduction(
+    views="fold", name="min_all", node="MinBackward1", method=False, derivatives=dict(input=shared_grad)
+)
 def min_all(input: Array) -> Array:
     """The smallest element of a tensor."""
     return _full("min", input, False)

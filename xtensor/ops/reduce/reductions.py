@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
+from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
 
@@ -124,6 +125,11 @@ def check_nonempty(name: str, shape: Sequence[int], dim: Any, axes: tuple[int, .
             raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
 
 
+def by_dims(title: str) -> Callable[[OpNode], str]:
+    """The names of nodes where the overload with `dim` has a number of its own."""
+    return lambda node: f"{title}Backward{0 if node.argument('dim') is None else 1}"
+
+
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +137,7 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad, input_shape, axes_of(dim, len(input_shape)), keepdim)
 
 
-@reduction(views="fold", out="adopt", derivatives=dict(input=_sum_grad))
+@reduction(views="fold", out="adopt", node=by_dims("Sum"), derivatives=dict(input=_sum_grad))
 def sum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -197,7 +203,7 @@ def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
 
 
-@reduction(views="fold", derivatives=dict(input=_mean_grad))
+@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad))
 def mean(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -278,7 +284,7 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return full * jnp.conj(before * after).reshape(shape)
 
 
-@reduction(views="fold", out="adopt", derivatives=dict(input=_prod_grad))
+@reduction(views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad))
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:
