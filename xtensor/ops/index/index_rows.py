@@ -128,6 +128,7 @@ def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alp
 
 
 @general(
+    autocast=dict(cpu="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: set_rows(grad, dim, index, 0),

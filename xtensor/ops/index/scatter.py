@@ -140,6 +140,7 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad: grad,

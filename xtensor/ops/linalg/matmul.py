@@ -199,6 +199,7 @@ NODES = {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0"}
 
 
 @general(
+    autocast="short",
     out="exact",
     node=lambda node: NODES.get(len(node.aval.shape), "UnsafeViewBackward0"),
     derivatives=dict(input=_matmul_input, other=_matmul_other),
@@ -245,7 +246,7 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
         )
 
 
-@general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -262,6 +263,7 @@ def mm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="short"),
     out="exact",
     derivatives=dict(
         input=lambda grad, vec: grad[:, None] * jnp.conj(vec)[None, :],
@@ -292,7 +294,7 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
 
 
-@general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices.
 
@@ -307,6 +309,7 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, tensor: grad * jnp.conj(tensor), tensor=lambda grad, input: grad * jnp.conj(input)
@@ -326,6 +329,7 @@ def dot(input: Array, tensor: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input
@@ -362,6 +366,12 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
 
 
 @general(
+    # Vectors are multiplied by `dot`, which the CPU's autocast leaves alone.
+    autocast=dict(
+        cpu=lambda input, other: (
+            "short" if min(ranks := (input.dim(), other.dim())) > 0 and max(ranks) > 1 else None
+        )
+    ),
     out="exact",
     derivatives=dict(
         input=lambda grad, other, input_shape: _inner_grad(grad, other, input_shape, True),
@@ -448,6 +458,7 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
 
 
 @general(
+    autocast="short",
     out="exact",
     method=False,
     node="Addmm",
@@ -503,6 +514,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     method=False,
     out=False,
     derivatives=dict(

@@ -576,7 +576,7 @@ def transposed_rules(n: int) -> dict[str, Any]:
 # ---- operators -----------------------------------------------------------------------------------------------------
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(1))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(1))
 def conv1d(
     input: Array,
     weight: Array,
@@ -597,7 +597,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(2))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(2))
 def conv2d(
     input: Array,
     weight: Array,
@@ -618,7 +618,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(3))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(3))
 def conv3d(
     input: Array,
     weight: Array,
@@ -632,7 +632,7 @@ def conv3d(
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(1))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(1))
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -647,7 +647,7 @@ def conv_transpose1d(
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(2))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(2))
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -670,7 +670,7 @@ def conv_transpose2d(
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(3))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(3))
 def conv_transpose3d(
     input: Array,
     weight: Array,

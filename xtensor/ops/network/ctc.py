@@ -103,7 +103,12 @@ def _log_probs_grad(
 
 
 @general(
-    name="ctc_loss", node="CtcLoss", method=False, out=False, derivatives=dict(log_probs=_log_probs_grad)
+    autocast=dict(cpu="float32"),
+    name="ctc_loss",
+    node="CtcLoss",
+    method=False,
+    out=False,
+    derivatives=dict(log_probs=_log_probs_grad),
 )
 def ctc_losses(
     log_probs: Array,

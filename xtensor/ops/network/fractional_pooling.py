@@ -108,6 +108,7 @@ def pooled(n: int, input: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="fractional_max_pool2d",
     node="FractionalMaxPool2D",
     method=False,
@@ -122,6 +123,7 @@ def pool2d(
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="fractional_max_pool3d",
     node="FractionalMaxPool3D",
     method=False,

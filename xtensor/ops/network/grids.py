@@ -258,7 +258,13 @@ def sample(
     return found.reshape((*input.shape[:2], *grid.shape[1:-1])).astype(own)
 
 
-@general(method=False, out=False, node="GridSampler2D", derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32", accelerator="widest"),
+    method=False,
+    out=False,
+    node="GridSampler2D",
+    derivatives=FROM_KERNEL,
+)
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -266,7 +272,13 @@ def grid_sampler_2d(
     return sample("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@general(method=False, out=False, node="GridSampler3D", derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32", accelerator="widest"),
+    method=False,
+    out=False,
+    node="GridSampler3D",
+    derivatives=FROM_KERNEL,
+)
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:

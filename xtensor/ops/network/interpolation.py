@@ -273,7 +273,15 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
     resize.__doc__ = (
         f"An image of {n} spatial dimensions resized ({mode}{', antialiased' if antialias else ''})."
     )
-    return general(name=name, node=title, method=False, out=False, derivatives=dict(input=rule))(resize)
+    declared = general(
+        name=name,
+        node=title,
+        autocast=dict(accelerator="float32"),
+        method=False,
+        out=False,
+        derivatives=dict(input=rule),
+    )
+    return declared(resize)
 
 
 def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) -> tuple[Any, Any]:

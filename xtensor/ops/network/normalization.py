@@ -413,6 +413,7 @@ def check_mixed(x: Any, *parameters: Any) -> None:
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     method=False,
     out=False,
     hidden=1,
@@ -494,7 +495,13 @@ def _rms_weight(grad: Array, input: Array, normalized_shape: Any, eps: float | N
     )
 
 
-@general(method=False, out=False, node="FusedRmsNorm", derivatives=dict(input=_rms_input, weight=_rms_weight))
+@general(
+    autocast=dict(accelerator="float32"),
+    method=False,
+    out=False,
+    node="FusedRmsNorm",
+    derivatives=dict(input=_rms_input, weight=_rms_weight),
+)
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None = None, eps: float | None = None
 ) -> Array:
@@ -550,6 +557,7 @@ def _group_bias(grads: Any) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     name="group_norm",
     method=False,
     out=False,

@@ -374,7 +374,14 @@ def max_pool2d_values(
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
 
 
-@general(name="max_pool3d_values", node="MaxPool3D", method=False, out=False, derivatives=MAX_RULES[3][0])
+@general(
+    autocast=dict(cpu="float32"),
+    name="max_pool3d_values",
+    node="MaxPool3D",
+    method=False,
+    out=False,
+    derivatives=MAX_RULES[3][0],
+)
 def max_pool3d_values(
     input: Array,
     kernel_size: Any,
@@ -642,7 +649,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
+@general(autocast=dict(cpu="float32"), method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

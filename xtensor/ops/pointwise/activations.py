@@ -244,7 +244,13 @@ def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Arra
     return grad * slope.astype(dtype)
 
 
-@pointwise(out="exact", method=False, inplace=False, derivatives=dict(input=softplus_input))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    out="exact",
+    method=False,
+    inplace=False,
+    derivatives=dict(input=softplus_input),
+)
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """`log(1 + exp(beta * x)) / beta`, and x itself where `beta * x` is above `threshold`."""
     x, dtype = computed("softplus_cpu", input)
@@ -357,7 +363,7 @@ def softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (product - y * summed(product, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(out="exact", derivatives=dict(input=softmax_input))
+@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=softmax_input))
 def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32.
 
@@ -376,7 +382,7 @@ def log_softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (g - jnp.exp(y) * summed(g, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(out="exact", derivatives=dict(input=log_softmax_input))
+@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=log_softmax_input))
 def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`log(softmax(input, dim))` without overflow; half types in float32.
 

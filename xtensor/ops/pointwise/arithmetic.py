@@ -417,6 +417,7 @@ def multiplied(value: Any, x: Array) -> Array:
 
 
 @pointwise(
+    autocast=dict(accelerator="widest"),
     deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,
@@ -433,6 +434,7 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 
 
 @pointwise(
+    autocast=dict(accelerator="widest"),
     deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,

@@ -94,6 +94,7 @@ def pow_exponent(grad: Array, input: Operand, exponent: Array, result: Array) ->
 
 
 @pointwise(
+    autocast=dict(accelerator="float32"),
     name="pow",
     method=False,
     # By a number or by a tensor: an edge to the exponent is one.

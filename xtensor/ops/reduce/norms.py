@@ -96,6 +96,7 @@ def _vector_norm_grad(
 
 
 @reduction(
+    autocast=dict(accelerator="float32"),
     out="exact",
     name="linalg_vector_norm",
     node="LinalgVectorNorm",
@@ -221,10 +222,11 @@ def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: 
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     derivatives=dict(
         input=_dist_grad,
         other=_dist_other_grad,
-    )
+    ),
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The p-norm of the difference of two tensors."""
@@ -256,7 +258,9 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
     return jnp.where(size > limit, clipped, g)
 
 
-@general(out="exact", inplace=True, derivatives=dict(input=_renorm_grad))
+@general(
+    autocast=dict(accelerator="float32"), out="exact", inplace=True, derivatives=dict(input=_renorm_grad)
+)
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
     if p <= 0:

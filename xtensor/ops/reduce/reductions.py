@@ -137,7 +137,13 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad, input_shape, axes_of(dim, len(input_shape)), keepdim)
 
 
-@reduction(views="fold", out="adopt", node=by_dims("Sum"), derivatives=dict(input=_sum_grad))
+@reduction(
+    autocast=dict(accelerator="float32"),
+    views="fold",
+    out="adopt",
+    node=by_dims("Sum"),
+    derivatives=dict(input=_sum_grad),
+)
 def sum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -284,7 +290,9 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return full * jnp.conj(before * after).reshape(shape)
 
 
-@reduction(views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad))
+@reduction(
+    autocast="float32", views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad)
+)
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:
@@ -533,7 +541,7 @@ def _logsumexp_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim:
     return spread(grad, input.shape, axes, keepdim) * jnp.conj(weights)
 
 
-@reduction(derivatives=dict(input=_logsumexp_grad))
+@reduction(autocast=dict(accelerator="float32"), derivatives=dict(input=_logsumexp_grad))
 def logsumexp(input: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials over `dim`, computed without overflow.
 

@@ -225,7 +225,14 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
     return jnp.where(weight < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
 
 
-@general(name="quantiles", node="Quantile", method=False, out=False, derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32"),
+    name="quantiles",
+    node="Quantile",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def quantiles(
     input: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Array:

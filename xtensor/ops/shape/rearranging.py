@@ -370,7 +370,7 @@ def _trace_grad(grad: Array, input_shape: Any) -> Array:
     return jnp.where(rows == columns, grad, jnp.zeros((), grad.dtype))
 
 
-@general(out=False, derivatives=dict(input=_trace_grad))
+@general(autocast=dict(cpu="float32"), out=False, derivatives=dict(input=_trace_grad))
 def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix; integers sum to int64."""
     if input.ndim != 2:

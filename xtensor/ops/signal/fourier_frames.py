@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import dtypes
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import promote
@@ -109,6 +110,7 @@ def stft(
     Frames of `n_fft` elements start every `hop_length` (n_fft // 4); with `center` the signal is padded so that frames
     are centred on multiples of it. A real signal gives `n_fft // 2 + 1` frequencies, unless `onesided=False`.
     """
+    input, window = cast_for(input, window, cpu="float32")
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
