@@ -146,6 +146,11 @@ FROM_NUMPY: Final[dict[np.dtype[Any], dtype]] = {d.numpy: d for d in ALL}
 """The dtype of each NumPy dtype that has one (native byte order)."""
 
 
+def dtype_of(array: Any) -> dtype:
+    """The dtype of an array's elements."""
+    return FROM_NUMPY[array.dtype]
+
+
 def from_numpy(numpy_dtype: np.dtype[Any]) -> dtype:
     """The dtype that corresponds to a NumPy dtype; TypeError or ValueError with PyTorch's words if none does."""
     found = FROM_NUMPY.get(numpy_dtype)

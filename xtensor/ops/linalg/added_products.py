@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array, Number
-from ..reduce.reductions import dtype_of
 from .matmul import (
     check_batches,
     check_expand,

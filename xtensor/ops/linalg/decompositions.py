@@ -13,13 +13,13 @@ import numpy as np
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 
 if TYPE_CHECKING:
     from ... import return_types

@@ -12,12 +12,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 from .matmul import contract
 
 __all__ = ["einsum", "tensordot"]

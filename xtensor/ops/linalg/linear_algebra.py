@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -19,7 +20,6 @@ from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.reductions import dtype_of
 from .decompositions import adjoint, check_floating, check_info, check_matrix, check_square, dot, given
 from .matmul import matmul, multiply_chain
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -16,7 +17,6 @@ from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from .decompositions import adjoint, check_floating, check_square, failures, given
 from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reflectors import check_lapack

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "bilinear",

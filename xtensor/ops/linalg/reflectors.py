@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import no_derivative
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 

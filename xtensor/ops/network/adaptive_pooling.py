@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 from .pooling import better, lowest, scatter_flat
 
 __all__ = [

@@ -16,12 +16,12 @@ import numpy as np
 from jax import lax
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..linalg.matmul import product
-from ..reduce.reductions import dtype_of
 from .losses import check_broadcast
 
 __all__ = ["scaled_dot_product_attention"]

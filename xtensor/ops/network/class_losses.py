@@ -15,13 +15,13 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.index_bounds import bounds_of, known_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 
 __all__ = [

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
 from ...operators.precision import CONVOLUTION
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.platforms import on_cpu
-from ..reduce.reductions import dtype_of
 from .convolution_cpu import (
     by_columns,
     columns_weight,

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..create.random import rand
-from ..reduce.reductions import dtype_of
 from .adaptive_pooling import maximum_rule
 from .pooling import better, lowest
 

@@ -17,11 +17,11 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "affine_grid",

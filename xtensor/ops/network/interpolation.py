@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
-from ..reduce.reductions import dtype_of
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -16,13 +16,14 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
-from ..reduce.reductions import dtype_of, mean_dtype
+from ..reduce.reductions import mean_dtype
 
 __all__ = [
     "binary_cross_entropy",

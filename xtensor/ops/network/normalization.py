@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
@@ -21,7 +22,7 @@ from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.platforms import on_cpu
-from ..reduce.reductions import computed, dtype_of
+from ..reduce.reductions import computed
 
 __all__ = [
     "batch_norm",

@@ -17,11 +17,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 
 __all__ = [
     "avg_pool1d",

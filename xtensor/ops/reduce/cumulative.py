@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
@@ -18,7 +19,7 @@ from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ...xla.platforms import on_cpu
 from ..shape.joining import cat
-from .reductions import computed, dtype_of, is_complex, is_float, total_dtype
+from .reductions import computed, is_complex, is_float, total_dtype
 
 __all__ = [
     "cross",

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL, sum_to
@@ -20,7 +21,6 @@ from ..linalg.matmul import product
 from ..network.losses import check_broadcast, check_reduction, clamped, legacy, reduced
 from ..pointwise.arithmetic import check_subtraction
 from .norms import norm_grad, p_norm
-from .reductions import dtype_of
 
 __all__ = [
     "cdist",

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.operator import REGISTRY, structure
 from ...operators.schema import Array
 from ...tensor import Tensor
-from .reductions import axes_of, check_nonempty, dtype_of, is_complex, is_float, kept, spread
+from .reductions import axes_of, check_nonempty, is_complex, is_float, kept, spread
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 

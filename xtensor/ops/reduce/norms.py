@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.promotion import promote
 from ...operators.schema import Array, Number
 from ...tensor import Tensor
 from ..linalg.decompositions import given, svdvals
-from .reductions import axes_of, computed, dtype_of, is_complex, size_along, spread
+from .reductions import axes_of, computed, is_complex, size_along, spread
 
 __all__ = ["dist", "norm", "renorm", "vector_norm"]
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.nodes import OpNode
@@ -64,10 +65,6 @@ def spread(value: Any, shape: Sequence[int], axes: tuple[int, ...], keepdim: boo
 def kept(value: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """A result that kept its dimensions, without them unless `keepdim`."""
     return value if keepdim or not axes else lax.squeeze(value, axes)
-
-
-def dtype_of(array: Any) -> dtypes.dtype:
-    return dtypes.FROM_NUMPY[np.dtype(array.dtype)]
 
 
 class Shown(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, devices, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
@@ -21,7 +22,7 @@ from ...tensor import Tensor, array_of, sizes_of, wrap
 from ..index.embedding import readable
 from ..index.hostindex import trimmed
 from .extrema import selected_grad, shared_grad
-from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
+from .reductions import check_nonempty, is_complex, is_float, kept
 from .sorting import order
 
 __all__ = [

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -18,7 +19,6 @@ from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.hostindex import Placed
 from ..index.indexing import read
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "diag",

@@ -12,6 +12,7 @@ from jax import lax
 
 from ... import checks, dtypes
 from ...devices import DeviceLike
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.options import finish
@@ -20,7 +21,6 @@ from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ..create.ranges import arange
-from ..reduce.reductions import dtype_of
 from ..shape.rearranging import roll
 
 __all__: list[str] = []

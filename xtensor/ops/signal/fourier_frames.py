@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -18,7 +19,6 @@ from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from ..shape.reinterpret import view_as_real
 from .fourier import from_half, to_half, whole
 from .padding import constant_pad_nd, pad
