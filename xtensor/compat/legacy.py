@@ -13,7 +13,7 @@ from ..ops.create.creation import full
 from ..ops.create.distributions import bernoulli
 from ..ops.create.ingest import frombuffer
 from ..storage import UntypedStorage
-from ..tensor import Tensor
+from ..tensor import Tensor, typename
 from .cuda import Event, OutOfMemoryError, Stream
 
 __all__ = [
@@ -69,17 +69,6 @@ def __getattr__(name: str) -> Any:
 
 class AcceleratorError(RuntimeError):
     """Named by programs that handle errors of a device; XLA's own are RuntimeErrors."""
-
-
-def typename(obj: Any) -> str:
-    """The name of a tensor's type, `xtensor.FloatTensor`, or the full name of another object's."""
-    if isinstance(obj, Tensor):
-        return obj.type()
-    module = getattr(obj, "__module__", "") or ""
-    qualname = getattr(obj, "__qualname__", None)
-    if qualname is None:
-        module, qualname = type(obj).__module__ or "", type(obj).__qualname__
-    return qualname if module in ("", "builtins") else f"{module}.{qualname}"
 
 
 def get_device(input: Tensor) -> int:

@@ -174,17 +174,13 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     tensor._xt_view = view
 
 
-# What PyTorch's messages call dtypes in C++.
-C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short"}
-
-
 def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> None:
     """Refuse an `out=` tensor of another dtype, in the words that PyTorch has for this kind of operator."""
     if source is target:
         return
     if kind == "pointwise":
         raise RuntimeError(f"Found dtype {scalar_name(target)} but expected {scalar_name(source)}")
-    have, want = (C_NAMES.get(d.numpy.name, d.numpy.name) for d in (target, source))
+    want, have = dtypes.c_name(source), dtypes.c_name(target)
     raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
 
 

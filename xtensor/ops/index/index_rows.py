@@ -18,7 +18,7 @@ from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
-from ...operators.options import C_NAMES, number_array
+from ...operators.options import number_array
 from ...operators.ordered import run_like
 from ...operators.schema import Array, Number, Operand
 from ...tensor import Tensor, array_of, sizes_of
@@ -361,7 +361,7 @@ def check_add(name: str, input: Any, dim: Any, index: Any, source: Any, alpha: A
     size = extent(input, dim)
     check_bounds(array_of(index), size, False, no_index(RuntimeError, "", dim, size))
     if isinstance(alpha, complex) and not input.dtype.is_complex:
-        number_array(alpha, input.dtype, C_NAMES.get(input.dtype))
+        number_array(alpha, input.dtype)
     return dim
 
 

@@ -32,21 +32,6 @@ __all__ = [
     "vdot",
 ]
 
-C_NAMES = {
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.complex64: "c10::complex<float>",
-    dtypes.complex128: "c10::complex<double>",
-    dtypes.int64: "long",
-    dtypes.int32: "int",
-    dtypes.int16: "short",
-    dtypes.int8: "signed char",
-    dtypes.uint8: "unsigned char",
-    dtypes.bool: "bool",
-}
-
 
 # ---- products of arrays --------------------------------------------------------------------------------------------
 
@@ -152,7 +137,7 @@ def check_product(a: Any, b: Any) -> None:
                 f"dot : expected both vectors to have same dtype, but found {x.scalar_name} and {y.scalar_name}"
             )
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES.get(x, x.name)} != {C_NAMES.get(y, y.name)}"
+            f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(y)}"
         )
 
 
@@ -494,7 +479,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     x, w = dtype_of(input), dtype_of(weight)
     if x is not w:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES.get(x, x.name)} != {C_NAMES.get(w, w.name)}"
+            f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(w)}"
         )
     if bias is not None and dtype_of(bias) is not x:
         raise RuntimeError(

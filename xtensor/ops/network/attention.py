@@ -26,16 +26,6 @@ from .losses import check_broadcast
 
 __all__ = ["scaled_dot_product_attention"]
 
-C_NAMES = {
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.int32: "int",
-    dtypes.int64: "long int",
-}
-
-
 MANY_SCORES = 2**21
 """Scores up to which all are made at once."""
 BLOCK_SCORES = 2**20
@@ -46,17 +36,13 @@ CAUSAL_PARTS = 4
 """In how many parts, each with the keys that it sees, the queries of causal attention are taken."""
 
 
-def named(dtype: Any) -> Any:
-    return C_NAMES.get(dtype) or str(dtype.name)
-
-
 def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -> None:
     """PyTorch's errors for the shapes and dtypes of attention."""
     a, b, c = (dtype_of(x) for x in (query, key, value))
     if not a is b is c:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{named(a)} key.dtype: {named(b)} and value.dtype: {named(c)} instead."
+            f"{dtypes.c_name(a)} key.dtype: {dtypes.c_name(b)} and value.dtype: {dtypes.c_name(c)} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -68,7 +54,7 @@ def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -
         if own not in (dtypes.bool, a) and not (own is dtypes.float32 and a.itemsize == 2):
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                f"{named(own)} and  query.dtype: {named(a)} instead."
+                f"{dtypes.c_name(own)} and  query.dtype: {dtypes.c_name(a)} instead."
             )
         if causal:
             raise RuntimeError(

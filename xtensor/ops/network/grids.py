@@ -51,7 +51,7 @@ def spread(count: int, align_corners: bool, wide: Any) -> Any:
     return found if align_corners else found * wide((count - 1) / count)
 
 
-@general(method=False, out=False, node="AffineGridGenerator", derivatives=FROM_KERNEL)
+@general(autocast="short", method=False, out=False, node="AffineGridGenerator", derivatives=FROM_KERNEL)
 def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool) -> Array:
     """The places `(N, *sizes, n)` to which affine maps `theta` `(N, n, n + 1)` take the pixels of images of `size`."""
     n = len(size) - 2
