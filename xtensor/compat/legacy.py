@@ -79,7 +79,7 @@ def get_device(input: Tensor) -> int:
 def get_device_module(device: Any = None) -> Any:
     """The module of functions for a kind of device: `xtensor.cuda`, `xtensor.cpu`."""
     kind = devices.resolve(device).type
-    found = getattr(sys.modules[__package__], kind, None) if __package__ else None
+    found = getattr(sys.modules[__name__.partition(".")[0]], kind, None)
     if found is None:
         raise RuntimeError(f"Invalid device_module '{kind}' for torch.get_device_module")
     return found
