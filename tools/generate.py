@@ -1,4 +1,4 @@
-"""Write what is generated from the operators' declarations: stubs, reference pages, the README's tables.
+"""Write what is generated from the operators' declarations: stubs, reference pages, tables in the README and other pages.
 
 python tools/generate.py            write what has changed
 python tools/generate.py --check    write nothing; say what is stale, and fail if anything is
@@ -15,6 +15,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+import architecture  # noqa: E402
 import coverage  # noqa: E402
 import reference  # noqa: E402
 import stubs  # noqa: E402
@@ -34,6 +35,11 @@ def wanted() -> dict[pathlib.Path, str]:
     text = between(readme.read_text("utf-8"), "operators", reference.table("docs/reference/", names=False))
     held = json.loads((ROOT / "tests" / "parity" / "agreeing.json").read_text("utf-8"))
     files[readme] = between(text, "parity", parity_tables(held["totals"]))
+    page = ROOT / "docs" / "architecture.md"
+    text = page.read_text("utf-8")
+    for name, section in architecture.sections().items():
+        text = between(text, name, section)
+    files[page] = text
     return files
 
 
@@ -60,7 +66,7 @@ def between(text: str, name: str, table: str) -> str:
     head, begin, rest = text.partition(first)
     _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise SystemExit(f"README.md has lost its markers {first} and {last}")
+        raise SystemExit(f"a page has lost its markers {first} and {last}")
     return f"{head}{first}\n{table}{last}{tail}"
 
 

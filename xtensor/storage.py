@@ -11,6 +11,8 @@ import math
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Iterable
+from itertools import chain, starmap
 from typing import Any, Protocol
 
 import jax
@@ -18,8 +20,20 @@ import numpy as np
 from jax.core import ShapedArray
 
 from . import devices
+from .xla.threads import others
 
-__all__ = ["Counter", "LazyStorage", "MetaArray", "Storage", "Unread", "UntypedStorage", "abstract"]
+__all__ = [
+    "Counter",
+    "LazyStorage",
+    "MetaArray",
+    "Storage",
+    "Unread",
+    "UntypedStorage",
+    "abstract",
+    "commit",
+    "commit_all",
+    "put",
+]
 
 
 class MetaArray:
@@ -133,7 +147,12 @@ class Storage:
 
     def sole_owner(self) -> bool:
         """Whether nobody but this storage can see the present array, so that its buffer may be reused."""
-        return not self.shared and _references(self) == _SOLE and type(self.array) is not MetaArray
+        return (
+            not self.shared
+            and not others
+            and _references(self) == _SOLE
+            and type(self.array) is not MetaArray
+        )
 
     @property
     def device(self) -> devices.device:
@@ -162,6 +181,34 @@ class Unread(Protocol):
 
 
 _cell: Any = Storage.array  # the slot itself
+put: Callable[[Storage, Any], None] = _cell.__set__
+"""`storage.array = array`, as a function of C."""
+
+
+def commit_all(
+    cells: Iterable[Storage],
+    program: Callable[..., Iterable[Any]],
+    args: tuple[Any, ...],
+    pick: Callable[[Any], Iterable[Any]] = iter,
+    ready: Iterable[Any] = (),
+) -> None:
+    """Put what `pick` takes of the results of `program(*args)`, and then what is ready, into the cells, as `commit` does."""
+    results = chain.from_iterable(map(pick, starmap(program, (args,))))
+    any(map(put, cells, chain(results, ready)))
+
+
+def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
+    """Put `program(storage.array, *args)` in the place of the storage's array.
+
+    Running and storing are one call of C. CPython looks for signals between calls, so a handler finds the old values or the
+    new ones, never an array whose buffer was given up.
+    """
+    storage.writes += 1
+    any(map(put, (storage,), starmap(program, ((storage.array, *args),))))
+    storage.writes += 1
+    storage.shared = False
+
+
 _reading = threading.RLock()
 
 

@@ -103,7 +103,7 @@ def test_a_step_is_one_program_and_rates_compile_nothing(monkeypatch):
         optimizer.step()
     assert len(used) == 4
     assert len(set(map(id, used))) == 1
-    assert used[0]._cache_size() == 1
+    assert used[0][0]._cache_size() == 1
 
 
 def test_what_others_hold_does_not_change():

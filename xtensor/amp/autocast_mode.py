@@ -12,6 +12,7 @@ from .. import checks, devices, dtypes
 from ..engine import modes
 from ..operators import autocast as casting
 from ..tensor import Tensor
+from ..xla.signals import from_start
 
 __all__ = [
     "autocast",
@@ -176,30 +177,49 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        self._before: list[tuple[bool, Mapping[str, Any], bool]] = []
+        self._before: list[tuple[frozenset[str], bool, Mapping[str, Any], bool]] = []
 
     def __enter__(self) -> autocast:
         state = modes.state
-        self._before.append((is_autocast_enabled(self.device), state.autocast_dtypes, state.autocast_caching))
-        set_autocast_enabled(self.device, self._enabled)
-        set_autocast_dtype(self.device, self.fast_dtype)
-        autocast_increment_nesting()
-        set_autocast_cache_enabled(self._cache_enabled)
+        kind = kind_of(self.device)
+        before = state.autocast_enabled
+        kinds = frozenset((kind,))
+        self._before.append((kinds, kind in before, state.autocast_dtypes, state.autocast_caching))
+        own = MappingProxyType({**state.autocast_dtypes, kind: self.fast_dtype})
+        # From here on nothing is called: a signal finds the block entered, or not.
+        state.autocast_dtypes = own
+        state.autocast_caching = self._cache_enabled
+        state.autocast_nesting += 1
+        state.autocast_enabled = before | kinds if self._enabled else before - kinds
+        state.mode = state.mode | modes.AUTOCAST if state.autocast_enabled else state.mode & ~modes.AUTOCAST
         return self
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        if autocast_decrement_nesting() == 0:
-            clear_autocast_cache()
-        enabled, own, caching = self._before.pop()
-        set_autocast_enabled(self.device, enabled)
-        modes.state.autocast_dtypes = own
-        set_autocast_cache_enabled(caching)
+        try:
+            self._before  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state = modes.state
+            kinds, enabled, own, caching = self._before[-1]
+            state.autocast_enabled = (
+                state.autocast_enabled | kinds if enabled else state.autocast_enabled - kinds
+            )
+            state.mode = (
+                state.mode | modes.AUTOCAST if state.autocast_enabled else state.mode & ~modes.AUTOCAST
+            )
+            state.autocast_dtypes = own
+            state.autocast_caching = caching
+            state.autocast_nesting -= 1
+            if state.autocast_nesting == 0:
+                state.autocast_cache = None
+            self._before.pop()
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with self:
-                return func(*args, **kwargs)
+                result = func(*args, **kwargs)
+            return result
 
         return wrapped
 

@@ -15,6 +15,7 @@ from jax.core import Tracer
 
 from .. import checks
 from ..xla.jax_internals import PLATFORM_LOG
+from ..xla.signals import from_start
 from ..xla.x64 import call
 
 __all__ = [
@@ -100,11 +101,15 @@ class device:
         return (device, (self.type, self.index))
 
     def __enter__(self) -> device:
-        _stack().append(self)
+        _contexts.stack = (*_contexts.stack, self)
         return self
 
+    @from_start
     def __exit__(self, *_: object) -> None:
-        _stack().pop()
+        try:
+            self.type  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            _contexts.stack = _contexts.stack[:-1]
 
 
 DeviceLike = device | str | int | None
@@ -268,16 +273,10 @@ _default: device | None = None
 
 
 class _Contexts(threading.local):
-    stack: list[device] | None = None
+    stack: tuple[device, ...] = ()
 
 
 _contexts = _Contexts()
-
-
-def _stack() -> list[device]:
-    if _contexts.stack is None:
-        _contexts.stack = []
-    return _contexts.stack
 
 
 def default() -> device:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..xla.signals import from_start
 from .graph import Gradients, Node
 from .modes import ANOMALY, set_flag, state
 from .task import local
@@ -103,9 +104,13 @@ class set_detect_anomaly:
     def __enter__(self) -> None:
         pass
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        set_flag(ANOMALY, self.prev)
-        state.check_nan = self.prev_check_nan
+        try:
+            self.prev  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state.mode = state.mode | ANOMALY if self.prev else state.mode & ~ANOMALY
+            state.check_nan = self.prev_check_nan
 
 
 class detect_anomaly:
@@ -120,10 +125,17 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self._switch = set_detect_anomaly(True, self.check_nan)
+        self._before = state.mode & ANOMALY, state.check_nan
+        state.check_nan = self.check_nan
+        state.mode |= ANOMALY
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        self._switch.__exit__(*exc)
+        try:
+            self._before  # noqa: B018
+        finally:
+            state.mode = state.mode & ~ANOMALY | self._before[0]
+            state.check_nan = self._before[1]
 
 
 def is_anomaly_enabled() -> bool:

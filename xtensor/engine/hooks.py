@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from ..xla.signals import from_start
 from .graph import AccumulateGrad, EdgeTuple, Node
 from .handles import MultiHandle, RemovableHandle
-from .modes import SAVED_HOOKS, set_flag, state
+from .modes import SAVED_HOOKS, state
 from .task import GraphTask, local, will_execute
 
 __all__ = [
@@ -40,12 +41,16 @@ class saved_tensors_hooks:
             raise TypeError("saved_tensors_hooks: pack_hook and unpack_hook must be callable")
         if state.saved_hooks_disabled is not None:
             raise RuntimeError(state.saved_hooks_disabled)
-        state.saved_hooks.append((self.pack_hook, self.unpack_hook))
-        set_flag(SAVED_HOOKS, True)
+        state.saved_hooks = [*state.saved_hooks, (self.pack_hook, self.unpack_hook)]
+        state.mode |= SAVED_HOOKS
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        state.saved_hooks.pop()
-        set_flag(SAVED_HOOKS, bool(state.saved_hooks))
+        try:
+            state.saved_hooks  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state.saved_hooks = state.saved_hooks[:-1]
+            state.mode = state.mode | SAVED_HOOKS if state.saved_hooks else state.mode & ~SAVED_HOOKS
 
 
 @contextmanager

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
+from ..xla.signals import from_start
+from ..xla.threads import OWN, Token
+
 __all__ = [
     "ANOMALY",
     "AUTOCAST",
@@ -42,6 +45,7 @@ ANOMALY = 16
 AUTOCAST = 32
 DEVICE_CONTEXT = 64
 FUNCTION_MODE = 128
+GRADS = NO_GRAD | INFERENCE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,21 +69,30 @@ class _State(threading.local):
     autocast_cache: dict[Any, Any] | None = None
 
     def __init__(self) -> None:
+        self.token = Token()
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 
 
-state = _State()
+# Made by a thread of the package's own: whoever imports it need not be one that runs operators.
+_maker = threading.Thread(target=lambda: _made.append(_State()), name=f"{OWN}import")
+_made: list[_State] = []
+_maker.start()
+_maker.join()
+(state,) = _made
 
 
 def snapshot() -> dict[str, Any]:
     """Return a copy of this thread's modes, to be given to `restore` in another thread."""
-    return {name: value[:] if type(value) is list else value for name, value in state.__dict__.items()}
+    modes = state.__dict__.items()
+    return {n: value[:] if type(value) is list else value for n, value in modes if n != "token"}
 
 
 def restore(saved: dict[str, Any]) -> None:
     """Make this thread's modes those of a `snapshot`."""
     own = state.__dict__
+    token = state.token
     own.clear()
+    own["token"] = token
     own["mode"] = 0
     for name, value in saved.items():
         own[name] = value[:] if type(value) is list else value
@@ -105,8 +118,13 @@ class flag:
     def __enter__(self) -> None:
         self._before.append(set_flag(self.bit, self.on))
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        set_flag(self.bit, self._before.pop())
+        try:
+            self._before  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state.mode = state.mode | self.bit if self._before[-1] else state.mode & ~self.bit
+            self._before.pop()
 
 
 def _wrap_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -165,8 +183,12 @@ class DecoratorContext:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with clone():
-                return function(*args, **kwargs)
+            before = state.mode
+            try:
+                with clone():
+                    return function(*args, **kwargs)
+            finally:
+                state.mode = state.mode & ~GRADS | before & GRADS
 
         return cast(F, wrapped)
 
@@ -191,8 +213,13 @@ class _GradMode(DecoratorContext):
         self._before.append(before)
         state.mode = before & ~NO_GRAD | self._bits
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        state.mode = state.mode & ~NO_GRAD | self._before.pop() & NO_GRAD
+        try:
+            self._before  # noqa: B018
+        finally:
+            state.mode = state.mode & ~NO_GRAD | self._before[-1] & NO_GRAD
+            self._before.pop()
 
 
 class no_grad(_GradMode):
@@ -225,8 +252,12 @@ class set_grad_enabled(DecoratorContext):
     def __enter__(self) -> None:
         set_flag(NO_GRAD, not self.mode)
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        set_flag(NO_GRAD, not self.prev)
+        try:
+            self.prev  # noqa: B018
+        finally:
+            state.mode = state.mode & ~NO_GRAD | (0 if self.prev else NO_GRAD)
 
     def clone(self) -> set_grad_enabled:
         return self.__class__(self.mode)
@@ -255,12 +286,15 @@ class inference_mode(DecoratorContext):
     def __enter__(self) -> None:
         before = state.mode
         self._before.append(before)
-        bits = NO_GRAD | INFERENCE
-        state.mode = before | bits if self.mode else before & ~bits
+        state.mode = before | GRADS if self.mode else before & ~GRADS
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        bits = NO_GRAD | INFERENCE
-        state.mode = state.mode & ~bits | self._before.pop() & bits
+        try:
+            self._before  # noqa: B018
+        finally:
+            state.mode = state.mode & ~GRADS | self._before[-1] & GRADS
+            self._before.pop()
 
     def clone(self) -> inference_mode:
         return self.__class__(self.mode)

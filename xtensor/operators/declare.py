@@ -32,7 +32,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import codegen, dispatch
+from . import calls, codegen
 from .attach import attach
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
@@ -44,6 +44,14 @@ __all__ = [
     "pointwise",
     "reduction",
 ]
+
+
+def equip(op: Operator) -> None:
+    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op})
+    op.call = functools.partial(calls.run, op)
+
+
+Operator.equip = equip
 
 
 def declare(
@@ -69,8 +77,6 @@ def declare(
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)
     op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, title, returns)
-    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op})
-    op.call = functools.partial(dispatch.run, op)
     op.aliases = aliases
     op.deprecated = deprecated
     op.is_method = method

@@ -1,22 +1,24 @@
 """The complete call path of an operator: arguments checked and converted, modes honoured, the graph recorded.
 
-The functions that `codegen` makes handle the common case inline and come here for everything else: other types of
-argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, profiling, anomaly mode, and every error.
+The functions that `codegen` makes answer the common case, `calls` what has come before; here is everything else: other types
+of argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, anomaly mode, autocast.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import checks, geometry
-from ..engine import anomaly, modes, profiler
+from .. import geometry
+from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
-from ..storage import MetaArray, abstract
+from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
     array_of,
@@ -29,45 +31,23 @@ from ..tensor import (
     wrap_strided,
 )
 from ..xla.x64 import call
+from .arguments import prepare
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
 from .write import write_out
 
-__all__ = ["execute", "node_for", "prepare", "record", "run"]
+__all__ = ["clean", "complete", "execute", "handed", "invoke", "is_unusual", "node_for", "record"]
 
-NUMBERS = (int, float, complex, bool)
-SCALARS = frozenset(NUMBERS)
 new = object.__new__
 
 
-def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
-    """Call `op` with one value per parameter of its schema."""
-    if modes.state.mode & modes.PROFILING:
-        token = profiler.begin(op.name, shapes_of(values))
-        nbytes = 0
-        try:
-            result = _run(op, values, out)
-            if out is None:
-                made = (result,) if isinstance(result, Tensor) else result
-                nbytes = sum(t._xt_storage.nbytes() for t in made)
-            return result
-        finally:
-            profiler.end(token, nbytes)
-    return _run(op, values, out)
-
-
-def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
-    """The sizes of the tensors among arguments, for a profile."""
-    tensors = [t for v in values for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, Tensor)]
-    return [tuple(sizes_of(t)) for t in tensors]
-
-
-# Set by `ops.autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
+# Set by `autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
 autocast: Callable[[Operator, tuple[Any, ...]], tuple[Any, ...]] | None = None
 
 
-def _run(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
+def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
+    """Call `op` with one value per parameter of its schema, with every check and mode."""
     if modes.state.mode & modes.AUTOCAST and out is None and autocast is not None:
         values = autocast(op, values)
     runtime, key = prepare(op, values)
@@ -85,122 +65,6 @@ def handed(op: Operator, results: list[Tensor]) -> Any:
     if op.single or op.hidden:
         return results[0]
     return op.returns(*results) if op.returns is not None else tuple(results)
-
-
-def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
-    """The runtime arguments (Tensors, numbers, lists of Tensors, None) and the key of static ones, all checked."""
-    parameters = op.schema.parameters
-    runtime: list[Any] = []
-    for i in op.indices:
-        runtime.append(convert(op, i + 1, parameters[i], values[i]))
-    key = tuple([static(values[i]) for i in op.static_indices])
-    if is_odd(op, key):
-        at = next(op.static_indices[i] for i in op.integral if odd(key[i]))
-        expected = "int" if parameters[at].annotation.startswith("int") else "tuple of ints"
-        raise checks.argument_error(op.name, parameters[at].name, at + 1, expected, values[at])
-    check_devices(op, runtime)
-    return runtime, key
-
-
-def convert(op: Operator, position: int, parameter: Any, value: Any) -> Any:
-    kind = parameter.kind
-    if value is None:
-        if parameter.optional:
-            return None
-        raise wrong(op, parameter, position, value)
-    if kind == "Array":
-        if isinstance(value, Tensor):
-            return value
-        raise wrong(op, parameter, position, value)
-    if kind == "Operand":
-        if isinstance(value, Tensor):
-            return value
-        return number(op, parameter, position, value)
-    if kind == "Number":
-        if isinstance(value, Tensor):
-            if value.numel() != 1 or value.requires_grad:
-                raise wrong(op, parameter, position, value)
-            value = value.item()
-        value = number(op, parameter, position, value)
-        default = parameter.default
-        return None if default is not None and type(default) in SCALARS and value == default else value
-    if isinstance(value, Tensor) or not isinstance(value, (list, tuple)):
-        raise wrong(op, parameter, position, value)
-    for i, item in enumerate(value):
-        if not isinstance(item, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument {position - 1}, but got {checks.type_name(item)}"
-            )
-    return list(value)
-
-
-def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
-    """A Python number as a runtime operand, exact to 64 bits."""
-    kind = type(value)
-    if kind not in SCALARS:
-        if isinstance(value, np.generic) and not isinstance(value, (np.str_, np.bytes_)):
-            value = value.item()
-        elif isinstance(value, NUMBERS):
-            kind = next(t for t in (bool, int, float, complex) if isinstance(value, t))
-            value = kind(value)  # pyright: ignore[reportArgumentType]
-        else:
-            raise wrong(op, parameter, position, value)
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        raise RuntimeError("Overflow when unpacking long long")
-    return value
-
-
-def wrong(op: Operator, parameter: Any, position: int, value: Any) -> TypeError:
-    expected = {"Array": "Tensor", "Operand": "Tensor", "Number": "Number", "Arrays": "tuple of Tensors"}
-    return checks.argument_error(op.name, parameter.name, position, expected[parameter.kind], value)
-
-
-def static(value: Any) -> Any:
-    """A static argument as something that hashes: lists become tuples, integer-like objects ints."""
-    kind = type(value)
-    if kind is list or isinstance(value, tuple):
-        return tuple([static(v) for v in value])
-    if kind in SCALARS or value is None or kind is str:
-        return value
-    if isinstance(value, Tensor):
-        return value.item()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
-
-
-def odd(value: Any) -> bool:
-    """Whether a value, or one within it, equals an int without being one: a program kept for the int would answer for it."""
-    kind = type(value)
-    return kind is bool or kind is float or (kind in (tuple, list) and any(odd(v) for v in value))
-
-
-def is_odd(op: Operator, key: tuple[Any, ...]) -> bool:
-    """Whether what should be an int among the static arguments is none, so that no program kept may answer."""
-    for i in op.integral:
-        value = key[i]
-        if type(value) is not int and odd(value):
-            return True
-    return False
-
-
-def check_devices(op: Operator, runtime: list[Any]) -> None:
-    """Bring 0-d CPU tensors to the others' device; refuse any other mixture."""
-    tensors = [t for v in runtime for t in (v if type(v) is list else (v,)) if isinstance(t, Tensor)]
-    if len(tensors) < 2:
-        return
-    first = tensors[0].device
-    if all(t.device is first for t in tensors):
-        return
-    places = {t.device for t in tensors if not (t.device.type == "cpu" and t.dim() == 0)}
-    if len(places) > 1:
-        checks.check_same_device(op.name, [t for t in tensors if t.device in places])
-    (place,) = places
-    for i, v in enumerate(runtime):
-        if isinstance(v, Tensor) and v.device is not place:
-            runtime[i] = v.to(place)
-        elif type(v) is list:
-            runtime[i] = [t if t.device is place else t.to(place) for t in v]
 
 
 def arrays_of(value: Any) -> Any:
@@ -254,27 +118,57 @@ def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
 watchers: list[Callable[[Operator, Any, list[Any]], None]] = []
 
 
-def invoke(op: Operator, program: Any, arrays: list[Any]) -> Any:
-    """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames."""
+def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None = None) -> Any:
+    """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames.
+
+    With a target, its array is the first argument, and the result takes its place.
+    """
     for watch in watchers:
-        watch(op, program, arrays)
+        watch(op, program, arrays if target is None else [target.array, *arrays])
     try:
+        if target is not None:
+            return call(commit, target, program, *arrays)
         return call(program, *arrays)
-    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError) as error:
+    except Exception as error:
         raise clean(op, error) from None
 
 
 def clean(op: Operator, error: Exception) -> Exception:
-    """The error as ours: PyTorch-worded errors of kernels pass, JAX's own become RuntimeErrors that name the operator."""
-    module = type(error).__module__
-    raised_by = error.__traceback__
-    while raised_by is not None and raised_by.tb_next is not None:
-        raised_by = raised_by.tb_next
-    source = raised_by.tb_frame.f_globals.get("__name__", "") if raised_by is not None else ""
-    if source.startswith("xtensor") and module == "builtins":
+    """An error that a program raised, as ours and without JAX's frames.
+
+    PyTorch-worded errors of kernels stay what they are, JAX's own become RuntimeErrors that name the operator.
+    """
+    if not isinstance(error, CLEANED) or is_handlers(error):
+        return error
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    if type(error).__module__ == "builtins" and frame.f_globals.get("__name__", "").startswith("xtensor"):
         return type(error)(*error.args)
     text = str(error).split("\n--------------------")[0]
     return RuntimeError(f"{op.name}(): {text}")
+
+
+CLEANED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError)
+
+
+def shortened(error: Exception) -> Exception:
+    """An error that this package raised, without the frames that lie between: who reads it wrote none of them."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    ours = frame.f_globals.get("__name__", "").startswith("xtensor.")
+    return error.with_traceback(None) if ours else error
+
+
+def is_handlers(error: Exception) -> bool:
+    """Whether a handler of signals raised an error: its frame was called with a frame."""
+    return any(
+        any(isinstance(frame.f_locals.get(n), FrameType) for n in frame.f_code.co_varnames[:2])
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+
+
+def is_unusual(values: Sequence[Any]) -> bool:
+    """Whether there are tensors among arguments that no program can take as they are: of several devices, or without values."""
+    tensors = [t for v in values for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, Tensor)]
+    return any(type(t._xt_storage.array) is MetaArray or t.device is not tensors[0].device for t in tensors)
 
 
 def result_layout(runtime: list[Any]) -> tuple[Any, Any, Any] | None:
@@ -308,7 +202,7 @@ def evaluate(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: lis
     shapes = [tuple([abstract(x) for x in a]) if type(a) is tuple else abstract(a) for a in arrays]
     try:
         out = call(jax.eval_shape, op.traced(key), *shapes)
-    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
+    except Exception as error:
         raise clean(op, error) from None
     if not op.single:
         return [wrap(MetaArray(o.shape, o.dtype)) for o in out]

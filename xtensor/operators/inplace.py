@@ -22,13 +22,15 @@ from ..tensor import (
     NO_GRAD_VIEW,
     Tensor,
     asks_grad,
+    counter_of,
     edge_of,
     plain_edge,
     sizes_of,
     strides_of,
 )
 from . import dispatch
-from .known import run_known_inplace
+from .arguments import prepare
+from .calls import Unusual, known_inplace
 from .operator import Operator
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
@@ -38,8 +40,11 @@ __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inpla
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call the in-place variant of `op`: the result replaces the values of the first argument."""
-    if modes.state.mode <= modes.NO_GRAD and (done := run_known_inplace(op, values)) is not None:
-        return done
+    if modes.state.mode <= modes.NO_GRAD:
+        try:
+            return known_inplace(op, values)
+        except Unusual:
+            pass
     if modes.state.mode & modes.PROFILING:
         token = profiler.begin(op.name + "_", [tuple(v.shape) for v in values if isinstance(v, Tensor)])
         try:
@@ -49,11 +54,18 @@ def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     return _run_inplace(op, values)
 
 
+def recover_inplace(op: Operator, error: Exception, values: tuple[Any, ...]) -> Tensor:
+    """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
+    if dispatch.is_unusual(values):
+        return _run_inplace(op, values)
+    raise dispatch.clean(op, error) from None
+
+
 def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     target = values[0]
     if not isinstance(target, Tensor):
         raise checks.argument_error(op.name + "_", op.schema.parameters[0].name, 1, "Tensor", target)
-    runtime, key = dispatch.prepare(op, values)
+    runtime, key = prepare(op, values)
     runtime[0] = target
     tracked = not modes.state.mode & modes.NO_GRAD
     if tracked:
@@ -71,16 +83,26 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if type(arrays[0]) is MetaArray:
         (made,) = dispatch.evaluate(op, key, runtime, arrays)
         check_castable(made.dtype.numpy, target.dtype.numpy)
+        bump(target, op.name + "_", 3)
     else:
         old = arrays[0]
         saves = node is not None and op.runtime[0].name in op.rules.saved
         if donate and (saves or any(a is old for a in arrays[1:])):
             donate = False
         del old
-        array = dispatch.invoke(op, op.inplace_program(key, donate), arrays)
+        if view is None:
+            del arrays[0]
+        bump(target, op.name + "_", 3)
+        try:
+            program = op.inplace_program(key, donate)
+            if view is None:
+                dispatch.invoke(op, program, arrays, storage)
+            else:
+                store(target, dispatch.invoke(op, program, arrays))
+        except Exception:
+            counter_of(target).version -= 1
+            raise
         del arrays
-        store(target, array)
-    bump(target, op.name + "_", 3)
     if node is not None:
         dispatch.save_results(op, node, [target])
         rebase(target, node)

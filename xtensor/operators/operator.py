@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,11 +42,6 @@ def forget_programs() -> None:
 dtypes.on_default_dtype_change.append(forget_programs)
 
 
-def missing(values: tuple[Any, ...], out: Any = None) -> Any:
-    """Stands for the call of an operator that `declare` has not made."""
-    raise TypeError("this operator was not declared")
-
-
 class Operator:
     """One declared operator: schema, kernel, rules, and the compiled programs of each.
 
@@ -77,9 +72,9 @@ class Operator:
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
         self.title = title if "Backward" in title else f"{title}Backward0"
-        # What is above: `declare` gives both.
         self.node_class: Any = None
-        self.call: Callable[..., Any] = missing
+        self.call: Any = None
+        Operator.equip(self)
         self.returns = structure(name, returns) if returns else None
         self.programs: dict[Any, Any] = {}
         self.variants: dict[Any, Any] = {}
@@ -103,6 +98,9 @@ class Operator:
         self.namer: Callable[[Any], str] | None = None
         self.autocast: dict[str, Any] = {}
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
+
+    equip: ClassVar[Callable[[Operator], None]]
+    """Gives an operator its `node_class` and its `call`; set by `declare`, which knows what stands above."""
 
     def forget(self) -> None:
         """Drop compiled programs: something that their traces depended on has changed."""

@@ -9,6 +9,7 @@ from ..engine import modes
 from ..storage import MetaArray
 from ..tensor import Tensor, wrap_strided
 from . import dispatch
+from .arguments import prepare
 from .operator import Operator
 
 __all__ = ["run_like", "run_ordered"]
@@ -22,7 +23,7 @@ def run_ordered(
     memory: tuple[int, ...],
 ) -> Tensor:
     """Call `op`; its result, of these sizes, has these strides, `memory` listing its dimensions from the slowest."""
-    runtime, key = dispatch.prepare(op, values)
+    runtime, key = prepare(op, values)
     arrays = [dispatch.arrays_of(v) for v in runtime]
     if dispatch.has_meta(arrays):
         made: Any = MetaArray(tuple([sizes[d] for d in memory]), arrays[0].dtype)

@@ -7,7 +7,6 @@ and requires no more than it must.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -289,11 +288,7 @@ def derived(
     rules = {n: rule_of(kernel, n, examples, out) for n in ruled}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
-    made = type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
-    # It is recorded and called as its operator is: what does both stands above.
-    made.node_class = type(made.title, op.node_class.__bases__, {"__slots__": (), "op": made})
-    made.call = functools.partial(op.call.func, made)  # pyright: ignore[reportFunctionMemberAccess]
-    return made
+    return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
 
 
 def jax_shape(kernel: Callable[..., Any], examples: dict[str, Any]) -> Any:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from sys import getrefcount
 from typing import Any
 
@@ -16,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, dtypes, geometry, lowering
-from ..storage import MetaArray, Storage, resize
+from ..storage import MetaArray, Storage, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
-from ..xla.x64 import call, jit
+from ..xla.threads import others
+from ..xla.x64 import call, copied, jit
 
 __all__ = [
     "bump",
@@ -27,8 +29,9 @@ __all__ = [
     "check_no_overlap",
     "check_writable",
     "fit_result",
-    "put_arrays",
+    "put_results",
     "resize_tensor",
+    "rewrite",
     "scalar_name",
     "store",
     "take_arrays",
@@ -53,40 +56,70 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
 def take_arrays(tensors: list[Tensor]) -> list[Any]:
     """The values as arrays whose buffers a program may take over: copies where anybody but the tensor can see them."""
     arrays = [tensor._xt_storage.array for tensor in tensors]
+    if others:  # other threads: programs for `put_results` then give nothing up
+        return [array_of(tensor) for tensor in tensors]
     for i, references in enumerate(list(map(getrefcount, arrays))):
         tensor = tensors[i]
         if tensor._xt_view is not None and not covers(tensor):
-            arrays[i] = call(copy, array_of(tensor))
+            arrays[i] = call(copied, array_of(tensor))
         elif references != SOLE or tensor._xt_storage.shared:
-            arrays[i] = call(copy, arrays[i])
+            arrays[i] = call(copied, arrays[i])
     return arrays
 
 
-def put_arrays(tensors: list[Tensor], arrays: Iterable[Any], writer: tuple[Any, int, str]) -> None:
-    """Replace the values of tensors, as `writer` wrote them."""
-    for tensor, array in zip(tensors, arrays):
+def put_results(
+    tensors: list[Tensor],
+    program: Callable[..., Any],
+    args: tuple[Any, ...],
+    writer: tuple[Any, int, str],
+    more: Sequence[Storage] = (),
+    pick: Callable[[Any], Any] = iter,
+    ready: Sequence[Any] = (),
+) -> None:
+    """Replace the values of tensors by the results of `program(*args)`, as `writer` wrote them, all at once or not at all.
+
+    The results are those that `pick` takes, and then what is ready; those beyond the tensors go into the storages `more`.
+    """
+    cells = [t._xt_storage if t._xt_view is None or covers(t) else Storage(None) for t in tensors]
+    count(tensors, cells, writer, 1)
+    try:
+        commit_all(chain(cells, more), program, args, pick, ready)
+    except Exception:
+        count(tensors, cells, writer, -1)
+        raise
+    for tensor, cell in zip(tensors, cells):
+        cell.writes += 1
+        cell.shared = False
+        if cell is not tensor._xt_storage:
+            store(tensor, cell.array)
+
+
+def count(tensors: list[Tensor], cells: list[Storage], writer: tuple[Any, int, str], by: int) -> None:
+    """Count a write before it is made, so that nothing kept of the old values is taken for the new."""
+    for tensor, cell in zip(tensors, cells):
+        cell.writes += 1
         storage = tensor._xt_storage
         storage.writer = writer
         if tensor._xt_view is None:
-            storage.version += 1
+            storage.version += by
         else:
-            counter_of(tensor).version += 1
-            if not covers(tensor):
-                store(tensor, array)
-                continue
-        storage.array = array
-        storage.writes += 1
-        storage.shared = False
+            counter_of(tensor).version += by
+
+
+def rewrite(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:
+    """Replace the array of a tensor's storage by `program(array, *args)`, as a write of the operator `name`."""
+    bump(tensor, name, depth + 1)
+    try:
+        call(commit, tensor._xt_storage, program, *args)
+    except Exception:
+        counter_of(tensor).version -= 1
+        raise
 
 
 def covers(tensor: Tensor) -> bool:
     """Whether the tensor's values are its storage's array itself."""
     view = tensor._xt_view
     return view is None or recipe_of(tensor._xt_storage, view).identity
-
-
-def copy(array: Any) -> Any:
-    return jax.device_put(array, array.sharding, may_alias=False)
 
 
 def references_of_one() -> int:
@@ -108,7 +141,7 @@ def store(tensor: Tensor, values: Any) -> None:
     else:
         recipe = recipe_of(storage, view)
         program = lowering.write_program(recipe, donate=storage.sole_owner())
-        storage.replace(call(program, storage.array, view.offset, values))
+        call(commit, storage, program, view.offset, values)
 
 
 def check_writable(tensor: Tensor) -> None:

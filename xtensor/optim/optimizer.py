@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..engine import PROFILING, enable_grad, modes, no_grad, record_function
+from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
@@ -412,14 +412,18 @@ class RuleOptimizer(Optimizer):
             with enable_grad():
                 self._update()
         else:
-            with no_grad():
+            before = modes.state.mode
+            modes.state.mode = before | modes.NO_GRAD
+            try:
                 self._update()
+            finally:
+                modes.state.mode = before
         return loss
 
     def _update(self) -> None:
         differentiable = self.defaults.get("differentiable")
         work: list[Work] = []
-        counters: list[Tensor] = []
+        new: list[tuple[Tensor, dict[str, Any]]] = []
         state, counted, rule = self.state, self.counted, type(self).rule
         alike = type(self).states_for is RuleOptimizer.states_for
         for group in self.param_groups:
@@ -427,6 +431,7 @@ class RuleOptimizer(Optimizer):
             grads: list[Tensor] = []
             states: list[list[Tensor]] = []
             counts: list[float] = []
+            counters: list[Tensor] = []
             names = self.states_of(group) if alike else ()
             for param in group["params"]:
                 grad = param.grad
@@ -436,34 +441,43 @@ class RuleOptimizer(Optimizer):
             if alike and not (names or counted):
                 states, counts = [[]] * len(params), [0.0] * len(params)
             else:
-                own_counters: list[Tensor] = []
                 for param in params:
                     if not alike:
                         names = self.states_for(group, param)
                     own = state[param]
                     fresh = not own
                     if fresh:
+                        new.append((param, own))
                         self.init_state(own, group, param)
                     states.append([own[name] for name in names])
                     if counted:
-                        own_counters.append(own["step"])
+                        counters.append(own["step"])
                     else:
                         counts.append(0.0 if fresh else 1.0)
                 if counted:
-                    counts = self._counts(own_counters)
-                    counters += own_counters
+                    counts = self._counts(counters)
             if params:
                 operands = self.numbers_of(group)
                 numbers = tuple([n if type(n) is float else as_float(n) for n in operands])
-                own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts)
+                own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts, counters)
                 work.append(own_work)
                 if differentiable:
                     run_differentiable(own_work, operands)
         if not work:
             return
-        made = {} if differentiable else run(work, f"{type(self).__name__}.step", counted)
-        if counted:
-            self._advance(counters, [c for group in work for c in group.counts], made)
+        if differentiable:
+            for group in work if counted else ():
+                advance(group.counters, group.counts)
+            return
+        before = [param._xt_storage.array for param, _ in new]
+        try:
+            self._known = run(work, f"{type(self).__name__}.step", counted)
+        except BaseException:
+            # A step that was not made leaves no states behind, by which the next would not be the first.
+            for (param, own), array in zip(new, before):
+                if param._xt_storage.array is array:
+                    own.clear()
+            raise
 
     def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
         """Fill a parameter's state before its first step."""
@@ -490,32 +504,13 @@ class RuleOptimizer(Optimizer):
             counts.append(count)
         return counts
 
-    def _advance(self, counters: list[Tensor], counts: list[float], made: dict[float, Any]) -> None:
-        """Give the counters their new values: one array for all that are equal."""
-        known: dict[int, tuple[Any, float]] = {}
-        # By the identity of the old array, which is kept so that no other takes its place.
-        after: dict[int, tuple[Any, Any]] = {}
-        last = array = None
-        for counter, count in zip(counters, counts, strict=True):
-            counter_of(counter).version += 1
-            storage = counter._xt_storage
-            old = storage.array
-            if type(old) is MetaArray:
-                continue
-            if old is not last:
-                last, found = old, after.get(id(old))
-                if found is None:
-                    dtype, place = counter.dtype, counter.device
-                    array = made.get(count)
-                    if array is None or array.dtype != dtype.numpy or devices.of_array(array) is not place:
-                        array = devices.put(np.array(count + 1, dtype.numpy), place)
-                    found = after[id(old)] = old, array
-                    known[id(array)] = array, count + 1
-                array = found[1]
-            storage.array = array
-            storage.writes += 1
-            storage.shared = True
-        self._known = known
+
+def advance(counters: list[Tensor], counts: list[float]) -> None:
+    """Give counters the value after their counts."""
+    for counter, count in zip(counters, counts, strict=True):
+        counter_of(counter).version += 1
+        if not counter.is_meta:
+            counter._xt_storage.replace(devices.put(np.array(count + 1, counter.dtype.numpy), counter.device))
 
 
 def as_float(value: Any) -> float:

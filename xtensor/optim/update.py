@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import devices
-from ..operators.write import put_arrays, take_arrays, writer_at
+from .. import devices, dtypes
+from ..operators.write import put_results, take_arrays, writer_at
+from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
+from ..xla.threads import others
 from ..xla.x64 import jit
 
 __all__ = ["Rule", "Work", "run"]
@@ -27,10 +30,15 @@ Rule = Callable[..., tuple[Any, ...]]
 
 flags: what the program depends on. numbers: hyperparameters as float64 scalars. count: steps made before this one.
 """
+Known = dict[int, tuple[Any, float]]
+"""Arrays of counts whose value the host knows, by identity."""
 
 
 class Work(NamedTuple):
-    """What one group has to do: the same rule, flags and numbers for parameters, gradients and states."""
+    """What one group has to do: the same rule, flags and numbers for parameters, gradients and states.
+
+    counts: of the steps before, per parameter. counters: the tensors that hold them, none where the rule does not count.
+    """
 
     rule: Rule
     flags: tuple[Any, ...]
@@ -39,10 +47,11 @@ class Work(NamedTuple):
     grads: list[Tensor]
     states: list[list[Tensor]]
     counts: list[float]
+    counters: list[Tensor]
 
 
-def run(work: list[Work], name: str, counted: bool = True) -> dict[float, Any]:
-    """Write the new values of all parameters and states; returns the arrays of the counts after this step, if `counted`.
+def run(work: list[Work], name: str, counted: bool = True) -> Known:
+    """Write the new values of all parameters, states and counters; returns the counters' arrays, whose values are known.
 
     Parameters that share memory with an earlier one (tied weights) follow in a call of their own, after it.
     """
@@ -51,7 +60,7 @@ def run(work: list[Work], name: str, counted: bool = True) -> dict[float, Any]:
     places = {storage.device for storage in storages}
     if len(places) == 1 and len(set(storages)) == len(storages):
         return call_program(work, places.pop(), writer, counted)
-    made: dict[float, Any] = {}
+    made: Known = {}
     rest = work
     while rest:
         now, rest = disjoint(rest)
@@ -67,6 +76,7 @@ def select(group: Work, places: list[int]) -> Work:
         grads=[group.grads[i] for i in places],
         states=[group.states[i] for i in places],
         counts=[group.counts[i] for i in places],
+        counters=[group.counters[i] for i in places] if group.counters else [],
     )
 
 
@@ -101,10 +111,11 @@ def by_device(work: list[Work]) -> dict[devices.device, list[Work]]:
     return found
 
 
-def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> dict[float, Any]:
+def call_program(work: list[Work], place: devices.device, writer: Any, counted: bool) -> Known:
     distinct: dict[float, int] = {}
     key = []
     tensors: list[Tensor] = []
+    counters: list[Tensor] = []
     grads: list[Any] = []
     numbers: list[float] = []
     for group in work:
@@ -115,25 +126,46 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             which = tuple([distinct.setdefault(count, len(distinct)) for count in group.counts])
         key.append((group.rule, group.flags, len(group.numbers), which, tuple(map(len, group.states))))
         numbers += group.numbers
+        counters += group.counters
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
         grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
     if place.type == "meta":
-        for tensor in tensors:
+        for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
     counts = [count_array(count, place) for count in distinct]
-    program = program_of(tuple(key), counted)
     # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
     arrays = take_arrays(tensors)
-    values = program(*arrays, *grads, vector(tuple(numbers), place), *counts)
+    program, pick = program_of(tuple(key), counted, not others)
+    args = (*arrays, *grads, vector(tuple(numbers), place), *counts)
     del arrays
-    put_arrays(tensors, values, writer)
-    after = values[len(tensors) :]
-    for count, array in zip(distinct, after):
-        remember(count + 1, place, array)
-    return dict(zip(distinct, after[len(distinct) :]))
+    if not counted:
+        put_results(tensors, program, args, writer)
+        return {}
+    # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
+    cells, ready, elsewhere = [], [], []
+    values = [count for group in work for count in group.counts]
+    for counter, count in zip(counters, values, strict=True):
+        storage = counter._xt_storage
+        counter_of(counter).version += 1
+        storage.writes += 1
+        storage.shared = True  # one array for all that are equal
+        if counter.dtype is dtypes.float32 and counter._xt_view is None and storage.device is place:
+            cells.append(storage)
+            continue
+        cells.append(Storage(None))
+        if storage.device.type != "meta":
+            ready.append(devices.put(np.array(count + 1, counter.dtype.numpy), counter.device))
+            elsewhere.append(storage)
+    after = [Storage(None) for _ in counts]
+    put_results(tensors, program, args, writer, (*cells, *after, *elsewhere), pick, ready)
+    for storage in (*cells, *elsewhere):
+        storage.writes += 1
+    for count, cell in zip(distinct, after):
+        remember(count + 1, place, cell.array)
+    return {id(c.array): (c.array, count + 1) for c, count in zip(cells, values)}
 
 
 known_counts: dict[tuple[float, devices.device], Any] = {}
@@ -162,18 +194,18 @@ def vector(numbers: tuple[float, ...], place: devices.device) -> Any:
 
 
 @lru_cache(maxsize=512)
-def program_of(key: tuple[Any, ...], counted: bool) -> Any:
+def program_of(key: tuple[Any, ...], counted: bool, donate: bool) -> tuple[Any, Any]:
     """The jitted rules of all groups: `(params with their states, grads, numbers, counts) -> (the same, counts, counts)`.
 
     All arrays one after the other. The counts after the step are in float64, for the next one, and in float32, for the
-    optimizer's state.
+    optimizer's state. With it what takes of the results those of the tensors, of each parameter's counter, and of the counts.
     """
     length = sum(1 + states for *_, sizes in key for states in sizes)
-    total = sum(len(which) for *_, which, _ in key)
+    each = [index for *_, which, _ in key for index in which]
 
     def step(*given: Any) -> Any:
-        mutable, grads = iter(given[:length]), iter(given[length : length + total])
-        numbers, *counts = given[length + total :]
+        mutable, grads = iter(given[:length]), iter(given[length : length + len(each)])
+        numbers, *counts = given[length + len(each) :]
         made: list[Any] = []
         first = 0
         for rule, flags, n_numbers, which, sizes in key:
@@ -185,7 +217,9 @@ def program_of(key: tuple[Any, ...], counted: bool) -> Any:
         after = [count + 1 for count in counts] if counted else []
         return (*made, *after, *[count.astype(jnp.float32) for count in after])
 
-    return jit(step, donate_argnums=tuple(range(length)))
+    total = max(each) + 1
+    places = (*range(length), *[length + total + i for i in each], *range(length, length + total))
+    return jit(step, donate_argnums=tuple(range(length)) if donate else ()), itemgetter(*places)
 
 
 def apply_rule(

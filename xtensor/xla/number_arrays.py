@@ -27,6 +27,8 @@ class NumberArrays(dict[tuple[type, Any], Any]):
         kind, value = key
         if kind is bool or kind is complex or jax.default_backend() != "cpu":
             raise LookupError
+        if kind is int and not -(2**63) <= value < 2**63:
+            raise LookupError
         array = call(_as_weak, value)
         # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
         if (kind is float and value == 0) or isinstance(array, Tracer):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 from .compile_cache import compiling
 from .jax_internals import jitting
@@ -48,16 +49,24 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
     Python and NumPy numbers need `call`: JAX would narrow them on their way in. Compiled programs are kept on disk.
     """
-    jitted: Any = jax.jit(function, **options)
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jitted)
+            return _with_own_miss(jax.jit(function, **options))
+    # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
+    jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
     @functools.wraps(function)
     def swapped(*args: Any) -> Any:
         return call(jitted, *args)
 
     return swapped
+
+
+def copied(array: Any) -> Any:
+    """An array in memory of its own; what is no array is as it is."""
+    if isinstance(array, jax.Array) and not isinstance(array, Tracer):
+        return jax.device_put(array, array.sharding, may_alias=False)
+    return array
 
 
 def _with_own_miss(jitted: Any) -> Callable[..., Any]:
@@ -67,8 +76,12 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     """
     info = jitted._jit_info
     miss = jitted._cache_miss
+    donated = frozenset(info.donate_argnums)
 
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
+        if donated:
+            # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
+            args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
         with compiling():
             return call(lambda: miss(*args, **kwargs))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable
@@ -13,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...engine import no_grad
-from ...operators.write import put_arrays, take_arrays, writer_at
+from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, wrap
+from ...xla.threads import others
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -67,14 +67,12 @@ def common(arrays: list[Any]) -> Any:
     return result
 
 
-@functools.partial(jit, donate_argnums=0)
 def scale_program(arrays: list[Any], total: Any, max_norm: Any) -> list[Any]:
     """The arrays times `max_norm / (total + 1e-6)`, at most 1."""
     coefficient = jnp.minimum(max_norm / (total + 1e-6), 1.0).astype(total.dtype)
     return [a * coefficient.astype(a.real.dtype if a.dtype.kind == "c" else a.dtype) for a in arrays]
 
 
-@functools.partial(jit, donate_argnums=0)
 def clamp_program(arrays: list[Any], bound: Any) -> list[Any]:
     return [jnp.clip(a, (-bound).astype(a.dtype), bound.astype(a.dtype)) for a in arrays]
 
@@ -119,9 +117,16 @@ def get_total_norm(
     return total
 
 
+@lru_cache(maxsize=8)
+def compiled(program: Callable[..., list[Any]], donate: bool) -> Any:
+    return jit(program, donate_argnums=0 if donate else ())
+
+
 def overwrite(tensors: list[Tensor], name: str, program: Callable[..., list[Any]], *args: Any) -> None:
     """Replace the values by `program(values, *args)`, in their own memory."""
-    put_arrays(tensors, call(program, take_arrays(tensors), *args), writer_at(name, 3))
+    writer = writer_at(name, 3)
+    arrays = take_arrays(tensors)
+    call(put_results, tensors, compiled(program, not others), (arrays, *args), writer)
 
 
 def clip_grads_with_norm_(

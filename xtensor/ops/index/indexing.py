@@ -19,18 +19,18 @@ from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
+from ...operators.arguments import SCALARS
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
-from ...operators.known import run_known
 from ...operators.operator import REGISTRY
 from ...operators.options import placed
 from ...operators.ordered import run_like, run_ordered
 from ...operators.saved import save
 from ...operators.schema import Array, Arrays, Operand
 from ...operators.views import alias_of, geometry_of
-from ...operators.write import bump, check_writable, write_out
+from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.x64 import call, jit
@@ -292,8 +292,8 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
     mode = modes.state.mode
     if mode > 1 or type(view._xt_storage.array) is MetaArray:
         return INDEX.call((view, indices, dims))
-    if view._xt_view is not None and (result := run_known(INDEX, (view, indices, dims))) is not None:
-        return result
+    if view._xt_view is not None:
+        return INDEX.call((view, indices, dims))
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
     result = wrap(call(INDEX.program((dims,)), array, arrays))
@@ -338,7 +338,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
     """
     if not isinstance(value, Tensor):
-        if type(value) not in dispatch.SCALARS:
+        if type(value) not in SCALARS:
             raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
@@ -387,8 +387,7 @@ def fill_view(view: Tensor, number: Any) -> None:
     recipe = recipe_of(storage, geometry_)
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     program = fill_program(recipe, not recipe.static and storage.sole_owner())
-    storage.replace(call(program, storage.array, geometry_.offset, number))
-    bump(view, "fill_")
+    rewrite(view, "fill_", program, geometry_.offset, number)
 
 
 def assign(view: Tensor, value: Any) -> None:

@@ -31,12 +31,13 @@ from ...operators.options import (
 from ...operators.reading import operand_of
 from ...operators.schema import Array, Operand
 from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, store
-from ...storage import MetaArray
+from ...storage import MetaArray, commit
 from ...tensor import (
     Tensor,
     alias,
     array_of,
     asks_grad,
+    counter_of,
     edge_of,
     plain_edge,
     recipe_of,
@@ -456,9 +457,16 @@ def _overwrite(
             anomaly.record(node)
     if type(target._xt_storage.array) is MetaArray:
         store(target, None)
-    elif (array := values()) is not None:
-        store(target, array)
-    bump(target, name)
+        bump(target, name)
+    else:
+        bump(target, name)
+        try:
+            array = values()
+            if array is not None:
+                store(target, array)
+        except Exception:
+            counter_of(target).version -= 1
+            raise
     if node is not None:
         rebase(target, node)
     return target
@@ -507,7 +515,7 @@ def copy_values(target: Tensor, source: Tensor) -> bool:
         storage.replace(call(program, None, None, array, offset))
     else:
         program = copy_program(recipe_of(storage, view), recipe, view.sizes, view.dtype.numpy, donate)
-        storage.replace(call(program, storage.array, operand(view.offset), array, offset))
+        call(commit, storage, program, operand(view.offset), array, offset)
     return True
 
 

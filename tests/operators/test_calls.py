@@ -140,7 +140,7 @@ WRITES: dict[str, Any] = {
     "add": lambda lib, v: v.add_(1.5),
     "alpha": lambda lib, v: v.sub_(lib.ones(v.shape), alpha=2),
     "multiply": lambda lib, v: v.mul_(lib.full((v.shape[-1],), 3.0)),
-    "exp": lambda lib, v: v.exp_(),
+    "sigmoid": lambda lib, v: v.sigmoid_(),
     "clamp": lambda lib, v: v.clamp_(min=0),
     "double": lambda lib, v: v.add_(lib.ones((), dtype=lib.float64)),
 }

@@ -1,46 +1,104 @@
-"""Calls whose signature has come before: nothing is checked or laid out again, and views enter the programs that read them.
+"""Calls that a generated function does not answer itself: at once where the signature has come before, else the complete way.
 
-The inline path of a generated function takes whole tensors, numbers, and views whose values are there; a call with other views
-comes here when its modes are the default ones, and goes to `dispatch` where anything is new or unusual. How a program reads a
-view, and what is kept of it, says `reading`. A pointwise write to a view that autograd does not follow reads, computes and
-writes in one program, which reuses the buffer.
+The inline path of a generated function takes whole tensors, numbers, and views whose values are there; every other call comes
+here. In the default modes a signature that has come before is neither checked nor laid out again, and views enter the
+programs that read them (how a program reads a view, and what is kept of it, says `reading`). A pointwise write to a view that
+autograd does not follow reads, computes and writes in one program, which reuses the buffer.
+
+A program that raises has run once: its error is the user's, but for arguments that no program takes as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..engine.modes import state
+from ..engine import profiler
+from ..engine.modes import NO_GRAD, PROFILING, state
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, asks_grad, recipe_of, wrap, wrap_strided
+from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.x64 import call
 from . import dispatch
+from .arguments import SCALARS, is_odd, prepare
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program, writing_program
-from .write import bump, check_writable
+from .write import check_writable, rewrite
 
-__all__ = ["run_known", "run_known_inplace"]
+__all__ = ["MISSED", "known", "known_inplace", "missed", "recover", "run"]
+
+MISSED = (AttributeError, LookupError, TypeError)
+"""What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
 
 LIMIT = 4096
 """Signatures kept per operator."""
-SCALARS = dispatch.SCALARS
 SEQUENCES = (list, tuple)
 
 
-def run_known(op: Operator, values: tuple[Any, ...]) -> Any:
-    """A call in the default modes, one value per parameter; None where the complete path must answer."""
+class Unusual(Exception):
+    """A call that only the complete path can answer."""
+
+
+def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
+    """Call `op` with one value per parameter of its schema."""
+    if state.mode & PROFILING:
+        return profiled(op, values, out)
+    if state.mode <= NO_GRAD and out is None:
+        try:
+            return known(op, values)
+        except Unusual:
+            pass
+        except dispatch.CLEANED as error:
+            raise dispatch.shortened(error)  # noqa: B904  # the error itself, less the frames between
     try:
-        return _run(op, values)
-    except Exception:
-        # The complete path finds the error again, and says it in PyTorch's words.
-        return None
+        return dispatch.complete(op, values, out)
+    except dispatch.CLEANED as error:
+        raise dispatch.shortened(error)  # noqa: B904
 
 
-def _run(op: Operator, values: tuple[Any, ...]) -> Any:
+def profiled(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
+    """A call, seen by the profiler."""
+    token = profiler.begin(op.name, shapes_of(values))
+    nbytes = 0
+    try:
+        result = dispatch.complete(op, values, out)
+        if out is None:
+            made = (result,) if isinstance(result, Tensor) else result
+            nbytes = sum(t._xt_storage.nbytes() for t in made)
+        return result
+    finally:
+        profiler.end(token, nbytes)
+
+
+def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
+    """The sizes of the tensors among arguments, for a profile."""
+    tensors = [t for v in values for t in (v if type(v) in SEQUENCES else (v,)) if isinstance(t, Tensor)]
+    return [tuple(sizes_of(t)) for t in tensors]
+
+
+def missed(error: Exception) -> None:
+    """Let an exception go on that a handler of signals raised, while the inline path was looking whether it is meant."""
+    if type(error) is LookupError and not error.args:  # its own way out
+        return
+    at: Any = error.__traceback__
+    while at.tb_next is not None:
+        at = at.tb_next
+    if not at.tb_frame.f_globals["__name__"].startswith("xtensor.") and dispatch.is_handlers(error):
+        raise error
+
+
+def recover(op: Operator, error: Exception, values: tuple[Any, ...]) -> Any:
+    """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
+    if dispatch.is_unusual(values):
+        return dispatch.complete(op, values)
+    raise dispatch.clean(op, error) from None
+
+
+def known(op: Operator, values: tuple[Any, ...]) -> Any:
+    """A call in the default modes by what is kept of its signature, one value per parameter; Unusual where that cannot be."""
     key = _key(op, values)
-    if op.integral and dispatch.is_odd(op, key):
-        return None
+    if op.integral and is_odd(op, key):
+        raise Unusual
     operands = [values[i] for i in op.indices]
     asked = state.mode == 0 and op.rules.differentiable and True in map(_asks, operands)
     pointwise, folds, apart = op.kind == "pointwise", op.views == "fold", op.views == "apart"
@@ -55,14 +113,14 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
         if isinstance(value, Tensor):
             tensors: Any = (value,)
         elif type(value) in SEQUENCES:
-            if op.runtime[at].kind != "Arrays":
-                return None
+            if op.runtime[at].kind != "Arrays" or not all(isinstance(v, Tensor) for v in value):
+                raise Unusual
             tensors = operands[at] = list(value)
             signature.append(len(tensors))
         else:
             value = operands[at] = _number(op.runtime[at], value)
             signature.append(None if value is None else type(value))
-            arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+            arrays.append(None if value is None else number_array(value))
             recipes.append(None)
             continue
         for tensor in tensors:
@@ -84,18 +142,21 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
                 if pointwise:
                     signature += (view.sizes, view.strides)
             if type(array) is MetaArray:
-                return None
+                raise Unusual
             arrays.append(array)
     mark = tuple(signature)
-    found = op.known.get(mark)
+    found = recalled(op, mark)
     if found is None:
         found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
-        if found is None:
-            return None
     program, layout, reads = found
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
-    results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+    try:
+        results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
+    except Exception as error:
+        if dispatch.is_unusual(operands):
+            raise Unusual from None
+        raise dispatch.clean(op, error) from None
     if reads:
         results, read = results
         for (at, tensor), found in zip(kept, read):
@@ -109,6 +170,21 @@ def _run(op: Operator, values: tuple[Any, ...]) -> Any:
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)
+
+
+def recalled(op: Operator, mark: Any) -> Any:
+    """What is kept of a signature, or None; what cannot be a key has not come before."""
+    try:
+        return op.known.get(mark)
+    except TypeError:
+        raise Unusual from None
+
+
+def number_array(value: Any) -> Any:
+    try:
+        return NUMBER_ARRAYS[type(value), value]
+    except LookupError:
+        raise Unusual from None
 
 
 def _key(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -133,15 +209,15 @@ def _seen(operands: list[Any], arrays: list[Any], recipes: list[Any]) -> list[An
 def _number(parameter: Any, value: Any) -> Any:
     """A Python number or None, as the complete path would pass it: None also stands for a default."""
     if value is not None and type(value) not in SCALARS:
-        raise LookupError
+        raise Unusual
     if value is None:
         if not parameter.optional:
-            raise LookupError
+            raise Unusual
     elif parameter.kind == "Number":
         if type(parameter.default) in SCALARS and value == parameter.default:
             return None
     elif parameter.kind != "Operand":
-        raise LookupError
+        raise Unusual
     return value
 
 
@@ -153,10 +229,9 @@ def _learn(
     operands: list[Any],
     recipes: list[Any],
     kept: list[int],
-) -> tuple[Any, Any, bool] | None:
-    """The program for a signature, its result's layout, and whether it reads; None where arguments change on their way."""
-    if not _check(op, values, key, operands):
-        return None
+) -> tuple[Any, Any, bool]:
+    """The program for a signature, its result's layout, and whether it reads."""
+    _check(op, values, key, operands)
     layout = dispatch.result_layout(operands) if op.kind == "pointwise" else None
     order = None if layout is None else layout[2]
     reads = any(r is not None for r in recipes)
@@ -165,29 +240,30 @@ def _learn(
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
         program = reading_program(op, key, Form(lengths, tuple(how)), order)
     elif any(type(o) is list for o in operands):
-        return None
+        raise Unusual
     else:
         program = op.program(key) if order is None else op.permuted_program(key, order)
     found = op.known[mark] = (program, layout, reads)
     return found
 
 
-def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> bool:
-    """Whether the complete path's checks leave the arguments as they are; makes room for one more signature."""
+def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any]) -> None:
+    """Make sure that the complete path's checks leave the arguments as they are; make room for one more signature."""
     if len(op.known) >= LIMIT:
         op.known.clear()
-    checked, checked_key = dispatch.prepare(op, values)
-    return (
+    checked, checked_key = prepare(op, values)
+    if not (
         list(map(type, checked_key)) == list(map(type, key))
         and checked_key == key
         and all(map(_same, checked, operands))
-    )
+    ):
+        raise Unusual
 
 
 def _asks(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value._xt_edge is not None or (value._xt_view is not None and asks_grad(value))
-    return type(value) in SEQUENCES and any(map(asks_grad, value))
+    return type(value) in SEQUENCES and any(isinstance(v, Tensor) and asks_grad(v) for v in value)
 
 
 def _same(checked: Any, given: Any) -> bool:
@@ -196,32 +272,27 @@ def _same(checked: Any, given: Any) -> bool:
     return checked is given
 
 
-def run_known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
-    """An in-place call in the default modes, which autograd does not follow; else None."""
-    try:
-        return _run_inplace(op, values)
-    except Exception:
-        return None
-
-
-def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
+def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
+    """An in-place call in the default modes, which autograd does not follow; Unusual for every other."""
     target = values[0]
+    if not isinstance(target, Tensor):
+        raise Unusual
     view, storage, meta = target._xt_view, target._xt_storage, target._xt_meta
     if not op.single or (meta is not None and meta.inference):
-        return None
+        raise Unusual
     recipe: Any = None
     signature: list[Any] = []
     if view is not None:
         if op.kind != "pointwise":
-            return None
+            raise Unusual
         recipe = recipe_of(storage, view)
         signature += (recipe, view.strides)
     operands = [values[i] for i in op.indices]
     if not state.mode and any(map(_asks, operands)):
-        return None
+        raise Unusual
     key = _key(op, values)
-    if dispatch.is_odd(op, key):
-        return None
+    if is_odd(op, key):
+        raise Unusual
     arrays: list[Any] = []
     reads: list[Read | None] = [None] * (len(operands) - 1)
     offsets: list[Any] = []
@@ -230,21 +301,21 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         if value is None or type(value) in SCALARS:
             value = operands[at] = _number(parameter, value)
             signature.append(None if value is None else type(value))
-            arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+            arrays.append(None if value is None else number_array(value))
         elif parameter.kind == "Number":
-            return None
+            raise Unusual
         elif type(value) in SEQUENCES:
             value = operands[at] = list(value)
-            if any(t._xt_storage is storage for t in value):
-                return None
+            if any(not isinstance(t, Tensor) or t._xt_storage is storage for t in value):
+                raise Unusual
             signature.append(len(value))
             arrays.append(tuple([array_of(t) for t in value]))
-        elif value._xt_storage is storage:
-            return None
+        elif not isinstance(value, Tensor) or value._xt_storage is storage:
+            raise Unusual
         elif op.kind == "pointwise":
             array, read = operand_of(value)
             if read is not None and not read.static:
-                offsets.append(operand(value._xt_view.offset))
+                offsets.append(operand(value.storage_offset()))
             signature += (Tensor, read)
             arrays.append(array)
             reads[at - 1] = None if read is None else Read(read, False)
@@ -253,10 +324,9 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
             arrays.append(array_of(value))
     donate = storage.sole_owner()
     mark = ("inplace", donate, key, *signature)
-    program = op.known.get(mark)
+    program = recalled(op, mark)
     if program is None:
-        if not _check(op, values, key, operands):
-            return None
+        _check(op, values, key, operands)
         check_writable(target)
         if view is None and not any(reads):
             program = op.inplace_program(key, donate)
@@ -265,6 +335,10 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor | None:
         op.known[mark] = program
     if view is not None:
         arrays.append(operand(view.offset))
-    storage.replace(call(program, storage.array, *arrays, *offsets))
-    bump(target, op.name + "_")
+    try:
+        rewrite(target, op.name + "_", program, *arrays, *offsets)
+    except Exception as error:
+        if dispatch.is_unusual(operands):
+            raise Unusual from None
+        raise dispatch.clean(op, error) from None
     return target

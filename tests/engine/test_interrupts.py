@@ -1,0 +1,104 @@
+"""Interrupts: wherever one falls, tensors have the values of before or after, and modes are those of before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import xtensor
+from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped
+from xtensor.engine import modes
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_nothing_is_lost_wherever_signals_are_handled(name: str) -> None:
+    loop = LOOPS[name]()
+    for _ in range(8):
+        loop.body()
+    stopped(loop.body, -1)
+    _, total = stopped(loop.body, -1)
+    tried = 0
+    for at in range(1, total + 2, max(1, total // 250)):
+        tried += stopped(loop.body, at)[0]
+        assert lost(loop) == [], at
+        assert modes.state.mode == 0, at
+    assert tried >= min(total, 100)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_a_first_step_is_made_or_not(name: str) -> None:
+    """Parameters, their states and the counts of steps go together."""
+    _, total = stopped(LOOPS[name]().body, -1)
+    outcomes = set()
+    for at in range(max(1, total - 120), total + 2):
+        loop = LOOPS[name]()
+        layer, optimizer = loop.things
+        before = [p.tolist() for p in layer.parameters()]
+        stopped(loop.body, at)
+        moved = {p.tolist() != b for p, b in zip(layer.parameters(), before, strict=True)}
+        assert len(moved) == 1, at
+        states = [optimizer.state.get(p, {}) for p in layer.parameters()]
+        assert {bool(s) for s in states} == moved, at
+        assert {s["step"].item() == 1 for s in states if "step" in s} <= moved, at
+        outcomes |= moved
+    assert outcomes == {False, True}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_at_random_moments(name: str) -> None:
+    assert at_random(name, 40, 1) == (40, [])
+
+
+BLOCKS: dict[str, Callable[[], Any]] = {
+    "no_grad": xtensor.no_grad,
+    "enable_grad": xtensor.enable_grad,
+    "set_grad_enabled": lambda: xtensor.set_grad_enabled(False),
+    "inference_mode": xtensor.inference_mode,
+    "detect_anomaly": lambda: xtensor.autograd.detect_anomaly(check_nan=False),
+    "autocast": lambda: xtensor.autocast("cpu"),
+    "saved_tensors_hooks": lambda: xtensor.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+    "device": lambda: xtensor.device("meta"),
+}
+
+
+def held() -> Any:
+    state = modes.state
+    return (
+        state.mode,
+        state.check_nan,
+        len(state.saved_hooks),
+        state.autocast_enabled,
+        state.autocast_nesting,
+        state.autocast_caching,
+        xtensor.get_default_device(),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+@pytest.mark.parametrize("form", ["block", "decorator"])
+@pytest.mark.parametrize("name", BLOCKS)
+def test_modes_are_put_back(name: str, form: str) -> None:
+    x = xtensor.ones(3)
+
+    def body() -> None:
+        with BLOCKS[name]():
+            x.add(1)
+
+    if form == "decorator":
+        if name not in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "autocast"):
+            pytest.skip("a block only, as in PyTorch")
+
+        def body() -> None:
+            BLOCKS[name]()(lambda: x.add(1))()
+
+    body()
+    before = held()
+    _, total = stopped(body, -1)
+    for at in range(1, total + 2):
+        stopped(body, at)
+        # `set_grad_enabled` switches when it is made, as PyTorch's does.
+        if name == "set_grad_enabled" and held() != before:
+            xtensor.set_grad_enabled(True)
+        assert held() == before, at

@@ -1,0 +1,132 @@
+"""The arguments of a call, checked and converted: what runs, and what chooses the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import checks
+from ..tensor import Tensor
+from .operator import Operator
+
+__all__ = ["NUMBERS", "SCALARS", "is_odd", "odd", "prepare"]
+
+NUMBERS = (int, float, complex, bool)
+SCALARS = frozenset(NUMBERS)
+
+
+def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
+    """The runtime arguments (Tensors, numbers, lists of Tensors, None) and the key of static ones, all checked."""
+    parameters = op.schema.parameters
+    runtime: list[Any] = []
+    for i in op.indices:
+        runtime.append(convert(op, i + 1, parameters[i], values[i]))
+    key = tuple([static(values[i]) for i in op.static_indices])
+    if is_odd(op, key):
+        at = next(op.static_indices[i] for i in op.integral if odd(key[i]))
+        expected = "int" if parameters[at].annotation.startswith("int") else "tuple of ints"
+        raise checks.argument_error(op.name, parameters[at].name, at + 1, expected, values[at])
+    check_devices(op, runtime)
+    return runtime, key
+
+
+def convert(op: Operator, position: int, parameter: Any, value: Any) -> Any:
+    kind = parameter.kind
+    if value is None:
+        if parameter.optional:
+            return None
+        raise wrong(op, parameter, position, value)
+    if kind == "Array":
+        if isinstance(value, Tensor):
+            return value
+        raise wrong(op, parameter, position, value)
+    if kind == "Operand":
+        if isinstance(value, Tensor):
+            return value
+        return number(op, parameter, position, value)
+    if kind == "Number":
+        if isinstance(value, Tensor):
+            if value.numel() != 1 or value.requires_grad:
+                raise wrong(op, parameter, position, value)
+            value = value.item()
+        value = number(op, parameter, position, value)
+        default = parameter.default
+        return None if default is not None and type(default) in SCALARS and value == default else value
+    if isinstance(value, Tensor) or not isinstance(value, (list, tuple)):
+        raise wrong(op, parameter, position, value)
+    for i, item in enumerate(value):
+        if not isinstance(item, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument {position - 1}, but got {checks.type_name(item)}"
+            )
+    return list(value)
+
+
+def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
+    """A Python number as a runtime operand, exact to 64 bits."""
+    kind = type(value)
+    if kind not in SCALARS:
+        if isinstance(value, np.generic) and not isinstance(value, (np.str_, np.bytes_)):
+            value = value.item()
+        elif isinstance(value, NUMBERS):
+            kind = next(t for t in (bool, int, float, complex) if isinstance(value, t))
+            value = kind(value)  # pyright: ignore[reportArgumentType]
+        else:
+            raise wrong(op, parameter, position, value)
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise RuntimeError("Overflow when unpacking long long")
+    return value
+
+
+def wrong(op: Operator, parameter: Any, position: int, value: Any) -> TypeError:
+    expected = {"Array": "Tensor", "Operand": "Tensor", "Number": "Number", "Arrays": "tuple of Tensors"}
+    return checks.argument_error(op.name, parameter.name, position, expected[parameter.kind], value)
+
+
+def static(value: Any) -> Any:
+    """A static argument as something that hashes: lists become tuples, integer-like objects ints."""
+    kind = type(value)
+    if kind is list or isinstance(value, tuple):
+        return tuple([static(v) for v in value])
+    if kind in SCALARS or value is None or kind is str:
+        return value
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def odd(value: Any) -> bool:
+    """Whether a value, or one within it, equals an int without being one: a program kept for the int would answer for it."""
+    kind = type(value)
+    return kind is bool or kind is float or (kind in (tuple, list) and any(odd(v) for v in value))
+
+
+def is_odd(op: Operator, key: tuple[Any, ...]) -> bool:
+    """Whether what should be an int among the static arguments is none, so that no program kept may answer."""
+    for i in op.integral:
+        value = key[i]
+        if type(value) is not int and odd(value):
+            return True
+    return False
+
+
+def check_devices(op: Operator, runtime: list[Any]) -> None:
+    """Bring 0-d CPU tensors to the others' device; refuse any other mixture."""
+    tensors = [t for v in runtime for t in (v if type(v) is list else (v,)) if isinstance(t, Tensor)]
+    if len(tensors) < 2:
+        return
+    first = tensors[0].device
+    if all(t.device is first for t in tensors):
+        return
+    places = {t.device for t in tensors if not (t.device.type == "cpu" and t.dim() == 0)}
+    if len(places) > 1:
+        checks.check_same_device(op.name, [t for t in tensors if t.device in places])
+    (place,) = places
+    for i, v in enumerate(runtime):
+        if isinstance(v, Tensor) and v.device is not place:
+            runtime[i] = v.to(place)
+        elif type(v) is list:
+            runtime[i] = [t if t.device is place else t.to(place) for t in v]
