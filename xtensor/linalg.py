@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operators.deferred import settle
+from .operators.functions.deferred import settle
 from .ops.linalg.decompositions import (
     LinAlgError,
     cholesky,

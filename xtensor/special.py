@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operators.deferred import settle
+from .operators.functions.deferred import settle
 from .ops.pointwise.activations import log_softmax, softmax
 from .ops.pointwise.bessel import (
     airy_ai,

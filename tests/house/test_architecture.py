@@ -97,7 +97,7 @@ def test_a_warm_call_passes_the_generated_function_and_at_most_one_file():
 
 
 def test_the_lives_begin_and_end_where_the_page_says():
-    assert passed("first call")[0] == "xtensor/operators/deferred.py"
+    assert passed("first call")[0] == "xtensor/operators/functions/deferred.py"
     assert {"xtensor/operators/dispatch.py", "xtensor/ops/pointwise/arithmetic.py"} <= set(
         passed("first call")
     )

@@ -17,7 +17,7 @@ import pytest
 import xtensor
 from xtensor.explain.catalog import entries_in, entries_of, exported, families, namespaces
 from xtensor.operators.attach import DUNDERS
-from xtensor.operators.deferred import materialized
+from xtensor.operators.functions.deferred import materialized
 from xtensor.tensor import Tensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

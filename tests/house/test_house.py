@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("xla", "dtypes", "geometry", "checks", "printing"),
+    ("xla", "dtypes", "geometry", "checks", "printing", "ulps"),
     ("storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "amp",
         "autograd",
+        "comparing",
         "compat",
         "compiler",
         "distributed",
@@ -47,6 +48,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "plans",
         "profiler",
         "random",
+        "selfcheck",
         "serialization",
         "signal",
         "special",

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import xtensor
-from xtensor.operators import older
+from xtensor.operators.functions import older
 
 CALLS = [
     "lib.add(a, 2, a)",

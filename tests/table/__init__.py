@@ -111,5 +111,5 @@ def rows() -> list[Row]:
     return found
 
 
-MACHINERY = {"__init__", "bridge", "facets", "on_meta", "samples"}
+MACHINERY = {"__init__", "bridge", "facets", "long_arrays", "on_meta", "samples"}
 ROWS = rows()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from .inspection import Memory, Properties, count, is_available, memory, properties, synchronize
 from .inspection import present as list
 from .placement import (
@@ -23,6 +26,7 @@ __all__ = [
     "DeviceLike",
     "Memory",
     "Properties",
+    "compare",
     "count",
     "current",
     "default",
@@ -41,3 +45,6 @@ __all__ = [
     "synchronize",
     "use",
 ]
+
+# Set by `xtensor.comparing`, which stands above the operators: how far a function's results on several devices are apart.
+compare: Callable[..., Any]

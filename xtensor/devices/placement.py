@@ -313,10 +313,13 @@ def use(place: DeviceLike) -> Iterator[device]:
         yield chosen
 
 
-def put(data: Any, place: device) -> Any:
-    """A committed array on `place` holding a copy of `data` (a NumPy array or a JAX array)."""
+def put(data: Any, place: device, copy: bool = True) -> Any:
+    """A committed array on `place` holding a copy of `data` (a NumPy array or a JAX array).
+
+    Without `copy` it may be `data`'s own memory, which nobody may write to any more.
+    """
     checks.check(place.type != "meta", "cannot place values on a meta device")
-    if isinstance(data, np.ndarray):
+    if copy and isinstance(data, np.ndarray):
         # device_put may alias NumPy's memory, and its owner may write to it later.
         data = np.array(data, copy=True)
     made = call(jax.device_put, data, jax_device(place))

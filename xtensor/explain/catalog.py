@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..operators.deferred import materialized
 from ..operators.derivatives import FROM_KERNEL
+from ..operators.functions.deferred import materialized
 from ..operators.operator import REGISTRY, Operator
 from ..operators.schema import EMPTY
 from ..operators.views import VIEWS

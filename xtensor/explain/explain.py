@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..operators.deferred import source_of
+from ..operators.functions.deferred import source_of
 from ..operators.operator import Operator
 from ..tensor import Tensor
 from .calls import Call, calls_in, calls_of

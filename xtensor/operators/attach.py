@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
-from .codegen import operator_method
+from .functions.codegen import operator_method
 
 __all__ = ["DUNDERS", "INPLACE_DUNDERS", "REFLECTED_DUNDERS", "attach", "attach_methods"]
 

@@ -32,8 +32,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import calls, codegen
+from . import calls
 from .attach import attach
+from .functions import codegen
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
 from .schema import read_schema

@@ -40,8 +40,8 @@ from ..tensor import (
 )
 from .attach import attach
 from .declare import general
-from .deferred import deferred
 from .dispatch import memory_order
+from .functions.deferred import deferred
 from .schema import Array, Arrays, Number
 
 NOWHERE: Any = (None, 0)

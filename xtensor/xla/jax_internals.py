@@ -2,6 +2,7 @@
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
+`started`: tells whether XLA runs in this process.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags", "started"]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
 jitting: Any = None
 caching: Any = None
 read_flags: Any = None
+started: Any = None
 CacheInterface: Any = object
 
 try:
@@ -62,4 +64,9 @@ try:
 
     read_flags = _read_flags
 except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.xla_bridge import backends_are_initialized as started
+except ImportError:
     pass

@@ -23,6 +23,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
+from ..pointwise.accurate import log1p
 from ..reduce.reductions import mean_dtype
 
 __all__ = [
@@ -346,7 +347,7 @@ def probability_cross_entropy(
     x = input.astype(dtypes.compute_type(a).numpy)
     t = target.astype(x.dtype)
     floor = np.asarray(-100, x.dtype)
-    values = (t - 1) * jnp.maximum(jnp.log1p(-x), floor) - t * jnp.maximum(jnp.log(x), floor)
+    values = (t - 1) * jnp.maximum(log1p(-x), floor) - t * jnp.maximum(jnp.log(x), floor)
     if weight is not None:
         values = values * weight
     return reduced(values.astype(input.dtype), reduction)

@@ -12,6 +12,7 @@ from ...checks import not_implemented_for
 from ...operators.declare import pointwise
 from ...operators.promotion import float_operands, is_bool, is_complex, is_float
 from ...operators.schema import Array
+from . import accurate
 from .arithmetic import zero
 
 __all__ = [
@@ -133,7 +134,7 @@ def exp(input: Array) -> Array:
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result) * LN_2))
 def exp2(input: Array) -> Array:
     """2 to the power of every element."""
-    return unary(jnp.exp2, input)
+    return unary(accurate.exp2, input)
 
 
 @pointwise(
@@ -183,7 +184,7 @@ def log10(input: Array) -> Array:
 )
 def log1p(input: Array) -> Array:
     """`log(1 + input)`, exact for small elements."""
-    return unary(jnp.log1p, input)
+    return unary(accurate.log1p, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
@@ -325,7 +326,7 @@ def acosh(input: Array) -> Array:
 )
 def atanh(input: Array) -> Array:
     """The inverse hyperbolic tangent of every element."""
-    return unary(jnp.arctanh, input)
+    return unary(accurate.atanh, input)
 
 
 RADIANS, DEGREES = 0.017453292519943295, 57.29577951308232

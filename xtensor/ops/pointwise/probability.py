@@ -15,6 +15,7 @@ from ...operators.declare import pointwise
 from ...operators.promotion import float_operands, is_complex, needs_tensor
 from ...operators.schema import Array, Operand
 from . import chebyshev_tables as tables
+from .accurate import log1p
 from .bessel import clenshaw, full_unary
 from .special import real_unary
 
@@ -94,7 +95,7 @@ def log_ndtr_of(x: Array) -> Array:
     low = jnp.where(infinite, -1, low)
     tail = jnp.log(scaled_erfc(-low / SQRT_2) / 2) - low * low / 2
     high = jnp.where(x < -1, -1, x)
-    found = jnp.where(x < -1, jnp.where(infinite, -jnp.inf, tail), jnp.log1p(-lax.erfc(high / SQRT_2) / 2))
+    found = jnp.where(x < -1, jnp.where(infinite, -jnp.inf, tail), log1p(-lax.erfc(high / SQRT_2) / 2))
     return jnp.where(jnp.isnan(x), x, found)
 
 
@@ -150,7 +151,7 @@ def entr(input: Array) -> Array:
 def xlog1py_input(grad: Array, input: Any, other: Any) -> Array:
     x, y, _ = float_operands(input, other)
     flat = (x == 0) & (y <= -1)
-    return jnp.where(flat, 0, grad * jnp.log1p(jnp.where(flat, 0, y)))
+    return jnp.where(flat, 0, grad * log1p(jnp.where(flat, 0, y)))
 
 
 @pointwise(
@@ -165,4 +166,4 @@ def xlog1py(input: Operand, other: Operand) -> Array:
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
         raise not_implemented_for("xlog1py_cpu", dtypes.FROM_NUMPY[dtype])
-    return (a * jnp.log1p(jnp.where((a == 0) & (b == b), 0, b))).astype(dtype)
+    return (a * log1p(jnp.where((a == 0) & (b == b), 0, b))).astype(dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...ops.create.ingest import as_tensor
 from ...ops.create.ingest import tensor as make_tensor
 from ...ops.shape.joining import stack
 from ...tensor import Tensor
+from .late import late, stacked
 
 __all__ = ["collate", "default_collate", "default_convert"]
 
@@ -93,10 +95,23 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     raise TypeError(REFUSED.format(kind))
 
 
+def on_host(collated: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """In worker processes NumPy puts together what needs no operator: XLA need not start there."""
+
+    @functools.wraps(collated)
+    def first_on_host(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+        made = stacked(batch) if late() else None
+        return collated(batch, collate_fn_map=collate_fn_map) if made is None else made
+
+    return first_on_host
+
+
+@on_host
 def collate_tensors(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return stack(list(batch), 0)
 
 
+@on_host
 def collate_arrays(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     if batch[0].dtype.kind in "SUO":
         raise TypeError(REFUSED.format(batch[0].dtype))
@@ -106,14 +121,17 @@ def collate_arrays(batch: Any, *, collate_fn_map: CollateMap | None = None) -> T
         return stack([as_tensor(array) for array in batch], 0)
 
 
+@on_host
 def collate_scalars(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return as_tensor(np.asarray(batch))
 
 
+@on_host
 def collate_floats(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return make_tensor(batch, dtype=dtypes.float64)
 
 
+@on_host
 def collate_ints(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return make_tensor(batch)
 

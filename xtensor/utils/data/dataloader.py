@@ -15,13 +15,17 @@ from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import fetcher_for
+from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
-from .workers import WorkerPool
+from .server import prepare
+from .workers import Failure
 
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
 FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
+
+INTERRUPTED = 0.5  # seconds for workers to end when the program cannot wait
 
 
 class InfiniteSampler(Sampler[None]):
@@ -35,9 +39,17 @@ class InfiniteSampler(Sampler[None]):
 class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches of `batch_size`, put together by `collate_fn`.
 
-    Differs from PyTorch: worker processes are spawned, not forked (XLA's threads do not survive a fork), so the
-    dataset must be picklable and a script needs `if __name__ == "__main__":`; `pin_memory` changes nothing. With
-    `prefetch_device`, which PyTorch lacks, batches come on that device, each sent there while the one before is in use.
+    With `num_workers`, batches are made ahead by worker processes. They are forked from a server, a process that has
+    imported what they need and runs no XLA, and get `dataset`, `collate_fn` and `worker_init_fn` by cloudpickle: classes of
+    a script or a notebook, lambdas and closures may be used, and a script needs no `if __name__ == "__main__":`. An epoch's
+    workers start in milliseconds, and memory of large arrays and tensors is mapped by all of them; a dataset of many Python
+    objects is sent anew for every epoch, unless `persistent_workers` says otherwise. Tensors arrive on the CPU.
+
+    Differs from PyTorch: workers have a copy of the dataset as it was sent, not the whole program as it was forked, so what
+    cannot be pickled (an open file, a lock) is made in the worker, by `worker_init_fn` or when it is first used; `fork` and
+    `forkserver` mean the server and `spawn` a fresh interpreter for each worker, which is also what there is on macOS and
+    Windows unless asked for otherwise; `pin_memory` changes nothing. With `prefetch_device`, which PyTorch lacks, batches
+    come on that device, each sent there while the one before is in use.
     """
 
     _fixed = False
@@ -132,6 +144,8 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self._announced: int | None = None
         self.check_worker_number_rationality()
+        if num_workers:
+            prepare(None if self._context is None else self._context.get_start_method())
         self._fixed = True
 
     def __setattr__(self, attr: str, val: Any) -> None:
@@ -141,7 +155,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How worker processes are started: a context, or None for a spawning one."""
+        """How worker processes are started: a context, or None for what suits the system."""
         return self._context
 
     @multiprocessing_context.setter
@@ -227,6 +241,8 @@ class Batches:
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
         self.yielded = 0
+        # Drawn without workers too, so that what is drawn next does not depend on how many there are.
+        self.base_seed = random_seed(loader.generator)
         self.start()
 
     def start(self) -> None:
@@ -271,21 +287,34 @@ class PooledBatches(Batches):
 
     def start(self) -> None:
         loader = self.loader
-        self.pool = WorkerPool(loader, random_seed(loader.generator))
+        self.pool = WorkerPool(loader, self.base_seed)
         self.restart()
 
     def restart(self) -> None:
         """Begin another pass with the same workers."""
         self.yielded = 0
-        self.pool.restart(iter(self.loader._index_sampler))
+        try:
+            self.pool.restart(iter(self.loader._index_sampler))
+        except BaseException:
+            self.give_up()
+            raise
+
+    def give_up(self) -> None:
+        """End the workers; another pass has others."""
+        self.pool.close(INTERRUPTED)
+        if self.loader._iterator is self:
+            self.loader._iterator = None
 
     def take(self) -> Any:
         try:
-            return self.pool.take()
+            batch = self.pool.take()
         except StopIteration:
             if not self.loader.persistent_workers:
                 self.pool.close()
             raise
-        except Exception:
-            self.pool.close()
+        except BaseException:  # Ctrl-C, a worker that died or is late, a sampler's own error
+            self.give_up()
             raise
+        if isinstance(batch, Failure):
+            raise batch.error()
+        return batch

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 from ...ops.create.ingest import tensor as make_tensor
 from ...ops.create.random import randperm
 from ...tensor import Tensor
+from .late import late
+from .late import rows as rows_of
 from .sampler import place_of
 
 __all__ = [
@@ -63,6 +65,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         """The samples at `indices` as `default_collate` would put them together, by one lookup in each tensor."""
         if type(self).__getitem__ is not TensorDataset.__getitem__:
             return None
+        if late():
+            found = [rows_of(tensor, indices) for tensor in self.tensors]
+            return None if any(tensor is None for tensor in found) else found  # type: ignore[return-value]
         rows = make_tensor(list(indices), device="cpu")
         return [tensor.index_select(0, rows.to(tensor.device)) for tensor in self.tensors]
 

@@ -1,27 +1,29 @@
-"""Worker processes of a DataLoader: each takes indices from its queue, and puts batches into a common one."""
+"""The life of a worker process of a DataLoader: indices in, batches out, until the program says so or is gone."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
 import random
+import sys
 import threading
 import traceback
-import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
+from ... import dtypes
+from ...interop.alias import install, is_installed, uninstall
 from ...operators.generator import manual_seed
-from .dataset import IterableDataset
-from .fetch import fetcher_for
+from .fetch import Fetcher, fetcher_for
+from .late import in_worker
+from .transport import pack, send, unpack_in_worker
 
-__all__ = ["WorkerInfo", "WorkerPool", "get_worker_info"]
-
-STATUS_INTERVAL = 5.0  # seconds between looks at whether the other side is alive
+__all__ = ["Ended", "Failure", "Settings", "WorkerInfo", "get_worker_info", "surroundings", "work"]
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,13 @@ def get_worker_info() -> WorkerInfo | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a worker is started with."""
+    """What a worker is, beside the dataset and the functions of its loader."""
 
     id: int
     num_workers: int
-    seed: int
-    dataset: Any
+    base_seed: int
     together: bool
-    collate_fn: Any
     drop_last: bool
-    init_fn: Any
 
 
 @dataclass(frozen=True)
@@ -66,203 +65,180 @@ class Failure:
     where: str
 
     def error(self) -> BaseException:
+        """The exception to raise in the program."""
         message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
-        if self.kind is KeyError:
-            return KeyError(message)
+        if issubclass(self.kind, KeyError):
+            message = Lines(message)
         try:
             return self.kind(message)
         except Exception:  # exceptions that take other arguments
             return RuntimeError(message)
 
 
+class Lines(str):
+    """A message that a KeyError, which shows the `repr` of what it is given, shows as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Ended:
     """Stands for the batch of a stream that has ended."""
 
 
-def failure(where: str, error: BaseException) -> Failure:
-    return Failure(type(error), "".join(traceback.format_exception(error)), where)
+def failure(settings: Settings, error: BaseException) -> Failure:
+    text = "".join(traceback.format_exception(error))
+    return Failure(type(error), text, f"in DataLoader worker process {settings.id}")
 
 
-def work(settings: Settings, indices: Any, batches: Any) -> None:
-    """The life of a worker process: `(number, index)` in, `(number, worker, batch)` out, until None comes."""
-    where = f"in DataLoader worker process {settings.id}"
-    problem = None
-    fetcher = None
+# ---- what a worker has of the program's surroundings ---------------------------------------------------------------
+
+
+def surroundings() -> dict[str, Any]:
+    """What of this process a worker needs before anything of the program's can be imported there."""
+    process: Any = multiprocessing.current_process()
+    return {
+        "path": sys.path,
+        "argv": sys.argv,
+        "folder": _folder(),
+        "environment": dict(os.environ),
+        "authkey": bytes(process.authkey),
+        "torch": is_installed(),
+        "dtype": str(dtypes.get_default_dtype()).rpartition(".")[2],
+    }
+
+
+def _folder() -> str | None:
     try:
-        random.seed(settings.seed)
-        np.random.seed(settings.seed % 2**32)  # noqa: NPY002  # what datasets draw from
-        manual_seed(settings.seed)
-        _Here.info = WorkerInfo(settings.id, settings.num_workers, settings.seed, settings.dataset)
-        if settings.init_fn is not None:
-            settings.init_fn(settings.id)
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
+def settle(found: dict[str, Any]) -> None:
+    """Be in the surroundings of the program. Workers make batches on the CPU and leave accelerators to it."""
+    sys.path[:] = found["path"]
+    sys.argv[:] = found["argv"]
+    if found["folder"] is not None:
+        with contextlib.suppress(OSError):  # it has been removed
+            os.chdir(found["folder"])
+    environment = found["environment"] | {"JAX_PLATFORMS": "cpu"}
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    process: Any = multiprocessing.current_process()
+    process.authkey = found["authkey"]
+    dtypes.set_default_dtype(getattr(dtypes, found["dtype"]))
+    if found["torch"]:
+        install()
+    else:
+        uninstall()
+
+
+def seed_everything(settings: Settings) -> int:
+    """Seed what datasets draw from, each worker's stream its own, and give the seed."""
+    seed = settings.base_seed + settings.id
+    random.seed(seed)
+    manual_seed(seed)
+    words = [settings.id, settings.base_seed % 2**32, settings.base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(words).generate_state(4))  # noqa: NPY002  # what datasets draw from
+    return seed
+
+
+# ---- work ----------------------------------------------------------------------------------------------------------
+
+
+class Tasks:
+    """What the program asks for, read by a thread: the program never waits, and a worker that it leaves ends at once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.oldest = 0
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self) -> None:
+        while True:
+            try:
+                task = self.connection.recv()
+            except (EOFError, OSError):
+                os._exit(1)
+            if task is None:
+                self.oldest = sys.maxsize
+            elif task[0] == "pass":
+                self.oldest = task[1]
+            self.queue.put(task)
+
+
+def work(connection: Connection) -> None:
+    """Answer `(number, index)` with `(number, batch)` until None comes; `("pass", number)` begins another pass."""
+    in_worker()
+    settings: Settings = connection.recv()
+    settle(connection.recv())
+    problem: Failure | None = None
+    dataset: Any = None
+    collate_fn: Any = None
+    fetcher: Fetcher | None = None
+    known: dict[type, tuple[int, int]] = {}
+    try:
+        (dataset, collate_fn, init_fn), known = unpack_in_worker(connection)
+        seed = seed_everything(settings)
+        _Here.info = WorkerInfo(settings.id, settings.num_workers, seed, dataset)
+        if init_fn is not None:
+            init_fn(settings.id)
     except Exception as error:
-        problem = failure(where, error)
-    parent = os.getppid()
-    while os.getppid() == parent:
-        try:
-            task = indices.get(timeout=STATUS_INTERVAL)
-        except queue.Empty:
-            continue
-        if task is None:
-            break
-        number, index = task
-        if number < 0:  # a new pass
+        problem = failure(settings, error)
+    tasks = Tasks(connection)
+    while (task := tasks.queue.get()) is not None:
+        if task[0] == "pass":
             fetcher = None
+            continue
+        number, index = task
+        if number < tasks.oldest:  # asked for by a pass that was left
             continue
         result: Any = problem
         if problem is None:
             try:
                 if fetcher is None:
-                    fetcher = fetcher_for(
-                        settings.dataset, settings.together, settings.collate_fn, settings.drop_last
-                    )
+                    fetcher = fetcher_for(dataset, settings.together, collate_fn, settings.drop_last)
                 result = fetcher.fetch(index)
             except StopIteration:
                 result = Ended()
             except Exception as error:
-                result = failure(where, error)
-        batches.put((number, settings.id, result))
+                result = failure(settings, error)
+        if number >= tasks.oldest:
+            answer(connection, settings, known, number, result)
+        result = None
 
 
-_starting = threading.Lock()
+def answer(connection: Connection, settings: Settings, known: Any, number: int, result: Any) -> None:
+    """Send a batch, or why it cannot be sent."""
+    try:
+        packed = pack((number, result), known)
+    except Exception as error:
+        packed = pack((number, failure(settings, error)), known)
+    try:
+        send(connection, packed)
+    except (BrokenPipeError, ConnectionResetError):
+        os._exit(1)
 
 
-def start_on_cpu(process: Any) -> None:
-    """Start a worker that leaves accelerators to the program."""
-    with _starting:
-        before = os.environ.get("JAX_PLATFORMS")
-        os.environ["JAX_PLATFORMS"] = "cpu"
-        try:
-            process.start()
-        finally:
-            if before is None:
-                del os.environ["JAX_PLATFORMS"]
-            else:
-                os.environ["JAX_PLATFORMS"] = before
-
-
-class WorkerPool:
-    """The workers of one loader, and the batches that they were asked for and that have come."""
-
-    def __init__(self, loader: Any, seed: int) -> None:
-        context = loader.multiprocessing_context or multiprocessing.get_context("spawn")
-        self.ahead = loader.prefetch_factor * loader.num_workers
-        self.timeout = loader.timeout
-        self.in_order = loader.in_order
-        self.stream = isinstance(loader.dataset, IterableDataset)
-        self.batches = context.Queue()
-        self.queues = []
-        self.workers = []
-        for i in range(loader.num_workers):
-            settings = Settings(
-                i,
-                loader.num_workers,
-                seed + i,
-                loader.dataset,
-                loader._auto_collation,
-                loader.collate_fn,
-                loader.drop_last,
-                loader.worker_init_fn,
-            )
-            indices = context.Queue()
-            process = context.Process(target=work, args=(settings, indices, self.batches), daemon=True)
-            start_on_cpu(process)
-            self.queues.append(indices)
-            self.workers.append(process)
-        self.close = weakref.finalize(self, shut_down, self.workers, self.queues, self.batches)
-        self.outstanding: dict[int, int] = {}
-        self.arrived: dict[int, Any] = {}
-        self.number = self.next = 0
-        self.indices: Iterator[Any] = iter(())
-
-    def restart(self, indices: Iterator[Any]) -> None:
-        """Begin a pass: what is left of the last one is thrown away."""
-        while self.outstanding:
-            number, _, _ = self._receive()
-            self.outstanding.pop(number, None)
-        self.arrived.clear()
-        self.indices = indices
-        self.next = self.number
-        self.turn = 0
-        self.live = list(range(len(self.workers)))
-        for q in self.queues:
-            q.put((-1, None))
-        for _ in range(self.ahead):
-            self._ask()
-
-    def _ask(self) -> None:
-        """Give the next index to the worker whose turn it is."""
-        if not self.live:
-            return
-        try:
-            index = next(self.indices)
-        except StopIteration:
-            return
-        worker = self.live[self.turn % len(self.live)]
-        self.turn += 1
-        self.outstanding[self.number] = worker
-        self.queues[worker].put((self.number, index))
-        self.number += 1
-
-    def take(self) -> Any:
-        """The next batch, in the order asked for unless the loader said otherwise; StopIteration after the last."""
-        while True:
-            if self.in_order:
-                while (
-                    self.next < self.number
-                    and self.next not in self.outstanding
-                    and self.next not in self.arrived
-                ):
-                    self.next += 1  # the place of a stream that had ended
-                number = self.next
-            else:
-                number = next(iter(self.arrived), self.next)
-            if number in self.arrived:
-                batch = self.arrived.pop(number)
-                self.next += self.in_order
-                self._ask()
-                if isinstance(batch, Failure):
-                    raise batch.error()
-                return batch
-            if not self.outstanding:
-                raise StopIteration
-            number, worker, batch = self._receive()
-            del self.outstanding[number]
-            if isinstance(batch, Ended):
-                if worker in self.live:
-                    self.live.remove(worker)
-                self._ask()
-            else:
-                self.arrived[number] = batch
-
-    def _receive(self) -> tuple[int, int, Any]:
-        waited = 0.0
-        while True:
-            step = min(STATUS_INTERVAL, self.timeout) if self.timeout else STATUS_INTERVAL
-            try:
-                return self.batches.get(timeout=step)
-            except queue.Empty:
-                waited += step
-            dead = [str(w.pid) for w in self.workers if not w.is_alive()]
-            if dead:
-                self.close()
-                raise RuntimeError(f"DataLoader worker (pid(s) {', '.join(dead)}) exited unexpectedly")
-            if self.timeout and waited >= self.timeout:
-                raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
-
-
-def shut_down(workers: list[Any], queues: list[Any], batches: Any) -> None:
-    """Ask the workers to end, and end those that do not."""
-    for q in queues:
-        try:
-            q.put(None)
-        except (OSError, ValueError):  # closed already
-            pass
-    for worker in workers:
-        worker.join(timeout=1.0)
-        if worker.is_alive():
-            worker.terminate()
-            worker.join()
-    for q in (*queues, batches):
-        q.cancel_join_thread()
-        q.close()
+def live(connection: Connection) -> int:
+    """A worker's life in this process, and its exit status."""
+    try:
+        work(connection)
+        status = 0
+    except (EOFError, BrokenPipeError, ConnectionResetError):  # the program is gone
+        status = 1
+    except SystemExit as leaving:
+        code = leaving.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+        status = code if isinstance(code, int) else int(code is not None)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    return status

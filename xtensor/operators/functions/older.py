@@ -10,10 +10,10 @@ import sys
 import warnings
 from typing import Any
 
-from ..tensor import Tensor
-from .inplace import run_inplace
-from .operator import Operator
-from .schema import EMPTY
+from ...tensor import Tensor
+from ..inplace import run_inplace
+from ..operator import Operator
+from ..schema import EMPTY
 
 __all__ = ["call_older"]
 

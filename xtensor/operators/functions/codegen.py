@@ -14,24 +14,24 @@ from dataclasses import replace
 from itertools import starmap
 from typing import Any
 
-from ..engine import modes
-from ..engine.graph import next_sequence_nr
-from ..geometry import contiguous_strides
-from ..storage import Storage, put
-from ..tensor import Tensor, asks_grad, edge_of, read_view, wrap
-from ..xla.number_arrays import NUMBER_ARRAYS
-from .arguments import NUMBERS, SCALARS, odd
-from .calls import MISSED, missed, recover
+from ...engine import modes
+from ...engine.graph import next_sequence_nr
+from ...geometry import contiguous_strides
+from ...storage import Storage, put
+from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
+from ...xla.number_arrays import NUMBER_ARRAYS
+from ..arguments import NUMBERS, SCALARS, odd
+from ..calls import MISSED, missed, recover
+from ..dispatch import record
+from ..inplace import recover_inplace, run_inplace
+from ..operator import Operator
+from ..reading import fresh, whole
+from ..saved import result_index, save
+from ..schema import EMPTY, Parameter
+from ..write import write_out
 from .deferred import deferred
-from .dispatch import record
-from .inplace import recover_inplace, run_inplace
 from .older import call_older
-from .operator import Operator
-from .reading import fresh, whole
-from .saved import result_index, save
-from .schema import EMPTY, Parameter
 from .template import fill
-from .write import write_out
 
 __all__ = ["composite", "function", "inplace", "operator_method"]
 

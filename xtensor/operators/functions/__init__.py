@@ -1,0 +1,1 @@
+"""The Python functions that users call: generated from the schema, made when first called."""
