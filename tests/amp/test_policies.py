@@ -75,6 +75,7 @@ class TestPolicies:
         check(row, None if full else 2)
 
     @pytest.mark.full
+    @pytest.mark.timeout(1800)
     def test_what_is_not_cast_has_them_too(self):
         for row in cast_rows(False):
             check(row, 3)
