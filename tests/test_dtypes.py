@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -270,3 +271,13 @@ def test_compute_type() -> None:
     short = {d for d in dtypes.ALL if dtypes.compute_type(d) is not d}
     assert short == {dtypes.float16, dtypes.bfloat16} | dtypes.FLOAT8
     assert {dtypes.compute_type(d) for d in short} == {dtypes.float32}
+
+
+def test_c_names_are_those_of_pytorch_s_messages(torch: Any) -> None:
+    for d in set(dtypes.ALL) - {dtypes.float32}:
+        theirs = getattr(torch, d.name)
+        with pytest.raises(RuntimeError, match=f"but got {re.escape(dtypes.c_name(d))} instead"):
+            torch.diag(torch.ones(2, 2), out=torch.empty(2, dtype=theirs))
+        if not d.is_complex and d not in (dtypes.float64, dtypes.bool, dtypes.float8_e8m0fnu):
+            with pytest.raises(RuntimeError, match=f"type {re.escape(dtypes.c_name(d, sized=True))} without"):
+                torch.zeros(2, dtype=theirs).fill_(1e300)

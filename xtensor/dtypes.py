@@ -146,6 +146,32 @@ FROM_NUMPY: Final[dict[np.dtype[Any], dtype]] = {d.numpy: d for d in ALL}
 """The dtype of each NumPy dtype that has one (native byte order)."""
 
 
+TYPED: Final = (
+    *(bool, uint8, int8, int16, int32, int64),
+    *(float16, bfloat16, float32, float64, complex64, complex128),
+)
+"""The dtypes that PyTorch has typed storages for, such as `FloatStorage`."""
+
+_C_NAMES: Final = {
+    **{bool: "bool", uint8: "unsigned char", int8: "signed char", float32: "float", float64: "double"},
+    **{int16: "short int", int32: "int", int64: "long int"},
+    **{uint16: "short unsigned int", uint32: "unsigned int", uint64: "long unsigned int"},
+    **{complex64: "c10::complex<float>", complex128: "c10::complex<double>"},
+}
+
+
+def c_name(d: dtype, sized: builtins.bool = False) -> str:
+    """The C++ type of the elements, as messages of PyTorch's name it: `long int`, or where `sized` `int64_t`."""
+    if sized and d.numpy.kind in "iu" and d is not int32:
+        return f"{d.name}_t"
+    return _C_NAMES.get(d, f"c10::{d.scalar_name}")
+
+
+def dtype_of(array: Any) -> dtype:
+    """The dtype of an array's elements."""
+    return FROM_NUMPY[array.dtype]
+
+
 def from_numpy(numpy_dtype: np.dtype[Any]) -> dtype:
     """The dtype that corresponds to a NumPy dtype; TypeError or ValueError with PyTorch's words if none does."""
     found = FROM_NUMPY.get(numpy_dtype)

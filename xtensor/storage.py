@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax.core import ShapedArray
 
-from . import devices, dtypes
+from . import devices
 from .xla.threads import others
 
 __all__ = [
@@ -365,7 +365,3 @@ def resize(storage: Storage, nbytes: int) -> None:
     device = devices.of_array(array)
     storage.replace(devices.put(data, device))
     storage.address = 0
-
-
-def dtype_of(array: Any) -> dtypes.dtype:
-    return dtypes.FROM_NUMPY[array.dtype]

@@ -664,3 +664,14 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
             f"attempting to assign a gradient of size '{list(sizes_of(grad))}' to a tensor of size "
             f"'{list(sizes_of(tensor))}'. Please ensure that the gradient and the tensor are the same size"
         )
+
+
+def typename(obj: Any) -> str:
+    """The name of a tensor's type, `xtensor.FloatTensor`, or the full name of another object's."""
+    if isinstance(obj, Tensor):
+        return checks.tensor_type(obj)
+    module = getattr(obj, "__module__", "") or ""
+    qualname = getattr(obj, "__qualname__", None)
+    if qualname is None:
+        module, qualname = type(obj).__module__ or "", type(obj).__qualname__
+    return qualname if module in ("", "builtins") else f"{module}.{qualname}"

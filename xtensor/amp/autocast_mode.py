@@ -73,7 +73,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The short dtype of autocast on a kind of device."""
-    return casting.dtype_of(kind_of(device_type))
+    return casting.short_dtype(kind_of(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
@@ -158,7 +158,7 @@ class autocast:
     ) -> None:
         kind = kind_of(device_type)
         self.device = device_type
-        self.fast_dtype: Any = casting.dtype_of(kind) if dtype is None else dtype
+        self.fast_dtype: Any = casting.short_dtype(kind) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and kind == "cuda" and not devices.is_available("cuda"):
             warnings.warn(

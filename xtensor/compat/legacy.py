@@ -13,7 +13,7 @@ from ..ops.create.creation import full
 from ..ops.create.distributions import bernoulli
 from ..ops.create.ingest import frombuffer
 from ..storage import UntypedStorage
-from ..tensor import Tensor
+from ..tensor import Tensor, typename
 from .cuda import Event, OutOfMemoryError, Stream
 
 __all__ = [
@@ -71,17 +71,6 @@ class AcceleratorError(RuntimeError):
     """Named by programs that handle errors of a device; XLA's own are RuntimeErrors."""
 
 
-def typename(obj: Any) -> str:
-    """The name of a tensor's type, `xtensor.FloatTensor`, or the full name of another object's."""
-    if isinstance(obj, Tensor):
-        return obj.type()
-    module = getattr(obj, "__module__", "") or ""
-    qualname = getattr(obj, "__qualname__", None)
-    if qualname is None:
-        module, qualname = type(obj).__module__ or "", type(obj).__qualname__
-    return qualname if module in ("", "builtins") else f"{module}.{qualname}"
-
-
 def get_device(input: Tensor) -> int:
     """The index of the tensor's device; -1 on a CPU."""
     return input.get_device()
@@ -90,7 +79,7 @@ def get_device(input: Tensor) -> int:
 def get_device_module(device: Any = None) -> Any:
     """The module of functions for a kind of device: `xtensor.cuda`, `xtensor.cpu`."""
     kind = devices.resolve(device).type
-    found = getattr(sys.modules[__package__], kind, None) if __package__ else None
+    found = getattr(sys.modules[__name__.partition(".")[0]], kind, None)
     if found is None:
         raise RuntimeError(f"Invalid device_module '{kind}' for torch.get_device_module")
     return found

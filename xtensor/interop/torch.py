@@ -37,7 +37,9 @@ def from_torch(tensor: Any, device: devices.DeviceLike = None) -> Any:
                 shared[memory] = one_from_torch(source.detach().as_strided((count,), (1,), 0), device)
             made = seen(shared[memory], source)
             made = made.requires_grad_() if source.requires_grad else made
-        return Parameter(made.detach(), source.requires_grad) if kind_of(source) == "Parameter" else made
+        return (
+            Parameter(made.detach(), source.requires_grad) if type(source).__name__ == "Parameter" else made
+        )
 
     return mapped(tensor, is_torch_tensor, convert)
 
@@ -116,10 +118,6 @@ def one_to_torch(tensor: Tensor) -> Any:
 
 
 # ---- containers ----------------------------------------------------------------------------------------------------
-
-
-def kind_of(value: Any) -> str:
-    return type(value).__name__
 
 
 def is_tensor(value: Any) -> bool:

@@ -1,7 +1,13 @@
 """Which dtype autocast gives an operator's arguments, and the casts, of which those of parameters are kept.
 
 Autocast holds the AUTOCAST bit, which sends calls to `dispatch`; while it is off, nothing here is ever reached.
-The lists are PyTorch's: one for the CPU, one for every accelerator.
+An operator's declaration says its policy, which is PyTorch's: `autocast="float32"`, or where the CPU and the accelerators
+differ, `autocast=dict(cpu="float32", accelerator="widest")`. A policy may be a function of the call's arguments; a composite asks `cast_for`. The policies:
+
+    short      the short dtype of the device
+    float32    float32, unless the call names a dtype
+    widest     float32 where any argument has it, else the short dtype
+    banned     the operator is refused
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from ..tensor import Tensor, counter_of
 from . import dispatch
 from .operator import Operator
 
-__all__ = ["DEFAULTS", "clear_cache", "dtype_of"]
+__all__ = ["DEFAULTS", "cast_for", "clear_cache", "short_dtype"]
 
 # The dtypes of devices for which none was set; a TPU's short float is bfloat16.
 DEFAULTS = {"cpu": dtypes.bfloat16, "tpu": dtypes.bfloat16}
@@ -23,50 +29,7 @@ DEFAULTS = {"cpu": dtypes.bfloat16, "tpu": dtypes.bfloat16}
 SHORT, FLOAT32, WIDEST, BANNED = "short", "float32", "widest", "banned"
 
 
-def policies(**names: str) -> dict[str, str]:
-    return {name: policy for policy, text in names.items() for name in text.split()}
-
-
-PRODUCTS = """
-    addbmm addmm baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot
-    linear matmul mm prelu scaled_dot_product_attention attention_weights _recurrent
-"""
-LOSSES = """
-    binary_cross_entropy_with_logits cosine_embedding_loss hinge_embedding_loss huber_loss kl_div l1_loss
-    margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
-    soft_margin_loss triplet_margin_loss cross_entropy soft_cross_entropy
-"""
-CPU = policies(
-    short=f"{PRODUCTS} einsum inner tensordot",
-    float32=f"""
-    {LOSSES} adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cdist cholesky cholesky_inverse
-    cholesky_solve ctc_loss fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft
-    fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn fractional_max_pool2d fractional_max_pool3d geqrf grid_sampler
-    grid_sampler_2d grid_sampler_3d grid_sample inverse linalg_cholesky linalg_cholesky_ex linalg_cond linalg_eig
-    linalg_eigh linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex linalg_lstsq
-    linalg_matrix_rank linalg_qr linalg_solve linalg_svd linalg_svdvals linalg_tensorinv linalg_tensorsolve lu_solve
-    max_pool3d max_unpool2d max_unpool3d nanquantile orgqr ormqr pinverse polar prod qr quantile reflection_pad1d
-    reflection_pad2d replication_pad1d replication_pad2d replication_pad3d border_pad quantiles linalg_solve_ex
-    linalg_pinv max_pool3d_values max_pool3d_indexed max_unpool stft svd trace triangular_solve
-    view_as_complex
-    """,
-    widest="cat stack index_copy",
-)
-ACCELERATOR = policies(
-    short=f"{PRODUCTS} addmv addr chain_matmul einsum gru_cell linalg_multi_dot lstm_cell mv rnn_relu_cell rnn_tanh_cell",
-    float32=f"""
-    {LOSSES} acos asin cdist cosh cosine_similarity cumprod cumsum dist erfinv exp expm1 frobenius_norm
-    group_norm layer_norm linalg_matrix_norm linalg_vector_norm vector_norm log log10
-    log1p log2 log_softmax logsumexp norm nuclear_norm pdist pow prod reciprocal renorm rms_norm rsqrt sinh softmax softplus sum tan upsample_bicubic2d
-    upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d
-    """,
-    widest="addcdiv addcmul atan2 bilinear cross linalg_cross dot grid_sampler index_put scatter_add tensordot vdot",
-    banned="binary_cross_entropy",
-)
-POLICIES = {"cpu": CPU, "meta": {}}
-
-
-def dtype_of(kind: str) -> dtypes.dtype:
+def short_dtype(kind: str) -> dtypes.dtype:
     """The short dtype of autocast on a kind of device."""
     return modes.state.autocast_dtypes.get(kind) or DEFAULTS.get(kind, dtypes.float16)
 
@@ -86,13 +49,11 @@ def tensors_in(values: tuple[Any, ...]) -> Iterator[Tensor]:
 
 def cast(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a call with the dtypes that autocast wants."""
-    kinds = {t.device.type for t in tensors_in(values)}
-    kind = next((k for k in kinds if k != "cpu"), "cpu")
-    if kind not in modes.state.autocast_enabled:
+    policies = op.autocast
+    if not policies:
         return values
-    policy = policy_of(op, kind, values)
-    if policy is None:
-        return values
+    kind = kind_of(values)
+    policy = policy_of(policies, kind, values)
     if policy == BANNED:
         raise RuntimeError(
             f"torch.nn.functional.{op.name} and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -100,35 +61,40 @@ def cast(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
             "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
             "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\nsafe to autocast."
         )
-    short = dtype_of(kind)
     if policy == FLOAT32:
         named = op.schema.names()
         if "dtype" in named and values[named.index("dtype")] is not None:
             return values
-        wanted = dtypes.float32
-    elif policy == SHORT:
-        wanted = short
-    else:
-        wanted = widest(short, values)
-    return tuple([cast_argument(value, wanted, short, kind) for value in values])
+    return values if policy is None else cast_all(policy, kind, values)
 
 
-def policy_of(op: Operator, kind: str, values: tuple[Any, ...]) -> str | None:
-    """What the list for a kind of device says; two operators here stand for several of PyTorch's."""
-    if kind == "cpu" and (
-        (op.name == "inner" and values[0].dim() < 2) or (op.name == "_recurrent" and values[5] == "GRU")
-    ):
+def cast_for(*values: Any, **policies: str) -> tuple[Any, ...]:
+    """The arguments of a composite operator as autocast wants them, given its policies for `cpu` and `accelerator`."""
+    if not modes.state.mode & modes.AUTOCAST:
+        return values
+    kind = kind_of(values)
+    policy = policy_of(policies, kind, values)
+    return values if policy is None else cast_all(policy, kind, values)
+
+
+def kind_of(values: tuple[Any, ...]) -> str:
+    """The kind of device that a call is made on."""
+    return next((kind for t in tensors_in(values) if (kind := t.device.type) != "cpu"), "cpu")
+
+
+def policy_of(policies: dict[str, Any], kind: str, values: tuple[Any, ...]) -> str | None:
+    """What an operator's declaration says for a kind of device."""
+    if kind not in modes.state.autocast_enabled or kind == "meta":
         return None
-    return POLICIES.get(kind, ACCELERATOR).get(op.name)
+    policy: Any = policies.get("cpu" if kind == "cpu" else "accelerator")
+    return policy if policy is None or isinstance(policy, str) else policy(*values)
 
 
-def cast_for(name: str, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The arguments of a composite operator as the lists want them under its name."""
-    kind = next((t.device.type for t in tensors if t.device.type != "cpu"), "cpu")
-    if kind not in modes.state.autocast_enabled or POLICIES.get(kind, ACCELERATOR).get(name) != SHORT:
-        return tensors
-    short = dtype_of(kind)
-    return tuple([cast_tensor(t, short, short, kind) for t in tensors])
+def cast_all(policy: str, kind: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with every float tensor in the dtype of a policy."""
+    short = short_dtype(kind)
+    wanted = dtypes.float32 if policy == FLOAT32 else short if policy == SHORT else widest(short, values)
+    return tuple([cast_argument(value, wanted, short, kind) for value in values])
 
 
 def widest(short: dtypes.dtype, values: tuple[Any, ...]) -> dtypes.dtype:

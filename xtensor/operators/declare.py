@@ -15,12 +15,16 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
     composite   plain Python over Tensors; the gradient comes for free
 
 `out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
-with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given.
+with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given. "disjoint" refuses an `out` that
+overlaps an operand in any way, since the kernel reads while it writes; "join" has the error class of what joins tensors.
 Of an operator with `hidden` results only the first is given to the caller, the others are there for the rules, as `result1` and on.
 `views` says how those among the operands are read: in the kernel's "loop" (pointwise kernels, and what only moves elements), by a
 "fold" (a reduction that reads its operand once), or "apart" (see `reading.py`).
 `refuses` is given the runtime arguments (Tensors and numbers) and raises for values that PyTorch does not take; where static
 arguments can be None it is only asked if they are given (see `refusals.py`).
+`node` names the nodes of autograd: a title for `<title>Backward0`, a whole name, or a function of the node where PyTorch has a
+name for each overload. `autocast` is a policy of `autocast.py`, or one for each of cpu and accelerator. `zero_slope`: the rules
+branch on what they save, and the derivative of the gradient by it is zero, not undefined.
 A `boolean` result has no gradient: the rules are the in-place form's, which writes it to what may be a float.
 """
 
@@ -67,24 +71,31 @@ def declare(
     views: Views | None = None,
     hidden: int = 0,
     refuses: Callable[..., None] | None = None,
-    node: str | None = None,
+    node: str | Callable[[OpNode], str] | None = None,
+    zero_slope: bool = False,
+    autocast: str | dict[str, Any] | None = None,
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
     deprecated: tuple[tuple[str, ...], ...] = (),
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
-    op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, node, returns)
+    title, namer = (node, None) if isinstance(node, str) else (None, node)
+    op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, title, returns)
     op.aliases = aliases
     op.deprecated = deprecated
     op.is_method = method
     op.takes_out = bool(out)
-    op.exact_out = out == "exact"
-    if out == "adopt":
+    manner = out.split() if isinstance(out, str) else ()
+    op.exact_out, op.disjoint, op.joins = [word in manner for word in ("exact", "disjoint", "join")]
+    if "adopt" in manner:
         op.adopts_at = [p.name for p in op.static].index("dtype")
     op.boolean = boolean
     op.views = views or op.views
     op.hidden = hidden
     op.refuses = refuses
+    op.zero_slope = zero_slope
+    op.namer = namer
+    op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None
     if inplace:

@@ -182,11 +182,7 @@ def backward_function(
             for name, grad in zip(
                 by_kernel, kernel_vjp(rules, known, statics, by_kernel, full, mask, slots), strict=True
             ):
-                slot = slots[name]
-                if isinstance(slot, slice):
-                    found[slot] = grad
-                else:
-                    found[slot] = grad
+                found[slots[name]] = grad
         for name in rules.differentiable:
             rule, slot = rules.functions[name], slots[name]
             if rule is FROM_KERNEL or not any(_masks(mask, slot)):

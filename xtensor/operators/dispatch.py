@@ -348,7 +348,8 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
     results = execute(op, key, runtime, arrays)
     refuse(op, key, runtime)
     for target, source in zip(outs, results, strict=True):
-        write_out(op.name, target, source, tensors, op.kind if op.exact_out else None)
+        exact = op.kind if op.exact_out else None
+        write_out(op.name, target, source, tensors, exact, op.disjoint, op.joins)
     if op.single:
         return out
     return op.returns(*outs) if op.returns is not None else tuple(outs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 from jax.core import ShapedArray, Tracer
@@ -41,12 +41,14 @@ class OpNode(Replayable):
     shapes: tuple[Any, ...]
     targets: tuple[Any, ...]
     trusted = True
-    namers: ClassVar[dict[str, Callable[[OpNode], str]]] = {}
-    """How nodes of an operator are named where the class name does not say enough."""
 
     def name(self) -> str:
-        named = self.namers.get(self.op.name)
-        return type(self).__name__ if named is None else named(self)
+        namer = self.op.namer
+        return type(self).__name__ if namer is None else namer(self)
+
+    def argument(self, name: str) -> Any:
+        """A static argument of the call that made the node."""
+        return self.key[[p.name for p in self.op.static].index(name)]
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:
@@ -291,9 +293,8 @@ def saved_attribute(node: OpNode, wish: str) -> Any:
     wish = {"self": "input"}.get(wish, wish)
     if wish in rules.saved:
         return unpack_saved(node, rules.saved.index(wish))
-    statics = [p.name for p in node.op.static]
-    if wish in statics:
-        return node.key[statics.index(wish)]
+    if any(p.name == wish for p in node.op.static):
+        return node.argument(wish)
     raise AttributeError(f"'{node.name()}' object has no attribute '_saved_{wish}'")
 
 

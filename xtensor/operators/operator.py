@@ -68,7 +68,7 @@ class Operator:
         self.integral = tuple(i for i, p in enumerate(schema.static) if p.integral)
         self.single = schema.single
         title = node or "".join(part.capitalize() for part in name.strip("_").split("_"))
-        self.title = f"{title}Backward0"
+        self.title = title if "Backward" in title else f"{title}Backward0"
         self.node_class: Any = None
         self.call: Any = None
         Operator.equip(self)
@@ -85,11 +85,16 @@ class Operator:
         self.is_method = False
         self.takes_out = False
         self.exact_out = False
+        self.disjoint = False
+        self.joins = False
         self.adopts_at: int | None = None
         self.boolean = False
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
         self.refuses: Callable[..., None] | None = None
+        self.zero_slope = False
+        self.namer: Callable[[Any], str] | None = None
+        self.autocast: dict[str, Any] = {}
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
 
     equip: ClassVar[Callable[[Operator], None]]

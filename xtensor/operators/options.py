@@ -21,7 +21,6 @@ from ..xla.cache import BoundedCache, bounded
 from ..xla.x64 import call, jit
 
 __all__ = [
-    "C_NAMES",
     "check_sizes",
     "filled",
     "finish",
@@ -39,25 +38,6 @@ __all__ = [
 
 # Python's own types name a dtype too.
 PYTHON_TYPES = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
-
-# What PyTorch's overflow errors call a dtype: its C++ type.
-C_NAMES = {
-    dtypes.bool: "bool",
-    dtypes.uint8: "uint8_t",
-    dtypes.int8: "int8_t",
-    dtypes.int16: "int16_t",
-    dtypes.int32: "int",
-    dtypes.int64: "int64_t",
-    dtypes.uint16: "uint16_t",
-    dtypes.uint32: "uint32_t",
-    dtypes.uint64: "uint64_t",
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.complex64: "c10::complex<float>",
-    dtypes.complex128: "c10::complex<double>",
-}
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------
@@ -237,7 +217,7 @@ def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np
 
 def _overflow(dtype: dtypes.dtype, name: str | None) -> RuntimeError:
     return RuntimeError(
-        f"value cannot be converted to type {name or C_NAMES.get(dtype, dtype.name)} without overflow"
+        f"value cannot be converted to type {name or dtypes.c_name(dtype, sized=True)} without overflow"
     )
 
 

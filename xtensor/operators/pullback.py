@@ -27,10 +27,6 @@ from .schema import Parameter, Schema
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
 
 UNSET: Any = object()
-ZERO_SLOPE = frozenset(
-    ("abs", "hardsigmoid", "hardtanh", "leaky_relu", "relu", "relu6", "threshold"),
-)
-"""Operators whose derivative PyTorch takes as an operator of its own, with slope zero in the value it branches on."""
 
 
 def is_inexact(dtype: Any) -> bool:
@@ -247,7 +243,7 @@ class RecordedPullback:
             needs = used(jaxpr, chosen)
             takes = tuple([i for i, u in enumerate(needs) if u])
             smooth = used(jaxpr, chosen, smoothly=True)
-            if node.op.name in ZERO_SLOPE:
+            if node.op.zero_slope:
                 smooth = [
                     u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)
                 ]

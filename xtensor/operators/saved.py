@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 import jax
-import numpy as np
 
+from .. import dtypes
 from ..engine import AccumulateGrad, modes
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
 
@@ -68,25 +68,12 @@ def save(tensor: Tensor, array: Any) -> Any:
     return (counter, counter.version, array)
 
 
-_TYPE_NAMES = {
-    "float32": "FloatTensor",
-    "float64": "DoubleTensor",
-    "float16": "HalfTensor",
-    "bfloat16": "BFloat16Tensor",
-    "int64": "LongTensor",
-    "int32": "IntTensor",
-    "bool": "BoolTensor",
-    "complex64": "ComplexFloatTensor",
-    "complex128": "ComplexDoubleTensor",
-}
-
-
 def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> None:
     """Refuse a saved value that was written since; `edge` is what made it, if an operator did."""
     counter, version, array = entry
     if counter is None or counter.version == version or modes.state.mutation_allowed:
         return
-    kind = _TYPE_NAMES.get(np.dtype(array.dtype).name, "Tensor")
+    kind = f"{dtypes.dtype_of(array).scalar_name}Tensor"
     if edge is None:
         edge = node.origin_of(entry)
     made = ""

@@ -46,7 +46,7 @@ class Parameter:
 
     @property
     def runtime(self) -> bool:
-        return self.kind is not STATIC
+        return self.kind != STATIC
 
     @property
     def integral(self) -> bool:
@@ -90,7 +90,6 @@ def read_schema(function: Callable[..., Any], name: str) -> Schema:
         )
         parts = [part.strip() for part in annotation.split("|")]
         kind = parts[0] if parts[0] in (ARRAY, OPERAND, NUMBER, ARRAYS) else STATIC
-        kind = {ARRAY: ARRAY, OPERAND: OPERAND, NUMBER: NUMBER, ARRAYS: ARRAYS}.get(kind, STATIC)
         parameters.append(
             Parameter(
                 p.name,

@@ -40,10 +40,6 @@ __all__ = [
 ]
 
 
-# Operators that read their input while they write: PyTorch refuses any overlap of these with `out=`.
-DISJOINT = frozenset({"cat", "gather", "index_select", "take"})
-
-
 def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
     counter_of(tensor).version += 1
@@ -212,30 +208,28 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     tensor._xt_view = view
 
 
-# What PyTorch's messages call dtypes in C++.
-C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short"}
-
-
 def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> None:
     """Refuse an `out=` tensor of another dtype, in the words that PyTorch has for this kind of operator."""
     if source is target:
         return
     if kind == "pointwise":
         raise RuntimeError(f"Found dtype {scalar_name(target)} but expected {scalar_name(source)}")
-    have, want = (C_NAMES.get(d.numpy.name, d.numpy.name) for d in (target, source))
+    want, have = dtypes.c_name(source), dtypes.c_name(target)
     raise RuntimeError(f"Expected out tensor to have dtype {want}, but got {have} instead")
 
 
-# Operators that PyTorch joins tensors by, whose error is of another class.
-JOINING = {"_chunk_cat", "cat", "stack"}
-
-
 def write_out(
-    name: str, target: Any, source: Tensor, operands: list[Tensor], exact: str | None = None
+    name: str,
+    target: Any,
+    source: Tensor,
+    operands: list[Tensor],
+    exact: str | None = None,
+    disjoint: bool = False,
+    joins: bool = False,
 ) -> None:
     """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
 
-    exact: the operator's kind, where only the result's own dtype will do.
+    exact: the operator's kind, where only the result's own dtype will do. disjoint, joins: as `declare.py` says of `out`.
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
@@ -243,12 +237,12 @@ def write_out(
         checks.check_same_device(name, [target, source])
     if exact is not None:
         check_same_dtype(exact, source.dtype, target.dtype)
-    if name in JOINING and not dtypes.can_cast(source.dtype, target.dtype):
+    if joins and not dtypes.can_cast(source.dtype, target.dtype):
         kind = scalar_name(target.dtype)
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {kind}")
     check_castable(source.dtype.numpy, target.dtype.numpy)
     sizes = tuple(sizes_of(source))
-    if name in DISJOINT:
+    if disjoint:
         check_writable(target)
     if tuple(sizes_of(target)) != sizes:
         if target.numel() != 0:
@@ -263,7 +257,7 @@ def write_out(
         resize_tensor(target, sizes, strides_of(source))
     check_writable(target)
     for operand in operands:
-        check_no_overlap(target, operand, name in DISJOINT)
+        check_no_overlap(target, operand, disjoint)
     store(target, cast(array_of(source), target.dtype))
     bump(target, name)
 

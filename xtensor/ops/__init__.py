@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..operators import node_names
 from .tensor import display, notebook, tensor_methods, typed_storages
 
 explain: Callable[..., Any]

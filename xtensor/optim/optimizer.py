@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, devices, dtypes
+from .. import devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
-from ..tensor import Tensor, array_of, counter_of
+from ..tensor import Tensor, array_of, counter_of, typename
 from .differentiable import run_differentiable
 from .update import Rule, Work, run
 
@@ -54,13 +54,6 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_optimizer_step_post_hook(hook: Callable[..., None]) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after every step of any optimizer."""
     return add_hook(post_hooks_of_all, hook)
-
-
-def typename(value: Any) -> str:
-    if isinstance(value, Tensor):
-        return checks.tensor_type(value)
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 class Optimizer:

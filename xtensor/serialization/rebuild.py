@@ -39,20 +39,7 @@ class StorageType:
         self.dtype = dtype
 
 
-STORAGE_TYPES: dict[str, dtypes.dtype] = {
-    "DoubleStorage": dtypes.float64,
-    "FloatStorage": dtypes.float32,
-    "HalfStorage": dtypes.float16,
-    "BFloat16Storage": dtypes.bfloat16,
-    "LongStorage": dtypes.int64,
-    "IntStorage": dtypes.int32,
-    "ShortStorage": dtypes.int16,
-    "CharStorage": dtypes.int8,
-    "ByteStorage": dtypes.uint8,
-    "BoolStorage": dtypes.bool,
-    "ComplexDoubleStorage": dtypes.complex128,
-    "ComplexFloatStorage": dtypes.complex64,
-}
+STORAGE_TYPES: dict[str, dtypes.dtype] = {f"{d.scalar_name}Storage": d for d in dtypes.TYPED}
 
 UNSUPPORTED = {
     "torch._utils._rebuild_sparse_tensor": "sparse tensors",

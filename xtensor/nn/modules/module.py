@@ -16,7 +16,7 @@ from ...compat import __future__ as conversion
 from ...engine import no_grad
 from ...ops.create.creation import empty_like
 from ...ops.tensor.conversion import parse_to
-from ...tensor import Tensor
+from ...tensor import Tensor, typename
 from ..calls import Calls
 from ..hooks import (
     everywhere,
@@ -46,15 +46,6 @@ __all__ = [
 
 Self = TypeVar("Self", bound="Module")
 set_plain = object.__setattr__
-
-
-def type_name(value: Any) -> str:
-    """The name of a value's type as errors print it: `xtensor.FloatTensor`, `int`, `package.Class`."""
-    if isinstance(value, Tensor):
-        return checks.tensor_type(value)
-    kind = value if isinstance(value, type) else type(value)
-    module = kind.__module__
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 
 
 def indented(text: str, spaces: int) -> str:
@@ -124,7 +115,7 @@ class Module(StateDict, Calls):
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (xtensor Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (xtensor Tensor or None required)"
             )
         for hook in everywhere.buffer_registration.values():
             output = hook(self, name, tensor)
@@ -143,7 +134,7 @@ class Module(StateDict, Calls):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{type_name(param)}' object to parameter '{name}' (xtensor.nn.Parameter or None "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' (xtensor.nn.Parameter or None "
                     "required)"
                 )
             if param.grad_fn is not None:
@@ -159,7 +150,7 @@ class Module(StateDict, Calls):
 
     def _check_name(self, what: str, name: Any, among: Any) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+            raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         if "." in name:
             raise KeyError(f'{what} name can\'t contain "."')
         if name == "":
@@ -170,9 +161,9 @@ class Module(StateDict, Calls):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule, or keep its name with None."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{type_name(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         if not isinstance(name, str):
-            raise TypeError(f"module name should be a string. Got {type_name(name)}")
+            raise TypeError(f"module name should be a string. Got {typename(name)}")
         if hasattr(self, name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
@@ -213,7 +204,7 @@ class Module(StateDict, Calls):
         elif params is not None and name in params:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type_name(value)}' as parameter '{name}' (xtensor.nn.Parameter or None expected)"
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (xtensor.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
         elif isinstance(value, Module):
@@ -224,7 +215,7 @@ class Module(StateDict, Calls):
         elif "_modules" in own and name in self._modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type_name(value)}' as child module '{name}' (xtensor.nn.Module or None expected)"
+                    f"cannot assign '{typename(value)}' as child module '{name}' (xtensor.nn.Module or None expected)"
                 )
             self._modules[name] = self._announced(name, value)
         elif isinstance(value, Buffer) or ("_buffers" in own and name in self._buffers):
@@ -240,7 +231,7 @@ class Module(StateDict, Calls):
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{type_name(value)}' as buffer '{name}' (xtensor.nn.Buffer, xtensor.Tensor or None "
+                f"cannot assign '{typename(value)}' as buffer '{name}' (xtensor.nn.Buffer, xtensor.Tensor or None "
                 "expected)"
             )
         if isinstance(value, Buffer):

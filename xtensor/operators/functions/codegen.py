@@ -577,7 +577,7 @@ def composite(
     """A function over Tensors as an operator; with `out`, it also takes `out=`, with "exact" of its own dtype alone."""
     if not out:
         return implementation
-    exact = "general" if out == "exact" else None
+    exact, joins = "general" if out == "exact" else None, out == "join"
 
     @functools.wraps(implementation)
     def with_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -588,7 +588,7 @@ def composite(
         sources = [result] if isinstance(result, Tensor) else result
         for target, source in zip(targets, sources, strict=True):
             inputs = [a for a in args if isinstance(a, Tensor)]
-            write_out(implementation.__name__, target, source, inputs, exact)
+            write_out(implementation.__name__, target, source, inputs, exact, joins=joins)
         return out
 
     with_out.takes_out = True  # pyright: ignore[reportAttributeAccessIssue]

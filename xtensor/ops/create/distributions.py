@@ -15,7 +15,7 @@ from ... import checks, devices, dtypes, geometry
 from ...engine.graph import Node
 from ...operators.attach import attach_methods
 from ...operators.generator import Generator, pick_generator
-from ...operators.options import C_NAMES, into_out, pick_sizes, python_number
+from ...operators.options import into_out, pick_sizes, python_number
 from ...operators.recording import edges_to, recorded
 from ...operators.write import write_out
 from ...storage import MetaArray
@@ -358,7 +358,7 @@ def uniform_(
     limit = dtypes.finfo(self.dtype).max
     for name, value in (("from", low), ("to", high)):
         if not -limit <= value <= limit:
-            raise RuntimeError(f"{name} is out of bounds for {C_NAMES[self.dtype]}")
+            raise RuntimeError(f"{name} is out of bounds for {dtypes.c_name(self.dtype.to_real())}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
@@ -394,10 +394,9 @@ def cauchy_(
 ) -> Tensor:
     """Fill with numbers of a Cauchy distribution."""
     if not self.dtype.is_floating_point:
-        names = {dtypes.int64: "long int", dtypes.int32: "int", dtypes.bool: "bool"}
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {names.get(self.dtype, self.dtype.scalar_name)}"
+            f"specified {dtypes.c_name(self.dtype)}"
         )
     middle, width = number("cauchy_", "median", 1, median), number("cauchy_", "sigma", 2, sigma)
     if not width > 0:

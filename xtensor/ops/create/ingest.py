@@ -496,7 +496,9 @@ def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None =
     data = args[0] if args else (0,)
     if isinstance(data, Tensor) and len(args) == 1:
         if dtype is not None and data.dtype is not dtype:
-            raise TypeError(f"expected {type_name(dtype)} (got {type_name(data.dtype)})")
+            raise TypeError(
+                f"expected xtensor.{dtype.scalar_name}Tensor (got xtensor.{data.dtype.scalar_name}Tensor)"
+            )
         return data.detach()
     dtype = dtype or dtypes.get_default_dtype()
     if not args or isinstance(data, Size) or (isinstance(data, (int, np.integer)) and type(data) is not bool):
@@ -507,10 +509,6 @@ def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None =
     if not is_sequence(data) and not isinstance(data, (np.ndarray, jax.Array)):
         raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
     return ingest("Tensor", data, dtype, place, copy=True)
-
-
-def type_name(dtype: dtypes.dtype) -> str:
-    return f"xtensor.{dtype.scalar_name}Tensor"
 
 
 attach_methods({"new_tensor": new_tensor})

@@ -13,7 +13,6 @@ from typing import Any
 from ... import checks, devices, dtypes, geometry
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import (
-    C_NAMES,
     check_layout,
     finish,
     like_strides,
@@ -181,7 +180,9 @@ def randperm(
     def check(chosen: dtypes.dtype) -> None:
         limit = dtypes.iinfo(chosen).max if chosen.is_integral else 2**53
         if count > limit:
-            raise RuntimeError(f"value cannot be converted to type {C_NAMES[chosen]} without overflow")
+            raise RuntimeError(
+                f"value cannot be converted to type {dtypes.c_name(chosen, sized=True)} without overflow"
+            )
 
     return sampling.make(
         "randperm",

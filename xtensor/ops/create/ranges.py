@@ -555,6 +555,7 @@ def direction(value: Any) -> Any:
 
 
 @pointwise(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="polar",
     method=False,

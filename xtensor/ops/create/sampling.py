@@ -13,7 +13,7 @@ from jax.sharding import SingleDeviceSharding
 
 from ... import checks, devices, dtypes
 from ...operators.generator import Generator, pick_generator
-from ...operators.options import C_NAMES, check_layout, finish, into_out, pick_device, pick_dtype
+from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
@@ -182,17 +182,6 @@ def no_check(dtype: dtypes.dtype) -> None:
 
 # ---- integers ------------------------------------------------------------------------------------------------------
 
-_INT_NAMES = {
-    dtypes.bool: "bool",
-    dtypes.uint8: "unsigned char",
-    dtypes.int8: "signed char",
-    dtypes.int16: "short",
-    dtypes.int64: "long",
-    dtypes.uint16: "unsigned short",
-    dtypes.uint32: "unsigned int",
-    dtypes.uint64: "unsigned long",
-}
-
 
 def integer_range(low: int, high: int, dtype: dtypes.dtype) -> tuple[Kernel, int, int]:
     """The kernel for integers in [low, high) of a dtype, and its operands; RuntimeError where there are none."""
@@ -209,9 +198,7 @@ def integer_range(low: int, high: int, dtype: dtypes.dtype) -> tuple[Kernel, int
         least, most = limits.min, limits.max
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not least <= value <= most:
-            raise RuntimeError(
-                f"{name} is out of bounds for {_INT_NAMES.get(dtype, C_NAMES.get(dtype, dtype.name))}"
-            )
+            raise RuntimeError(f"{name} is out of bounds for {dtypes.c_name(dtype)}")
     span = high - low
     return (wide_integers if span > 2**32 else integers), signed(low), signed(span)
 

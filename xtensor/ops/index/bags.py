@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import arange
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 from .embedding import readable, renormalise_rows
 
 __all__ = ["embedding_bag"]

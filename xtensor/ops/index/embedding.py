@@ -8,13 +8,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 
 __all__ = ["embedding", "one_hot"]
 

@@ -16,7 +16,7 @@ from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
-from ...operators.options import C_NAMES, number_array
+from ...operators.options import number_array
 from ...operators.ordered import run_like
 from ...operators.schema import Array, Number, Operand
 from ...tensor import Tensor, array_of, sizes_of
@@ -80,7 +80,7 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_rows(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad
@@ -126,6 +126,7 @@ def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alp
 
 
 @general(
+    autocast=dict(cpu="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: set_rows(grad, dim, index, 0),
@@ -243,7 +244,7 @@ def number_places(array: Array, index: Array) -> Array:
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, index, input_shape: put_elements(
             jnp.zeros(input_shape, grad.dtype), index, grad, True
@@ -358,7 +359,7 @@ def check_add(name: str, input: Any, dim: Any, index: Any, source: Any, alpha: A
     size = extent(input, dim)
     check_bounds(array_of(index), size, False, no_index(RuntimeError, "", dim, size))
     if isinstance(alpha, complex) and not input.dtype.is_complex:
-        number_array(alpha, input.dtype, C_NAMES.get(input.dtype))
+        number_array(alpha, input.dtype)
     return dim
 
 

@@ -79,6 +79,7 @@ def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     derivatives=dict(
         input=lambda grad, indices, dims, accumulate: (
             grad if accumulate else at(grad, indices, dims).set(jnp.zeros((), grad.dtype), **SAFE)

@@ -109,7 +109,7 @@ def _unsafe_masked_index_put_accumulate(
     return input.index_put(places, values.masked_fill(mask.logical_not(), 0), accumulate=True)
 
 
-@composite(out=True)
+@composite(out="join")
 def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """Tensors cut into `num_chunks` along `dim`, padded with zeros, and laid side by side chunk by chunk."""
     if not tensors:

@@ -14,7 +14,7 @@ from ...operators.declare import general, pointwise
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
-from ...operators.options import C_NAMES, number_array, placed
+from ...operators.options import number_array, placed
 from ...operators.promotion import promote
 from ...operators.schema import Array, Operand
 from ...operators.write import write_out
@@ -166,7 +166,6 @@ def scatter_under(input: Array, mask: Array, source: Array) -> Array:
 
 MASKED_FILL, MASKED_SCATTER = REGISTRY["masked_fill"], REGISTRY["masked_scatter"]
 LARGE = 6e4
-PLAIN_NAMES = {"uint8_t": "unsigned char", "int8_t": "signed char", "int16_t": "short", "int64_t": "long"}
 
 
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
@@ -178,7 +177,7 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
         and (dtype.itemsize == 8 or -LARGE < value < LARGE)
     ):
         return
-    number_array(value, dtype, C_NAMES.get(dtype))
+    number_array(value, dtype)
 
 
 def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
@@ -189,8 +188,7 @@ def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
     if (shapes := (tuple(sizes_of(mask)), tuple(sizes_of(input))))[0] != shapes[1]:
         geometry.broadcast_shapes(*(reversed(shapes) if inplace else shapes))
     if mask.dtype is not dtypes.bool:
-        kind = C_NAMES.get(mask.dtype, mask.dtype.name)
-        kind = PLAIN_NAMES.get(kind, kind)
+        kind = dtypes.c_name(mask.dtype)
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {kind}")
     if isinstance(value, Tensor):
         if value.dim() != 0:
@@ -199,7 +197,7 @@ def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
                 f"{value.dim()} dimension(s)."
             )
         if value.dtype.is_complex and not input.dtype.is_complex:
-            number_array(value.item(), input.dtype, C_NAMES.get(input.dtype))
+            number_array(value.item(), input.dtype)
     elif isinstance(value, (int, float, complex)):
         check_number(value, input.dtype)
     return value

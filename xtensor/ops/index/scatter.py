@@ -108,7 +108,7 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
 
 @general(
     views="loop",
-    out="exact",
+    out="exact disjoint",
     derivatives=dict(
         input=lambda grad, dim, index, input_shape: add_along(
             jnp.zeros(input_shape, grad.dtype), dim, index, grad
@@ -138,6 +138,7 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad: grad,

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...engine import modes
 from ...geometry import Geometry
 from ...operators.views import alias_of, geometry_of, view
@@ -112,11 +112,9 @@ def as_array(item: Any) -> Any:
         hasattr(item, "__getitem__") and hasattr(item, "__len__") and not isinstance(item, (dict, np.generic))
     ):
         return from_sequence(item)
-    kind = type(item)
-    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-        f"{name})"
+        f"{checks.type_name(item)})"
     )
 
 

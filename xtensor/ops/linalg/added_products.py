@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array, Number
-from ..reduce.reductions import dtype_of
 from .matmul import (
     check_batches,
     check_expand,
@@ -70,6 +70,7 @@ def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
 
 
 @general(
+    autocast="short",
     deprecated=older_orders("mat1", "mat2"),
     out="exact",
     inplace=True,
@@ -95,6 +96,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
 
 @general(
+    autocast=dict(accelerator="short"),
     deprecated=older_orders("mat", "vec"),
     out="exact",
     inplace=True,
@@ -124,6 +126,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 
 
 @general(
+    autocast="short",
     deprecated=older_orders("batch1", "batch2"),
     out="exact",
     inplace=True,
@@ -148,6 +151,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 
 
 @general(
+    autocast="short",
     deprecated=older_orders("batch1", "batch2"),
     out="exact",
     inplace=True,
@@ -171,6 +175,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
 
 
 @general(
+    autocast=dict(accelerator="short"),
     deprecated=older_orders("vec1", "vec2"),
     inplace=True,
     derivatives=dict(

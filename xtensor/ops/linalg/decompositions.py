@@ -13,13 +13,13 @@ import numpy as np
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 
 if TYPE_CHECKING:
     from ... import return_types
@@ -105,6 +105,7 @@ def failing_minor(lower: Array) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_cholesky_ex",
     node="LinalgCholeskyEx",
@@ -215,6 +216,7 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_qr",
     node="LinalgQr",
@@ -280,6 +282,7 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_eigh",
     node="LinalgEigh",
@@ -316,6 +319,7 @@ def _eig_grad(grads: Any, results: Any) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="linalg_eig",
     node="LinalgEig",
     method=False,
@@ -396,6 +400,7 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_svd",
     node="LinalgSvd",

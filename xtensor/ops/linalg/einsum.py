@@ -12,12 +12,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 from .matmul import contract
 
 __all__ = ["einsum", "tensordot"]
@@ -141,7 +141,25 @@ class Equation:
 # ---- einsum --------------------------------------------------------------------------------------------------------
 
 
-@general(name="einsum", method=False, out=False, derivatives=FROM_KERNEL)
+def sums_a_pair(operands: Sequence[Tensor], equation: str) -> str | None:
+    """Autocast's policy on the CPU, which casts products of matrices: where two operands share what is summed."""
+    parsed = Equation(equation, [tuple(x.shape) for x in operands])
+    holders = Counter(
+        label
+        for term, x in zip(parsed.inputs, operands, strict=True)
+        for label in set(term)
+        if x.shape[term.index(label)] != 1
+    )
+    return "short" if any(n > 1 and label not in parsed.output for label, n in holders.items()) else None
+
+
+@general(
+    autocast=dict(cpu=sums_a_pair, accelerator="short"),
+    name="einsum",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def sum_products(operands: Arrays, equation: str) -> Array:
     """The sum of products of the operands that an equation says."""
     parsed = Equation(equation, [x.shape for x in operands])
@@ -247,7 +265,18 @@ def from_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
 # ---- tensordot -----------------------------------------------------------------------------------------------------
 
 
-@general(name="tensordot", method=False, out="exact", derivatives=FROM_KERNEL)
+def unless_dot(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int]) -> str | None:
+    """Autocast's policy on the CPU, which leaves the sum over all dimensions alone."""
+    return None if len(dims_a) == a.dim() == b.dim() or a.numel() == b.numel() == 1 else "short"
+
+
+@general(
+    autocast=dict(cpu=unless_dot, accelerator="widest"),
+    name="tensordot",
+    method=False,
+    out="exact",
+    derivatives=FROM_KERNEL,
+)
 def dot_along(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) -> Array:
     """The sum of products over pairs of dimensions."""
     if len(dims_a) != len(dims_b):

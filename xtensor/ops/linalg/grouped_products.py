@@ -11,11 +11,11 @@ import numpy as np
 from jax import lax
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 from .matmul import product
 
 __all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]

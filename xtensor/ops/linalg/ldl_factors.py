@@ -14,12 +14,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import no_derivative
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 from .decompositions import check_square, failures, given
 
 if TYPE_CHECKING:

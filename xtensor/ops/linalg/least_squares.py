@@ -9,6 +9,7 @@ from jax import lax
 
 from ... import dtypes
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.operator import structure
 from ...operators.schema import Array, Operand
@@ -42,6 +43,7 @@ def _pinv_grad(grad: Array, result: Array, input: Array) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="linalg_pinv",
     node="LinalgPinv",
     method=False,
@@ -107,6 +109,7 @@ def pinv(
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`."""
+    (input,) = cast_for(input, cpu="float32")
     return pinv(input, rcond)
 
 

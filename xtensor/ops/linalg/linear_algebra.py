@@ -11,14 +11,15 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.reductions import dtype_of
 from .decompositions import adjoint, check_floating, check_info, check_matrix, check_square, dot, given
 from .matmul import matmul, multiply_chain
 
@@ -113,6 +114,7 @@ def solve_factored(packed: Array, order: Array, B: Array) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_inv_ex",
     node="LinalgInvEx",
@@ -183,6 +185,7 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="linalg_solve_ex",
     node="LinalgSolveEx",
@@ -302,6 +305,7 @@ def solve_triangular(
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the Cholesky factor L of A."""
+    input, L = cast_for(input, L, cpu="float32")
     for name, x in (("b", input), ("u", L)):
         if x.dim() < 2:
             raise RuntimeError(
@@ -324,6 +328,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverses of matrices given by their Cholesky factors."""
+    (L,) = cast_for(L, cpu="float32")
     if L.dim() < 2:
         raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
     rows, n = tuple(sizes_of(L))[-2:]
@@ -449,7 +454,14 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     return given(made, out)
 
 
-@general(out="exact", name="linalg_vecdot", node="LinalgVecdot", method=False, derivatives=FROM_KERNEL)
+@general(
+    autocast="short",
+    out="exact",
+    name="linalg_vecdot",
+    node="LinalgVecdot",
+    method=False,
+    derivatives=FROM_KERNEL,
+)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated."""
     a, b = promote(x, y)

@@ -8,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from .decompositions import adjoint, check_floating, check_square, failures, given
 from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reflectors import check_lapack
@@ -142,6 +143,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
+    (A,) = cast_for(A, cpu="float32")
     made = factors(A, pivot=pivot)
     kept = made if get_infos else made[:2]
     if out is not None:
@@ -208,6 +210,7 @@ def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Arra
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
+    input, LU_data = cast_for(input, LU_data, cpu="float32")
     return factored_solution(LU_data, LU_pivots, input, out=out)
 
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.precision import accumulation, matmul_precision
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "bilinear",
@@ -31,21 +31,6 @@ __all__ = [
     "outer",
     "vdot",
 ]
-
-C_NAMES = {
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.complex64: "c10::complex<float>",
-    dtypes.complex128: "c10::complex<double>",
-    dtypes.int64: "long",
-    dtypes.int32: "int",
-    dtypes.int16: "short",
-    dtypes.int8: "signed char",
-    dtypes.uint8: "unsigned char",
-    dtypes.bool: "bool",
-}
 
 
 # ---- products of arrays --------------------------------------------------------------------------------------------
@@ -152,7 +137,7 @@ def check_product(a: Any, b: Any) -> None:
                 f"dot : expected both vectors to have same dtype, but found {x.scalar_name} and {y.scalar_name}"
             )
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES.get(x, x.name)} != {C_NAMES.get(y, y.name)}"
+            f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(y)}"
         )
 
 
@@ -194,7 +179,16 @@ def check_expand(x: Any, shape: Sequence[int]) -> None:
 # ---- matmul and its named cases ------------------------------------------------------------------------------------
 
 
-@general(out="exact", derivatives=dict(input=_matmul_input, other=_matmul_other))
+# What it multiplies, which the rank of the result tells, names its nodes.
+NODES = {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0"}
+
+
+@general(
+    autocast="short",
+    out="exact",
+    node=lambda node: NODES.get(len(node.aval.shape), "UnsafeViewBackward0"),
+    derivatives=dict(input=_matmul_input, other=_matmul_other),
+)
 def matmul(input: Array, other: Array) -> Array:
     """The matrix product of vectors, matrices or batches of matrices, whose batch dimensions broadcast.
 
@@ -237,7 +231,7 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
         )
 
 
-@general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -254,6 +248,7 @@ def mm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="short"),
     out="exact",
     derivatives=dict(
         input=lambda grad, vec: grad[:, None] * jnp.conj(vec)[None, :],
@@ -284,7 +279,7 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
 
 
-@general(out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices.
 
@@ -299,6 +294,7 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, tensor: grad * jnp.conj(tensor), tensor=lambda grad, input: grad * jnp.conj(input)
@@ -318,6 +314,7 @@ def dot(input: Array, tensor: Array) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     out="exact",
     derivatives=dict(
         input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input
@@ -354,6 +351,12 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
 
 
 @general(
+    # Vectors are multiplied by `dot`, which the CPU's autocast leaves alone.
+    autocast=dict(
+        cpu=lambda input, other: (
+            "short" if min(ranks := (input.dim(), other.dim())) > 0 and max(ranks) > 1 else None
+        )
+    ),
     out="exact",
     derivatives=dict(
         input=lambda grad, other, input_shape: _inner_grad(grad, other, input_shape, True),
@@ -440,6 +443,7 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
 
 
 @general(
+    autocast="short",
     out="exact",
     method=False,
     node="Addmm",
@@ -475,7 +479,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     x, w = dtype_of(input), dtype_of(weight)
     if x is not w:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES.get(x, x.name)} != {C_NAMES.get(w, w.name)}"
+            f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(w)}"
         )
     if bias is not None and dtype_of(bias) is not x:
         raise RuntimeError(
@@ -495,6 +499,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="widest"),
     method=False,
     out=False,
     derivatives=dict(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import checks, dtypes
+from ...operators.autocast import cast_for
 from ...tensor import Tensor, array_of, sizes_of
 from ..reduce.norms import vector_norm
 from .decompositions import check_matrix, check_square, given, svdvals
@@ -27,6 +28,8 @@ def matrix_norm(
 ) -> Tensor:
     """The matrix norm over two dimensions: fro, nuc, or of order 1, -1, 2, -2, inf, -inf."""
     name = "linalg.matrix_norm"
+    if dtype is None:
+        (input,) = cast_for(input, accelerator="float32")
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
         raise RuntimeError(

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import no_derivative
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 
 __all__ = ["geqrf", "orgqr", "ormqr"]
 
@@ -77,6 +77,7 @@ def product_of(input: Array, tau: Array) -> Array:
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="linalg_householder_product",
     node="LinalgHouseholderProduct",
     method=False,
@@ -135,6 +136,7 @@ def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpo
 
 
 @general(
+    autocast=dict(cpu="float32"),
     out="exact",
     name="ormqr",
     node="Ormqr",
@@ -172,6 +174,7 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="geqrf",
     node="Geqrf",
     returns=("a", "tau"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import checks
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.operator import structure
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
@@ -65,6 +66,7 @@ def triangular_solve(
     out: Any = None,
 ) -> return_types.triangular_solve:
     """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
+    b, A = cast_for(b, A, cpu="float32")
     for name, x in (("b", b), ("A", A)):
         if x.dim() < 2:
             raise RuntimeError(

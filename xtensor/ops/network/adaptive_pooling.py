@@ -11,12 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 from .pooling import better, lowest, scatter_flat
 
 __all__ = [
@@ -157,7 +158,13 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
     return _average(2, input, output_size)
 
 
-@general(method=False, out=False, node="AdaptiveAvgPool3D", derivatives=average_rule(3))
+@general(
+    autocast=dict(cpu="float32"),
+    method=False,
+    out=False,
+    node="AdaptiveAvgPool3D",
+    derivatives=average_rule(3),
+)
 def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
     return _average(3, input, output_size)
@@ -229,7 +236,12 @@ def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 @general(
-    name="adaptive_max_pool3d", method=False, out=False, node="AdaptiveMaxPool3D", derivatives=maximum_rule(3)
+    autocast=dict(cpu="float32"),
+    name="adaptive_max_pool3d",
+    method=False,
+    out=False,
+    node="AdaptiveMaxPool3D",
+    derivatives=maximum_rule(3),
 )
 def maxima3d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool3d` with indices."""
@@ -281,7 +293,14 @@ def _unpool_grad(grad: Array, indices: Array, input_shape: Any, output_size: Any
     return jnp.take_along_axis(flat, indices.reshape((lead, -1)), axis=1).reshape(tuple(input_shape))
 
 
-@general(name="max_unpool", node="MaxUnpool", method=False, out=False, derivatives=dict(input=_unpool_grad))
+@general(
+    autocast=dict(cpu="float32"),
+    name="max_unpool",
+    node="MaxUnpool",
+    method=False,
+    out=False,
+    derivatives=dict(input=_unpool_grad),
+)
 def unpool(input: Array, indices: Array, output_size: Sequence[int]) -> Array:
     """Values put at flat indices of zeros of `output_size`."""
     n = len(output_size)

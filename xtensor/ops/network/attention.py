@@ -16,25 +16,15 @@ import numpy as np
 from jax import lax
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..linalg.matmul import product
-from ..reduce.reductions import dtype_of
 from .losses import check_broadcast
 
 __all__ = ["scaled_dot_product_attention"]
-
-C_NAMES = {
-    dtypes.float32: "float",
-    dtypes.float64: "double",
-    dtypes.float16: "c10::Half",
-    dtypes.bfloat16: "c10::BFloat16",
-    dtypes.int32: "int",
-    dtypes.int64: "long int",
-}
-
 
 MANY_SCORES = 2**21
 """Scores up to which all are made at once."""
@@ -46,17 +36,13 @@ CAUSAL_PARTS = 4
 """In how many parts, each with the keys that it sees, the queries of causal attention are taken."""
 
 
-def named(dtype: Any) -> Any:
-    return C_NAMES.get(dtype) or str(dtype.name)
-
-
 def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -> None:
     """PyTorch's errors for the shapes and dtypes of attention."""
     a, b, c = (dtype_of(x) for x in (query, key, value))
     if not a is b is c:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{named(a)} key.dtype: {named(b)} and value.dtype: {named(c)} instead."
+            f"{dtypes.c_name(a)} key.dtype: {dtypes.c_name(b)} and value.dtype: {dtypes.c_name(c)} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -68,7 +54,7 @@ def check_attention(query: Any, key: Any, value: Any, mask: Any, causal: bool) -
         if own not in (dtypes.bool, a) and not (own is dtypes.float32 and a.itemsize == 2):
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                f"{named(own)} and  query.dtype: {named(a)} instead."
+                f"{dtypes.c_name(own)} and  query.dtype: {dtypes.c_name(a)} instead."
             )
         if causal:
             raise RuntimeError(
@@ -88,13 +74,8 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     """The attention weights `(*, L, S)` in the accumulation type; `first` is the place of the first query."""
     wide = dtypes.compute_type(dtype_of(query)).numpy
     factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
-    for a, b in ((query, key),):
-        check_broadcast(a.shape[:-2], b.shape[:-2])
-        if a.shape[-1] != b.shape[-1]:
-            raise RuntimeError(
-                "Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{math.prod(a.shape[:-2])}, {a.shape[-1]}] but got: [{math.prod(b.shape[:-2])}, {b.shape[-1]}]."
-            )
+    check_broadcast(query.shape[:-2], key.shape[:-2])
+    check_product(query, key, -1)
     scores = product(query.astype(wide) * factor, jnp.swapaxes(key.astype(wide), -1, -2))
     allowed = None
     if causal:
@@ -121,6 +102,7 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
 
 
 @general(
+    autocast="short",
     name="scaled_dot_product_attention",
     node="ScaledDotProductAttention",
     method=False,
@@ -151,16 +133,17 @@ def attended(
 ) -> Any:
     """The weighted sums of the values, `(*, L, V)`."""
     weights = weights_of(query, key, mask, causal, scale, first)
-    check_values(weights, value)
+    check_product(weights, value, -2)
     return product(weights, value.astype(weights.dtype)).astype(query.dtype)
 
 
-def check_values(weights: Any, value: Any) -> None:
-    if weights.shape[-1] != value.shape[-2]:
+def check_product(left: Any, right: Any, dim: int) -> None:
+    """Refuse factors whose shared size, the last of `left`, is not that of dimension `dim` of `right`."""
+    if left.shape[-1] != right.shape[dim]:
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{math.prod(weights.shape[:-2])}, {weights.shape[-1]}] but got: "
-            f"[{math.prod(value.shape[:-2])}, {value.shape[-2]}]."
+            f"[{math.prod(left.shape[:-2])}, {left.shape[-1]}] but got: "
+            f"[{math.prod(right.shape[:-2])}, {right.shape[dim]}]."
         )
 
 
@@ -230,7 +213,7 @@ def blocks_of(x: Any, count: int, rows: int) -> Any:
     return jnp.moveaxis(x.reshape(*x.shape[:-2], count, rows, x.shape[-1]), -3, 0)
 
 
-@general(name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="short", name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
 def attention_weights(
     query: Array,
     key: Array,

@@ -15,13 +15,13 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.index_bounds import bounds_of, known_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 
 __all__ = [
@@ -140,7 +140,7 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
     return reduced_by_share(poisoned(values, target, logs.shape[1], counted), share, reduction)
 
 
-@general(name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(autocast="float32", name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
 def class_likelihood(
     input: Array,
     target: Array,
@@ -243,6 +243,7 @@ def _entropy_input(
 
 
 @general(
+    autocast="float32",
     name="cross_entropy",
     method=False,
     out=False,
@@ -301,7 +302,14 @@ def check_smoothing(smoothing: float) -> None:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
 
 
-@general(name="soft_cross_entropy", node="CrossEntropy", method=False, out=False, derivatives=FROM_KERNEL)
+@general(
+    autocast="float32",
+    name="soft_cross_entropy",
+    node="CrossEntropy",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def soft_entropy(
     input: Array,
     target: Array,
@@ -375,7 +383,9 @@ def cross_entropy(
 # ---- margins between classes ---------------------------------------------------------------------------------------
 
 
-@general(name="multi_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(
+    autocast="float32", name="multi_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
+)
 def class_margin(
     input: Array,
     target: Array,
@@ -442,7 +452,13 @@ def multi_margin_loss(
     return result
 
 
-@general(name="multilabel_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(
+    autocast="float32",
+    name="multilabel_margin_loss",
+    method=False,
+    out=False,
+    derivatives=dict(input=FROM_KERNEL),
+)
 def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """How far classes that are no labels come within 1 of those that are, reduced."""
     check_reduction(reduction)

@@ -17,13 +17,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
 from ...operators.precision import CONVOLUTION
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.platforms import on_cpu
-from ..reduce.reductions import dtype_of
 from .convolution_cpu import (
     by_columns,
     columns_weight,
@@ -583,7 +583,7 @@ def transposed_rules(n: int) -> dict[str, Any]:
 # ---- operators -----------------------------------------------------------------------------------------------------
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(1))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(1))
 def conv1d(
     input: Array,
     weight: Array,
@@ -604,7 +604,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(2))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(2))
 def conv2d(
     input: Array,
     weight: Array,
@@ -625,7 +625,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=rules(3))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(3))
 def conv3d(
     input: Array,
     weight: Array,
@@ -639,7 +639,7 @@ def conv3d(
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(1))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(1))
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -654,7 +654,7 @@ def conv_transpose1d(
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(2))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(2))
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -677,7 +677,7 @@ def conv_transpose2d(
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(method=False, out=False, node="Convolution", derivatives=transposed_rules(3))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(3))
 def conv_transpose3d(
     input: Array,
     weight: Array,

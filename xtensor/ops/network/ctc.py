@@ -14,12 +14,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ingest import tensor
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from .losses import check_reduction
 
 __all__ = ["ctc_loss"]
@@ -103,7 +103,12 @@ def _log_probs_grad(
 
 
 @general(
-    name="ctc_loss", node="CtcLoss", method=False, out=False, derivatives=dict(log_probs=_log_probs_grad)
+    autocast=dict(cpu="float32"),
+    name="ctc_loss",
+    node="CtcLoss",
+    method=False,
+    out=False,
+    derivatives=dict(log_probs=_log_probs_grad),
 )
 def ctc_losses(
     log_probs: Array,

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..create.random import rand
-from ..reduce.reductions import dtype_of
 from .adaptive_pooling import maximum_rule
 from .pooling import better, lowest
 
@@ -108,6 +108,7 @@ def pooled(n: int, input: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="fractional_max_pool2d",
     node="FractionalMaxPool2D",
     method=False,
@@ -122,6 +123,7 @@ def pool2d(
 
 
 @general(
+    autocast=dict(cpu="float32"),
     name="fractional_max_pool3d",
     node="FractionalMaxPool3D",
     method=False,

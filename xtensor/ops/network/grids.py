@@ -17,11 +17,11 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "affine_grid",
@@ -51,7 +51,7 @@ def spread(count: int, align_corners: bool, wide: Any) -> Any:
     return found if align_corners else found * wide((count - 1) / count)
 
 
-@general(method=False, out=False, node="AffineGridGenerator", derivatives=FROM_KERNEL)
+@general(autocast="short", method=False, out=False, node="AffineGridGenerator", derivatives=FROM_KERNEL)
 def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool) -> Array:
     """The places `(N, *sizes, n)` to which affine maps `theta` `(N, n, n + 1)` take the pixels of images of `size`."""
     n = len(size) - 2
@@ -258,7 +258,13 @@ def sample(
     return found.reshape((*input.shape[:2], *grid.shape[1:-1])).astype(own)
 
 
-@general(method=False, out=False, node="GridSampler2D", derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32", accelerator="widest"),
+    method=False,
+    out=False,
+    node="GridSampler2D",
+    derivatives=FROM_KERNEL,
+)
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -266,7 +272,13 @@ def grid_sampler_2d(
     return sample("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@general(method=False, out=False, node="GridSampler3D", derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32", accelerator="widest"),
+    method=False,
+    out=False,
+    node="GridSampler3D",
+    derivatives=FROM_KERNEL,
+)
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:

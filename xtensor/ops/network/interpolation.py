@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
-from ..reduce.reductions import dtype_of
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
@@ -273,7 +273,15 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
     resize.__doc__ = (
         f"An image of {n} spatial dimensions resized ({mode}{', antialiased' if antialias else ''})."
     )
-    return general(name=name, node=title, method=False, out=False, derivatives=dict(input=rule))(resize)
+    declared = general(
+        name=name,
+        node=title,
+        autocast=dict(accelerator="float32"),
+        method=False,
+        out=False,
+        derivatives=dict(input=rule),
+    )
+    return declared(resize)
 
 
 def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) -> tuple[Any, Any]:

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..linalg.matmul import linear
-from ..reduce.reductions import dtype_of
 from .class_losses import cross_entropy
 from .losses import check_reduction
 

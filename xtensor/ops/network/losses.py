@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -24,7 +25,7 @@ from ...operators.refusals import refuse_no_probabilities
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..pointwise.accurate import log1p
-from ..reduce.reductions import dtype_of, mean_dtype
+from ..reduce.reductions import mean_dtype
 
 __all__ = [
     "binary_cross_entropy",
@@ -152,7 +153,7 @@ def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@general(name="mse_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="mse_loss", method=False, out=False, derivatives=FROM_KERNEL)
 def squared_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The squared differences, reduced."""
     check_reduction(reduction)
@@ -162,7 +163,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(name="l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -172,7 +173,7 @@ def absolute_error(
     return _weighted(magnitude(a - b), weight, reduction)
 
 
-@general(name="smooth_l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="smooth_l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
 def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
     """Squared differences below `beta`, absolute ones above, reduced."""
     check_reduction(reduction)
@@ -188,7 +189,7 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
     return reduced(values.astype(a.dtype), reduction)
 
 
-@general(name="huber_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="huber_loss", method=False, out=False, derivatives=FROM_KERNEL)
 def huber_error(
     input: Array, target: Array, weight: Array | None = None, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -282,7 +283,9 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(name="soft_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(
+    autocast="float32", name="soft_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
+)
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -327,6 +330,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
 
 
 @general(
+    autocast=dict(cpu="float32", accelerator="banned"),
     name="binary_cross_entropy",
     method=False,
     out=False,
@@ -390,7 +394,13 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     return weight.expand(shape)
 
 
-@general(name="binary_cross_entropy_with_logits", method=False, out=False, derivatives=FROM_KERNEL)
+@general(
+    autocast="float32",
+    name="binary_cross_entropy_with_logits",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -441,7 +451,7 @@ def binary_cross_entropy_with_logits(
 # ---- divergences and likelihoods -----------------------------------------------------------------------------------
 
 
-@general(name="kl_div", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="kl_div", method=False, out=False, derivatives=FROM_KERNEL)
 def divergence(input: Array, target: Array, reduction: str = "mean", log_target: bool = False) -> Array:
     """The pointwise Kullback-Leibler divergence of log-probabilities, reduced."""
     check_reduction(reduction)
@@ -482,7 +492,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(name="poisson_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="poisson_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
 def poisson_error(
     input: Array,
     target: Array,
@@ -578,7 +588,13 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # ---- margins -------------------------------------------------------------------------------------------------------
 
 
-@general(name="hinge_embedding_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(
+    autocast="float32",
+    name="hinge_embedding_loss",
+    method=False,
+    out=False,
+    derivatives=dict(input=FROM_KERNEL),
+)
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)
@@ -601,7 +617,7 @@ def hinge_embedding_loss(
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
 
-@general(name="margin_ranking_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="margin_ranking_loss", method=False, derivatives=FROM_KERNEL, out=False)
 def ranking_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:

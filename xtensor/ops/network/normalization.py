@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
@@ -21,7 +22,7 @@ from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.platforms import on_cpu
-from ..reduce.reductions import computed, dtype_of
+from ..reduce.reductions import computed
 
 __all__ = [
     "batch_norm",
@@ -413,6 +414,7 @@ def check_mixed(x: Any, *parameters: Any) -> None:
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     method=False,
     out=False,
     hidden=1,
@@ -494,7 +496,13 @@ def _rms_weight(grad: Array, input: Array, normalized_shape: Any, eps: float | N
     )
 
 
-@general(method=False, out=False, node="FusedRmsNorm", derivatives=dict(input=_rms_input, weight=_rms_weight))
+@general(
+    autocast=dict(accelerator="float32"),
+    method=False,
+    out=False,
+    node="FusedRmsNorm",
+    derivatives=dict(input=_rms_input, weight=_rms_weight),
+)
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None = None, eps: float | None = None
 ) -> Array:
@@ -550,6 +558,7 @@ def _group_bias(grads: Any) -> Array:
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     name="group_norm",
     method=False,
     out=False,

@@ -17,11 +17,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import argument, dtype_of
+from ..reduce.reductions import argument
 
 __all__ = [
     "avg_pool1d",
@@ -324,127 +325,40 @@ def _max_pool(
     return max_windows(input, w, indices)
 
 
-def max_rules(n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rules of a max pooling of `n` dimensions, without and with indices."""
+def max_pools(n: int) -> tuple[Any, Any]:
+    """Declare max pooling of `n` dimensions: the public function, and the one that always gives indices."""
+    dims = ("dimension", "two dimensions", "three dimensions")[n - 1]
 
     def windows(
         x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> Windows:
         return Windows(f"max_pool{n}d", n, x.shape, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def values(
-        grad: Any, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-    ) -> Any:
-        return max_grad(grad, input, windows(input, kernel_size, stride, padding, dilation, ceil_mode))
-
-    def pairs(
+    def rule(
         grads: Any, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> Any:
         return max_grad(grads[0], input, windows(input, kernel_size, stride, padding, dilation, ceil_mode))
 
-    return {"input": values}, {"input": pairs}
+    def values(
+        input: Array,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Array:
+        return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
 
+    def indexed(
+        input: Array,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Array, ...]:
+        return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-MAX_RULES = {n: max_rules(n) for n in (1, 2, 3)}
-
-
-@general(name="max_pool1d_values", node="MaxPool1D", method=False, out=False, derivatives=MAX_RULES[1][0])
-def max_pool1d_values(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Array:
-    """`max_pool1d` without indices."""
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
-
-
-@general(name="max_pool2d_values", node="MaxPool2D", method=False, out=False, derivatives=MAX_RULES[2][0])
-def max_pool2d_values(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Array:
-    """`max_pool2d` without indices."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
-
-
-@general(name="max_pool3d_values", node="MaxPool3D", method=False, out=False, derivatives=MAX_RULES[3][0])
-def max_pool3d_values(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Array:
-    """`max_pool3d` without indices."""
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
-
-
-@general(
-    name="max_pool1d_indexed",
-    node="MaxPool1DWithIndices",
-    method=False,
-    out=False,
-    derivatives=MAX_RULES[1][1],
-)
-def max_pool1d_indexed(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, ...]:
-    """`max_pool1d` with indices."""
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-@general(
-    name="max_pool2d_indexed",
-    node="MaxPool2DWithIndices",
-    method=False,
-    out=False,
-    derivatives=MAX_RULES[2][1],
-)
-def max_pool2d_indexed(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, ...]:
-    """`max_pool2d` with indices."""
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-@general(
-    name="max_pool3d_indexed",
-    node="MaxPool3DWithIndices",
-    method=False,
-    out=False,
-    derivatives=MAX_RULES[3][1],
-)
-def max_pool3d_indexed(
-    input: Array,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> tuple[Array, ...]:
-    """`max_pool3d` with indices."""
-    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
-
-
-def _pool_function(n: int, values: Any, indexed: Any) -> Any:
     def pool(
         input: Tensor,
         kernel_size: int | Sequence[int],
@@ -454,11 +368,29 @@ def _pool_function(n: int, values: Any, indexed: Any) -> Any:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        made = indexed if return_indices else values
+        made = of_pairs if return_indices else of_values
         return made(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    pool.__name__ = pool.__qualname__ = f"max_pool{n}d"
-    pool.__module__ = "xtensor"
+    def with_indices(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = True,
+    ) -> Any:
+        return of_pairs(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    name, options = f"max_pool{n}d", dict(method=False, out=False, derivatives=dict(input=rule))
+    values.__doc__, indexed.__doc__ = f"`{name}` without indices.", f"`{name}` with indices."
+    cast = dict(cpu="float32") if n == 3 else None
+    of_values = general(name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast, **options)(values)
+    of_pairs = general(name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices", **options)(indexed)
+    for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
+        function.__name__ = function.__qualname__ = title
+        function.__module__ = "xtensor"
+    with_indices.__doc__ = f"The maximum of every window and its flat index in the last {dims}."
     pool.__doc__ = (
         f"The maximum of every window over the last {n} dimension(s); with `return_indices` also where it lies, as flat "
         "indices.\n\n"
@@ -467,51 +399,12 @@ def _pool_function(n: int, values: Any, indexed: Any) -> Any:
         f">>> F.max_pool{n}d(xtensor.zeros(1, 3, {', '.join(['8'] * n)}), 2).shape\n"
         f"xtensor.Size([1, 3, {', '.join(['4'] * n)}])"
     )
-    return pool
+    return pool, with_indices
 
 
-max_pool1d = _pool_function(1, max_pool1d_values, max_pool1d_indexed)
-max_pool2d = _pool_function(2, max_pool2d_values, max_pool2d_indexed)
-max_pool3d = _pool_function(3, max_pool3d_values, max_pool3d_indexed)
-
-
-def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = True,
-) -> Any:
-    """The maximum of every window and its index."""
-    return max_pool1d_indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = True,
-) -> Any:
-    """The maximum of every window and its flat index in the last two dimensions."""
-    return max_pool2d_indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
-def max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = True,
-) -> Any:
-    """The maximum of every window and its flat index in the last three dimensions."""
-    return max_pool3d_indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
+max_pool1d, max_pool1d_with_indices = max_pools(1)
+max_pool2d, max_pool2d_with_indices = max_pools(2)
+max_pool3d, max_pool3d_with_indices = max_pools(3)
 
 
 # ---- averages ------------------------------------------------------------------------------------------------------
@@ -642,7 +535,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
+@general(autocast=dict(cpu="float32"), method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

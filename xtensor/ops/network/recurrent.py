@@ -82,7 +82,7 @@ def cell_of(mode: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any,
     return advance(mode, affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, None)[0]
 
 
-@general(derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
 def rnn_tanh_cell(
     input: Array,
     hx: Array,
@@ -95,7 +95,7 @@ def rnn_tanh_cell(
     return cell_of("RNN_TANH", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
 def rnn_relu_cell(
     input: Array,
     hx: Array,
@@ -108,7 +108,7 @@ def rnn_relu_cell(
     return cell_of("RNN_RELU", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
 def gru_cell(
     input: Array,
     hx: Array,
@@ -121,7 +121,7 @@ def gru_cell(
     return cell_of("GRU", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
 def lstm_cell(
     input: Array,
     hx: Arrays,
@@ -190,7 +190,15 @@ def split_weights(weights: Sequence[Any], biases: bool, projects: bool) -> list[
     return made
 
 
+def unless_gated(
+    input: Any, hidden: Any, cell: Any, batch_sizes: Any, weights: Any, mode: str, *rest: Any
+) -> Any:
+    """Autocast's policy on the CPU, which leaves layers of type GRU alone."""
+    return None if mode == "GRU" else "short"
+
+
 @general(
+    autocast=dict(cpu=unless_gated, accelerator="short"),
     name="_recurrent",
     node="Recurrent",
     method=False,

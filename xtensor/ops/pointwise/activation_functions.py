@@ -160,7 +160,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     weight: a single number, or one per channel.
     """
     if modes.state.mode & modes.AUTOCAST:
-        input, weight = cast_for("prelu", input, weight)
+        input, weight = cast_for(input, weight, cpu="short", accelerator="short")
     if input.dtype is not weight.dtype:
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"

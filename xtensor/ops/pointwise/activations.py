@@ -40,7 +40,7 @@ def number(value: Any, like: Array) -> Array:
 # ---- piecewise linear ----------------------------------------------------------------------------------------------
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: jnp.where(result <= 0, 0, grad)))
+@pointwise(zero_slope=True, derivatives=dict(input=lambda grad, result: jnp.where(result <= 0, 0, grad)))
 def relu(input: Array) -> Array:
     """Every element, or 0 where it is negative; the derivative at 0 is 0.
 
@@ -58,7 +58,7 @@ def hardtanh_input(grad: Array, input: Array, min_val: Any, max_val: Any) -> Arr
     return jnp.where((input <= min_val) | (input >= max_val), 0, grad)
 
 
-@pointwise(method=False, out=False, derivatives=dict(input=hardtanh_input))
+@pointwise(zero_slope=True, method=False, out=False, derivatives=dict(input=hardtanh_input))
 def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
     """Every element brought to [min_val, max_val]; the derivative at both bounds is 0."""
     if is_bool(input):
@@ -68,6 +68,7 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
 
 
 @pointwise(
+    zero_slope=True,
     method=False,
     out=False,
     derivatives=dict(
@@ -98,6 +99,7 @@ def prelu_kernel(input: Array, weight: Array) -> Array:
 
 
 @pointwise(
+    zero_slope=True,
     method=False,
     derivatives=dict(input=lambda grad, input, threshold: jnp.where(input <= threshold, 0, grad)),
 )
@@ -109,6 +111,7 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
 
 
 @pointwise(
+    zero_slope=True,
     method=False,
     out=False,
     derivatives=dict(input=lambda grad, input: jnp.where((input > -3) & (input < 3), grad / 6, 0)),
@@ -241,7 +244,13 @@ def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Arra
     return grad * slope.astype(dtype)
 
 
-@pointwise(out="exact", method=False, inplace=False, derivatives=dict(input=softplus_input))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    out="exact",
+    method=False,
+    inplace=False,
+    derivatives=dict(input=softplus_input),
+)
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
     """`log(1 + exp(beta * x)) / beta`, and x itself where `beta * x` is above `threshold`."""
     x, dtype = computed("softplus_cpu", input)
@@ -354,7 +363,7 @@ def softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (product - y * summed(product, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(out="exact", derivatives=dict(input=softmax_input))
+@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=softmax_input))
 def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32.
 
@@ -373,7 +382,7 @@ def log_softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (g - jnp.exp(y) * summed(g, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(out="exact", derivatives=dict(input=log_softmax_input))
+@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=log_softmax_input))
 def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`log(softmax(input, dim))` without overflow; half types in float32.
 

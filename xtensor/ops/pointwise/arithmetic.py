@@ -355,7 +355,10 @@ def sgn_rule(grad: Array, input: Array, result: Array) -> Array:
 
 
 @pointwise(
-    out="exact", aliases=("absolute",), derivatives=dict(input=lambda grad, input: grad * direction(input))
+    out="exact",
+    aliases=("absolute",),
+    zero_slope=True,
+    derivatives=dict(input=lambda grad, input: grad * direction(input)),
 )
 def abs(input: Array) -> Array:
     """The absolute value of every element: real for complex input.
@@ -418,6 +421,7 @@ def multiplied(value: Any, x: Array) -> Array:
 
 
 @pointwise(
+    autocast=dict(accelerator="widest"),
     deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,
@@ -434,6 +438,7 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
 
 
 @pointwise(
+    autocast=dict(accelerator="widest"),
     deprecated=(("input", "value", "tensor1", "tensor2"),),
     derivatives=dict(
         input=lambda grad: grad,

@@ -15,10 +15,10 @@ import numpy as np
 from jax import lax
 
 from ...checks import not_implemented_for
+from ...dtypes import dtype_of
 from ...operators.declare import pointwise
 from ...operators.promotion import is_complex
 from ...operators.schema import Array
-from ..reduce.reductions import dtype_of
 from . import chebyshev_tables as tables
 from .elementwise import unary
 from .special import real_unary

@@ -9,6 +9,7 @@ from jax import lax
 
 from ... import dtypes
 from ...checks import not_implemented_for
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, pointwise
 from ...operators.promotion import is_bool, is_complex, is_float, needs_tensor, promote
@@ -50,10 +51,6 @@ __all__ += [
     "logical_not",
 ]
 __all__ += ["logical_or", "logical_xor", "lt", "ne", "not_equal"]
-
-
-def dtype_of(value: Any) -> dtypes.dtype:
-    return dtypes.FROM_NUMPY[jnp.result_type(value)]
 
 
 # What an in-place comparison makes of a gradient; the result of the others is no float and has none.

@@ -88,7 +88,10 @@ def sqrt(input: Array) -> Array:
     return unary(jnp.sqrt, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: -0.5 * grad * jnp.conj(result * result * result)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, result: -0.5 * grad * jnp.conj(result * result * result)),
+)
 def rsqrt(input: Array) -> Array:
     """One over the square root of every element.
 
@@ -100,7 +103,10 @@ def rsqrt(input: Array) -> Array:
     return unary(lax.rsqrt, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: -grad * jnp.conj(result * result)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, result: -grad * jnp.conj(result * result)),
+)
 def reciprocal(input: Array) -> Array:
     """One over every element."""
     return unary(lambda x: 1 / x, input)
@@ -111,7 +117,9 @@ def reciprocal(input: Array) -> Array:
 LN_2, LN_10 = 0.6931471805599453, 2.302585092994046
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result)))
+@pointwise(
+    autocast=dict(accelerator="float32"), derivatives=dict(input=lambda grad, result: grad * jnp.conj(result))
+)
 def exp(input: Array) -> Array:
     """Euler's number to the power of every element.
 
@@ -129,13 +137,18 @@ def exp2(input: Array) -> Array:
     return unary(accurate.exp2, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result + 1)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, result: grad * jnp.conj(result + 1)),
+)
 def expm1(input: Array) -> Array:
     """`exp(input) - 1`, exact for small elements."""
     return unary(jnp.expm1, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input)))
+@pointwise(
+    autocast=dict(accelerator="float32"), derivatives=dict(input=lambda grad, input: grad / jnp.conj(input))
+)
 def log(input: Array) -> Array:
     """The natural logarithm of every element.
 
@@ -147,19 +160,28 @@ def log(input: Array) -> Array:
     return unary(jnp.log, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_2)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_2)),
+)
 def log2(input: Array) -> Array:
     """The logarithm to base 2 of every element."""
     return unary(jnp.log2, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_10)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_10)),
+)
 def log10(input: Array) -> Array:
     """The logarithm to base 10 of every element."""
     return unary(jnp.log10, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad / jnp.conj(input + 1)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, input: grad / jnp.conj(input + 1)),
+)
 def log1p(input: Array) -> Array:
     """`log(1 + input)`, exact for small elements."""
     return unary(accurate.log1p, input)
@@ -208,13 +230,17 @@ def cos(input: Array) -> Array:
     return unary(jnp.cos, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 + result * result)))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 + result * result)),
+)
 def tan(input: Array) -> Array:
     """The tangent of every element."""
     return unary(jnp.tan, input)
 
 
 @pointwise(
+    autocast=dict(accelerator="float32"),
     aliases=("arcsin",),
     derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(1 - input * input))),
 )
@@ -224,6 +250,7 @@ def asin(input: Array) -> Array:
 
 
 @pointwise(
+    autocast=dict(accelerator="float32"),
     aliases=("arccos",),
     derivatives=dict(input=lambda grad, input: grad * -jnp.conj(lax.rsqrt(1 - input * input))),
 )
@@ -240,13 +267,19 @@ def atan(input: Array) -> Array:
     return unary(jnp.arctan, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cosh(input))))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cosh(input))),
+)
 def sinh(input: Array) -> Array:
     """The hyperbolic sine of every element."""
     return unary(jnp.sinh, input)
 
 
-@pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.sinh(input))))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.sinh(input))),
+)
 def cosh(input: Array) -> Array:
     """The hyperbolic cosine of every element."""
     return unary(jnp.cosh, input)

@@ -93,7 +93,14 @@ def pow_exponent(grad: Array, input: Operand, exponent: Array, result: Array) ->
     return jnp.where(flat, 0, grad * jnp.conj(result * jnp.log(safe)))
 
 
-@pointwise(name="pow", method=False, derivatives=dict(input=pow_input, exponent=pow_exponent))
+@pointwise(
+    autocast=dict(accelerator="float32"),
+    name="pow",
+    method=False,
+    # By a number or by a tensor: an edge to the exponent is one.
+    node=lambda node: "PowBackward0" if node.edges[1] is None else "PowBackward1",
+    derivatives=dict(input=pow_input, exponent=pow_exponent),
+)
 def power(input: Operand, exponent: Operand, fixed: float | None = None) -> Array:
     """`input ** exponent`, element by element; `fixed` is the exponent where it has a formula of its own."""
     needs_tensor("pow", input, exponent)

@@ -99,7 +99,8 @@ def erf_inverse(x: Array) -> Array:
 
 
 @pointwise(
-    derivatives=dict(input=lambda grad, result: grad * (math.sqrt(math.pi) / 2) * jnp.exp(result * result))
+    autocast=dict(accelerator="float32"),
+    derivatives=dict(input=lambda grad, result: grad * (math.sqrt(math.pi) / 2) * jnp.exp(result * result)),
 )
 def erfinv(input: Array) -> Array:
     """The inverse of the error function."""
@@ -242,6 +243,7 @@ def atan2_factor(grad: Array, input: Array, other: Array) -> Array:
 
 
 @pointwise(
+    autocast=dict(accelerator="widest"),
     aliases=("arctan2",),
     derivatives=dict(
         input=lambda grad, input, other: atan2_factor(grad, input, other) * other,

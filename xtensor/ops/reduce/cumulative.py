@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
@@ -18,7 +19,7 @@ from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ...xla.platforms import on_cpu
 from ..shape.joining import cat
-from .reductions import computed, dtype_of, is_complex, is_float, total_dtype
+from .reductions import computed, is_complex, is_float, total_dtype
 
 __all__ = [
     "cross",
@@ -91,7 +92,9 @@ def _cumsum_grad(grad: Array, dim: int) -> Array:
     return running_sum(grad, along("cumsum", dim, grad.ndim), reverse=True) if grad.ndim else grad
 
 
-@reduction(inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad))
+@reduction(
+    autocast=dict(accelerator="float32"), inplace=True, out="adopt", derivatives=dict(input=_cumsum_grad)
+)
 def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
     """The running sum along `dim`; integers sum to int64.
 
@@ -108,7 +111,7 @@ def cumsum(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Arra
     return (running_sum(x, axis) if x.ndim else x).astype(target.numpy)
 
 
-@reduction(inplace=True, out="adopt", derivatives=FROM_KERNEL)
+@reduction(autocast=dict(accelerator="float32"), inplace=True, out="adopt", derivatives=FROM_KERNEL)
 def cumprod(input: Array, dim: int, *, dtype: dtypes.dtype | None = None) -> Array:
     """The running product along `dim`; integers multiply in int64.
 
@@ -294,7 +297,14 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: i
 # ---- cross products ------------------------------------------------------------------------------------------------
 
 
-@reduction(out="exact", name="linalg_cross", node="LinalgCross", method=False, derivatives=FROM_KERNEL)
+@reduction(
+    autocast=dict(accelerator="widest"),
+    out="exact",
+    name="linalg_cross",
+    node="LinalgCross",
+    method=False,
+    derivatives=FROM_KERNEL,
+)
 def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
     """The cross product of vectors of three elements along `dim`."""
     if input.ndim != other.ndim:

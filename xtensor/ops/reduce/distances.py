@@ -10,6 +10,8 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL, sum_to
 from ...operators.promotion import common_dtype
@@ -19,7 +21,6 @@ from ..linalg.matmul import product
 from ..network.losses import check_broadcast, check_reduction, clamped, legacy, reduced
 from ..pointwise.arithmetic import check_subtraction
 from .norms import norm_grad, p_norm
-from .reductions import dtype_of
 
 __all__ = [
     "cdist",
@@ -52,7 +53,7 @@ def length(x: Any, axis: int) -> Any:
 # ---- similarity ----------------------------------------------------------------------------------------------------
 
 
-@general(method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=FROM_KERNEL)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`.
 
@@ -136,6 +137,7 @@ def _cdist_grad(grad: Any, x1: Any, x2: Any, result: Any, p: float, first: bool)
 
 
 @general(
+    autocast="float32",
     name="cdist",
     method=False,
     out=False,
@@ -203,7 +205,7 @@ def _pdist_grad(grad: Array, input: Array, result: Array, p: float) -> Array:
     return jnp.zeros_like(input).at[i].add(found).at[j].add(-found)
 
 
-@general(method=False, out=False, derivatives=dict(input=_pdist_grad))
+@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=dict(input=_pdist_grad))
 def pdist(input: Array, p: float = 2) -> Array:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
     if input.ndim != 2:
@@ -219,7 +221,7 @@ def pdist(input: Array, p: float = 2) -> Array:
 # ---- losses --------------------------------------------------------------------------------------------------------
 
 
-@general(name="cosine_embedding_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="cosine_embedding_loss", method=False, out=False, derivatives=FROM_KERNEL)
 def cosine_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:
@@ -285,6 +287,7 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """How far the anchor fails to be nearer, by a margin, to the positive than to the negative."""
+    anchor, positive, negative = cast_for(anchor, positive, negative, cpu="float32", accelerator="float32")
     reduction = legacy(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

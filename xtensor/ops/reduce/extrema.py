@@ -9,12 +9,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.operator import REGISTRY, structure
 from ...operators.schema import Array
 from ...tensor import Tensor
-from .reductions import axes_of, check_nonempty, dtype_of, is_complex, is_float, kept, spread
+from .reductions import axes_of, check_nonempty, is_complex, is_float, kept, spread
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
@@ -173,13 +174,17 @@ def _full(name: str, input: Any, largest: bool) -> Any:
     return extremum(input, tuple(range(input.ndim)), False, largest)
 
 
-@reduction(views="fold", name="max_all", node="Max", method=False, derivatives=dict(input=shared_grad))
+@reduction(
+    views="fold", name="max_all", node="MaxBackward1", method=False, derivatives=dict(input=shared_grad)
+)
 def max_all(input: Array) -> Array:
     """The largest element of a tensor."""
     return _full("max", input, True)
 
 
-@reduction(views="fold", name="min_all", node="Min", method=False, derivatives=dict(input=shared_grad))
+@reduction(
+    views="fold", name="min_all", node="MinBackward1", method=False, derivatives=dict(input=shared_grad)
+)
 def min_all(input: Array) -> Array:
     """The smallest element of a tensor."""
     return _full("min", input, False)

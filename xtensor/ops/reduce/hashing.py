@@ -10,9 +10,9 @@ import numpy as np
 from jax import lax
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.declare import reduction
 from ...operators.schema import Array
-from .reductions import dtype_of
 
 __all__ = ["hash_tensor"]
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.operator import structure
@@ -17,7 +18,6 @@ from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import even_values
 from ..index.embedding import readable
-from .reductions import dtype_of
 
 if TYPE_CHECKING:
     from ... import return_types

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.promotion import promote
 from ...operators.schema import Array, Number
 from ...tensor import Tensor
 from ..linalg.decompositions import given, svdvals
-from .reductions import axes_of, computed, dtype_of, is_complex, size_along, spread
+from .reductions import axes_of, computed, is_complex, size_along, spread
 
 __all__ = ["dist", "norm", "renorm", "vector_norm"]
 
@@ -96,6 +97,7 @@ def _vector_norm_grad(
 
 
 @reduction(
+    autocast=dict(accelerator="float32"),
     out="exact",
     name="linalg_vector_norm",
     node="LinalgVectorNorm",
@@ -221,10 +223,11 @@ def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: 
 
 
 @general(
+    autocast=dict(accelerator="float32"),
     derivatives=dict(
         input=_dist_grad,
         other=_dist_other_grad,
-    )
+    ),
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The p-norm of the difference of two tensors."""
@@ -256,7 +259,9 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
     return jnp.where(size > limit, clipped, g)
 
 
-@general(out="exact", inplace=True, derivatives=dict(input=_renorm_grad))
+@general(
+    autocast=dict(accelerator="float32"), out="exact", inplace=True, derivatives=dict(input=_renorm_grad)
+)
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
     if p <= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -13,8 +13,10 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
+from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
 
@@ -63,10 +65,6 @@ def spread(value: Any, shape: Sequence[int], axes: tuple[int, ...], keepdim: boo
 def kept(value: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """A result that kept its dimensions, without them unless `keepdim`."""
     return value if keepdim or not axes else lax.squeeze(value, axes)
-
-
-def dtype_of(array: Any) -> dtypes.dtype:
-    return dtypes.FROM_NUMPY[np.dtype(array.dtype)]
 
 
 class Shown(NamedTuple):
@@ -124,6 +122,11 @@ def check_nonempty(name: str, shape: Sequence[int], dim: Any, axes: tuple[int, .
             raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
 
 
+def by_dims(title: str) -> Callable[[OpNode], str]:
+    """The names of nodes where the overload with `dim` has a number of its own."""
+    return lambda node: f"{title}Backward{0 if node.argument('dim') is None else 1}"
+
+
 # ---- sums ----------------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +134,13 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad, input_shape, axes_of(dim, len(input_shape)), keepdim)
 
 
-@reduction(views="fold", out="adopt", derivatives=dict(input=_sum_grad))
+@reduction(
+    autocast=dict(accelerator="float32"),
+    views="fold",
+    out="adopt",
+    node=by_dims("Sum"),
+    derivatives=dict(input=_sum_grad),
+)
 def sum(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -197,7 +206,7 @@ def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
 
 
-@reduction(views="fold", derivatives=dict(input=_mean_grad))
+@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad))
 def mean(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -278,7 +287,9 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
     return full * jnp.conj(before * after).reshape(shape)
 
 
-@reduction(views="fold", out="adopt", derivatives=dict(input=_prod_grad))
+@reduction(
+    autocast="float32", views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad)
+)
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> Array:
@@ -527,7 +538,7 @@ def _logsumexp_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim:
     return spread(grad, input.shape, axes, keepdim) * jnp.conj(weights)
 
 
-@reduction(derivatives=dict(input=_logsumexp_grad))
+@reduction(autocast=dict(accelerator="float32"), derivatives=dict(input=_logsumexp_grad))
 def logsumexp(input: Array, dim: int | Sequence[int], keepdim: bool = False) -> Array:
     """The logarithm of the sum of exponentials over `dim`, computed without overflow.
 

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.promotion import as_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from .reductions import dtype_of
 
 __all__ = ["_segment_reduce", "segment_reduce"]
 

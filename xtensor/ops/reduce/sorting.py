@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.index_bounds import in_bounds
@@ -23,7 +24,7 @@ from ...tensor import Tensor, array_of
 from ...xla.platforms import on_cpu
 from ..index.embedding import readable
 from .extrema import selected_grad
-from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
+from .reductions import check_nonempty, is_complex, is_float, kept
 
 if TYPE_CHECKING:
     from ... import return_types

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, devices, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
@@ -21,7 +22,7 @@ from ...tensor import Tensor, array_of, sizes_of, wrap
 from ..index.embedding import readable
 from ..index.hostindex import trimmed
 from .extrema import selected_grad, shared_grad
-from .reductions import check_nonempty, dtype_of, is_complex, is_float, kept
+from .reductions import check_nonempty, is_complex, is_float, kept
 from .sorting import order
 
 __all__ = [
@@ -225,7 +226,14 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
     return jnp.where(weight < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
 
 
-@general(name="quantiles", node="Quantile", method=False, out=False, derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32"),
+    name="quantiles",
+    node="Quantile",
+    method=False,
+    out=False,
+    derivatives=FROM_KERNEL,
+)
 def quantiles(
     input: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Array:

@@ -61,7 +61,14 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
     return found
 
 
-@general(views="loop", name="cat", method=False, derivatives=dict(tensors=_cat_grad))
+@general(
+    autocast=dict(cpu="widest"),
+    views="loop",
+    out="disjoint join",
+    name="cat",
+    method=False,
+    derivatives=dict(tensors=_cat_grad),
+)
 def cat_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors joined along a dimension that they have."""
     if not tensors:
@@ -125,7 +132,14 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
     return [lax.index_in_dim(grad, i, axis, keepdims=False) for i in range(grad.shape[axis])]
 
 
-@general(views="loop", name="stack", method=False, derivatives=dict(tensors=_stack_grad))
+@general(
+    autocast=dict(cpu="widest"),
+    views="loop",
+    out="join",
+    name="stack",
+    method=False,
+    derivatives=dict(tensors=_stack_grad),
+)
 def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
     if not tensors:

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -18,7 +19,6 @@ from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.hostindex import Placed
 from ..index.indexing import read
-from ..reduce.reductions import dtype_of
 
 __all__ = [
     "diag",
@@ -370,7 +370,7 @@ def _trace_grad(grad: Array, input_shape: Any) -> Array:
     return jnp.where(rows == columns, grad, jnp.zeros((), grad.dtype))
 
 
-@general(out=False, derivatives=dict(input=_trace_grad))
+@general(autocast=dict(cpu="float32"), out=False, derivatives=dict(input=_trace_grad))
 def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix; integers sum to int64."""
     if input.ndim != 2:

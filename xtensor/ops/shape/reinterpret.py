@@ -8,6 +8,7 @@ from ... import checks, dtypes, geometry
 from ...dtypes import dtype as DType
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.views import ViewOperator, alias_of, geometry_of
 from ...tensor import Tensor, alias
 from .shapes import matrix_transpose, select, shape_arguments, sized_view
@@ -70,6 +71,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
     Differs from PyTorch: not of float16, which would be complex32.
     """
+    (input,) = cast_for(input, cpu="float32")
     if input.dtype is dtypes.float16:
         raise NotImplementedError("view_as_complex of a half tensor needs complex32, which XLA does not have")
     if input.dtype not in (dtypes.float32, dtypes.float64):

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from ... import checks, dtypes
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor
-from ..reduce.reductions import dtype_of
 
 __all__ = ["col2im", "fold", "im2col", "unfold_blocks"]
 

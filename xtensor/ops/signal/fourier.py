@@ -12,6 +12,7 @@ from jax import lax
 
 from ... import checks, dtypes
 from ...devices import DeviceLike
+from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.options import finish
@@ -20,7 +21,6 @@ from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, sizes_of
 from ..create.ranges import arange
-from ..reduce.reductions import dtype_of
 from ..shape.rearranging import roll
 
 __all__: list[str] = []
@@ -181,7 +181,7 @@ def from_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: An
 # ---- one dimension -------------------------------------------------------------------------------------------------
 
 
-@general(name="fft_fft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_fft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along `dim`, of `n` points (cut or filled with zeros).
 
@@ -191,14 +191,14 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return whole(transformed("fft", input, complex=True), (axis,), (count,), norm, forward=True)
 
 
-@general(name="fft_ifft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ifft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse discrete Fourier transform along `dim`."""
     axis, count = one_axis("fft_ifft", input, n, dim)
     return whole(transformed("ifft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
-@general(name="fft_rfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_rfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror."""
     x = transformed("rfft", input, complex=False)
@@ -206,21 +206,21 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return to_half(x, (axis,), (count,), norm, forward=True)
 
 
-@general(name="fft_irfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_irfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: a real signal of `n` (even by default) points."""
     axis, count = one_axis("fft_irfft", input, n, dim, half=True)
     return from_half(transformed("irfft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
-@general(name="fft_hfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_hfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real Fourier transform of a Hermitian signal, of which one half is given."""
     axis, count = one_axis("fft_hfft", input, n, dim, half=True)
     return from_half(transformed("hfft", input, complex=True), (axis,), (count,), norm, forward=True)
 
 
-@general(name="fft_ihfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ihfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input."""
     x = transformed("ihfft", input, complex=False)
@@ -236,7 +236,7 @@ def check_any(name: str, axes: Sequence[int]) -> None:
         raise RuntimeError(f"{name} must transform at least one axis")
 
 
-@general(name="fft_fftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_fftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
 def fftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -245,7 +245,7 @@ def fftn(
     return whole(transformed("fftn", input, complex=True), axes, counts, norm, forward=True)
 
 
-@general(name="fft_ifftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ifftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
 def ifftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -261,7 +261,7 @@ def check_real(name: str, input: Array) -> None:
         )
 
 
-@general(name="fft_rfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_rfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
 def rfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -273,7 +273,9 @@ def rfftn(
     return to_half(x, axes, counts, norm, forward=True)
 
 
-@general(name="fft_irfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(
+    autocast=dict(cpu="float32"), name="fft_irfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL
+)
 def irfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:

@@ -10,14 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import dtypes
+from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
+from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from ..reduce.reductions import dtype_of
 from ..shape.reinterpret import view_as_real
 from .fourier import from_half, to_half, whole
 from .padding import constant_pad_nd, pad
@@ -109,6 +110,7 @@ def stft(
     Frames of `n_fft` elements start every `hop_length` (n_fft // 4); with `center` the signal is padded so that frames
     are centred on multiples of it. A real signal gives `n_fft // 2 + 1` frequencies, unless `onesided=False`.
     """
+    input, window = cast_for(input, window, cpu="float32")
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length

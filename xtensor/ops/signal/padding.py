@@ -198,7 +198,14 @@ def _border_grad(grad: Array, input_shape: Any, pad: Any, border: str) -> Array:
     return jax.linear_transpose(lambda x: pad_all(x, pad, border), like)(grad)[0]
 
 
-@general(name="border_pad", node="Pad", method=False, out=False, derivatives=dict(input=_border_grad))
+@general(
+    autocast=dict(cpu="float32"),
+    name="border_pad",
+    node="Pad",
+    method=False,
+    out=False,
+    derivatives=dict(input=_border_grad),
+)
 def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:
     """The tensor padded by `reflect`, `replicate` or `circular` values of its own."""
     check_border(input.shape, pad, border)

@@ -124,20 +124,8 @@ def _made(name: str, dtype: dtypes.dtype) -> type[TypedStorage]:
     return type(name, (TypedStorage,), {"dtype_here": dtype, "__doc__": doc, "__module__": __name__})
 
 
-NAMES = {
-    "BFloat16": dtypes.bfloat16,
-    "Bool": dtypes.bool,
-    "Byte": dtypes.uint8,
-    "Char": dtypes.int8,
-    "ComplexDouble": dtypes.complex128,
-    "ComplexFloat": dtypes.complex64,
-    "Double": dtypes.float64,
-    "Float": dtypes.float32,
-    "Half": dtypes.float16,
-    "Int": dtypes.int32,
-    "Long": dtypes.int64,
-    "Short": dtypes.int16,
-}
-globals().update({f"{name}Storage": _made(f"{name}Storage", dtype) for name, dtype in NAMES.items()})
+for dtype in dtypes.TYPED:
+    name = f"{dtype.scalar_name}Storage"
+    globals()[name] = _made(name, dtype)
 
 attach_methods({"storage": storage_of})
