@@ -444,3 +444,22 @@ def test_functions_are_what_they_were_once_the_profile_has_ended():
     assert "zeros" not in rows_of(prof)  # of a thread that is not profiled
     assert [(f.__code__, dict(f.__dict__)) for f in functions] == before
     assert isinstance(xtensor.zeros, types.FunctionType)
+
+
+def test_a_start_that_is_interrupted_leaves_nothing(monkeypatch):
+    own = xtensor.zeros.__code__
+
+    def interrupted():
+        assert xtensor.zeros.__code__ is not own
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(profiler, "at_start", [*profiler.at_start, interrupted])
+        with pytest.raises(KeyboardInterrupt), engine.profile():
+            pass
+    assert xtensor.zeros.__code__ is own
+    assert modes.state.mode == 0
+    assert not compiles._watchers
+    with engine.profile() as prof:
+        xtensor.zeros(2)
+    assert rows_of(prof)["zeros"].count == 1

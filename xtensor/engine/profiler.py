@@ -277,22 +277,28 @@ class profile:
             raise RuntimeError("Profiler is already enabled in another thread")
         self._events = []
         self._device_events = []
-        if ProfilerActivity.DEVICE in self.activities:
-            self._device_folder = tempfile.mkdtemp(prefix="xtensor-profile-")
-            jax_profiler.start_trace(self._device_folder)
-            with jax_profiler.TraceAnnotation(_MARK):
+        try:
+            # What takes milliseconds comes before the clock starts.
+            for start in at_start:
+                self._undo.append(start())
+            if ProfilerActivity.DEVICE in self.activities:
+                self._device_folder = tempfile.mkdtemp(prefix="xtensor-profile-")
+                jax_profiler.start_trace(self._device_folder)
+                with jax_profiler.TraceAnnotation(_MARK):
+                    self._started = perf_counter_ns()
+            else:
                 self._started = perf_counter_ns()
-        else:
-            self._started = perf_counter_ns()
-        _recording = self._events
-        self._active = True
-        compiles.watch(_compiling)
-        for start in at_start:
-            self._undo.append(start())
-        set_flag(PROFILING, True)
+            _recording = self._events
+            self._active = True
+            compiles.watch(_compiling)
+            set_flag(PROFILING, True)
+        except BaseException:
+            self._close()
+            raise
         self._begin_step()
 
-    def _end_trace(self) -> None:
+    def _close(self) -> None:
+        """Record nothing more, and undo what the start did."""
         global _recording
         set_flag(PROFILING, False)
         self._active = False
@@ -300,6 +306,9 @@ class profile:
         compiles.unwatch(_compiling)
         while self._undo:
             self._undo.pop()()
+
+    def _end_trace(self) -> None:
+        self._close()
         folder, self._device_folder = self._device_folder, None
         if folder is not None:
             try:

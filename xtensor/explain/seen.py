@@ -59,21 +59,30 @@ def written_by_hand() -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+_shown: list[tuple[Any, Any, bool]] = []
+"""Functions in stand-in code, their own, and whether they got a `__wrapped__`: an interrupt leaves none behind for good."""
+
+
 def show() -> Callable[[], None]:
     """Put the stand-in code in place; what is returned puts the functions' own back."""
-    shown = [(function, function.__code__, _show(name, function)) for name, function in written_by_hand()]
-
-    def undo() -> None:
-        for function, code, wraps in shown:
-            function.__code__ = code
-            if wraps:
-                del function.__wrapped__
-
-    return undo
+    hide()
+    for name, function in written_by_hand():
+        _show(name, function)
+    return hide
 
 
-def _show(name: str, function: Any) -> bool:
-    """Make a function run through `begin` and `end`; whether it got a `__wrapped__` for `inspect.signature`."""
+def hide() -> None:
+    """Put back the code of every function that is shown."""
+    while _shown:
+        function, code, wraps = _shown[-1]
+        function.__code__ = code
+        if wraps:
+            function.__dict__.pop("__wrapped__", None)
+        _shown.pop()
+
+
+def _show(name: str, function: Any) -> None:
+    """Make a function run through `begin` and `end`, with the signature that it has."""
     code = function.__code__
     plain = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
@@ -95,6 +104,8 @@ def _show(name: str, function: Any) -> bool:
         finally:
             profiler.end(token, nbytes)
 
+    wraps = not hasattr(function, "__wrapped__")
+    _shown.append((function, code, wraps))
     function.__code__ = _stand_in.__code__.replace(
         co_consts=tuple([run if c == RUN else c for c in _stand_in.__code__.co_consts]),
         co_filename=code.co_filename,
@@ -103,10 +114,8 @@ def _show(name: str, function: Any) -> bool:
         co_name=code.co_name,
         co_qualname=code.co_qualname,
     )
-    if hasattr(function, "__wrapped__"):
-        return False
-    function.__wrapped__ = plain
-    return True
+    if wraps:
+        function.__wrapped__ = plain
 
 
 def owned(result: Tensor, args: tuple[Any, ...]) -> int:

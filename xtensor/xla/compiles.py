@@ -50,6 +50,8 @@ def watch(watcher: Watcher) -> None:
 
 def unwatch(watcher: Watcher) -> None:
     """Tell `watcher` no more."""
+    if watcher not in _watchers:
+        return
     _watchers.remove(watcher)
     if not _watchers:
         # Who calls `jax.monitoring.clear_event_listeners` has removed them already.
