@@ -16,6 +16,7 @@ import jax
 from jax.core import Tracer
 
 from .compile_cache import compiling
+from .compiles import watched
 from .jax_internals import jitting
 from .memory import LARGE, check, needed
 
@@ -78,12 +79,13 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     info = jitted._jit_info
     miss = jitted._cache_miss
     donated = frozenset(info.donate_argnums)
+    name = jitted.__name__
 
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        with compiling():
+        with watched(name), compiling():
             if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
                 return call(lambda: miss(*args, **kwargs))
             size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
