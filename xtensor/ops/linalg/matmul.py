@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -543,11 +542,10 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
-    warnings.warn(
+    checks.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
         UserWarning,
-        stacklevel=2,
     )
     for i, matrix in enumerate(matrices):
         if matrix.dim() != 2:
