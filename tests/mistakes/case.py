@@ -38,7 +38,7 @@ def said(case: Callable[[Any], Any], lib: Any) -> Said:
 
 def facts(text: str) -> set[str]:
     """The numbers and names in a message, however it is worded; the library's own name is left out."""
-    text = re.sub(r"\b(?:torch|xtensor)\.", "", text)
+    text = re.sub(r"\b(?:torch|xtensor)\.|'(?:torch|xtensor)'", "", text)
     # The signatures that would have fitted are of each library's own making.
     text = text.partition(", but expected")[0] if "invalid combination of arguments" in text else text
     # The class that a C method belongs to, and how many arguments "no arguments" are.
@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
     def same_class(self) -> bool:
         """Whether the classes have one name: both libraries derive a few of their own from built-in ones."""
         kinds = self.theirs.kind, self.ours.kind
-        return None not in kinds and kinds[0].__name__ == kinds[1].__name__  # pyright: ignore[reportOptionalMemberAccess]
+        return None not in kinds and kinds[0].__name__.lstrip("_") == kinds[1].__name__  # pyright: ignore[reportOptionalMemberAccess]
 
     @property
     def missing(self) -> set[str]:

@@ -79,10 +79,14 @@ LAYERS: Cases = {
     "attention_product": lambda lib: lib.nn.functional.scaled_dot_product_attention(
         lib.ones(1, 3, 4), lib.ones(1, 3, 5), lib.ones(1, 3, 5)
     ),
-    "transformer_size": lambda lib: lib.nn.Transformer(d_model=8, nhead=2)(lib.ones(3, 1, 6), lib.ones(3, 1, 8)),
+    "transformer_size": lambda lib: lib.nn.Transformer(d_model=8, nhead=2)(
+        lib.ones(3, 1, 6), lib.ones(3, 1, 8)
+    ),
     "sequential_item": lambda lib: lib.nn.Sequential(lib.nn.Linear(3, 4))[1],
     "sequential_kind": lambda lib: lib.nn.Sequential(3),
-    "sequential_sizes": lambda lib: lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.Linear(5, 6))(lib.ones(2, 3)),
+    "sequential_sizes": lambda lib: lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.Linear(5, 6))(
+        lib.ones(2, 3)
+    ),
     "module_list_call": lambda lib: lib.nn.ModuleList([lib.nn.Linear(3, 4)])(lib.ones(3)),
     "module_list_item": lambda lib: lib.nn.ModuleList([lib.nn.Linear(3, 4)])[2],
 }
@@ -154,9 +158,7 @@ MODULES: Cases = {
 LOSSES: Cases = {
     "cross_entropy_floats": lambda lib: lib.nn.functional.cross_entropy(lib.ones(2, 3), lib.ones(2)),
     "cross_entropy_ints": lambda lib: lib.nn.functional.cross_entropy(lib.ones(2, 3), lib.ones(2).int()),
-    "cross_entropy_batch": lambda lib: lib.nn.functional.cross_entropy(
-        lib.ones(2, 3), lib.zeros(3).long()
-    ),
+    "cross_entropy_batch": lambda lib: lib.nn.functional.cross_entropy(lib.ones(2, 3), lib.zeros(3).long()),
     "cross_entropy_column": lambda lib: lib.nn.functional.cross_entropy(
         lib.ones(2, 3), lib.zeros(2, 1).long()
     ),

@@ -182,9 +182,7 @@ INDICES: Cases = {
     "gather_sizes": lambda lib: lib.ones(2, 3).gather(1, lib.zeros(3, 1).long()),
     "scatter": lambda lib: lib.zeros(2, 3).scatter(1, lib.tensor([[3]]), 1.0),
     "scatter_dtype": lambda lib: lib.zeros(2, 3).scatter(1, lib.tensor([[1]]), lib.ones(1, 1).double()),
-    "scatter_add_sizes": lambda lib: lib.zeros(2, 3).scatter_add(
-        1, lib.zeros(2, 4).long(), lib.ones(2, 3)
-    ),
+    "scatter_add_sizes": lambda lib: lib.zeros(2, 3).scatter_add(1, lib.zeros(2, 4).long(), lib.ones(2, 3)),
     "index_add": lambda lib: lib.zeros(3).index_add(0, lib.tensor([0, 1]), lib.ones(3)),
     "take": lambda lib: lib.ones(3).take(lib.tensor([5])),
     "masked_select": lambda lib: lib.ones(3).masked_select(lib.ones(3)),

@@ -55,7 +55,6 @@ DTYPES: Cases = {
     "device_index": lambda lib: lib.device("cpu:x"),
     "device_kind": lambda lib: lib.device("nothing"),
     "device_negative": lambda lib: lib.device("cuda", -2),
-    "generator_device": lambda lib: lib.Generator(device="gpu"),
     "seed": lambda lib: lib.manual_seed("a"),
     "default_dtype": lambda lib: lib.set_default_dtype(lib.int32),
     "iinfo": lambda lib: lib.iinfo(lib.float32),
@@ -213,7 +212,6 @@ GRADIENTS: Cases = {
     "function_size": lambda lib: double(lib, "size"),
     "inference": lambda lib: (lib.inference_mode()(lambda: lib.ones(3))() * leaf(lib, 3)).sum().backward(),
     "data_size": lambda lib: lib.autograd.backward([leaf(lib, 3).sum()], [lib.ones(2)]),
-    "count": lambda lib: lib.autograd.backward([leaf(lib, 3).sum()], [None, None]),
 }
 
 CONVERSIONS: Cases = {
@@ -227,7 +225,6 @@ CONVERSIONS: Cases = {
     "range": lambda lib: range(lib.tensor([1, 2])),
     "length": lambda lib: len(lib.tensor(1.0)),
     "iterate": lambda lib: list(lib.tensor(1.0)),
-    "unpack": lambda lib: (lambda a, b: None)(*lib.ones(3)),
     "format": lambda lib: f"{lib.ones(3):.2f}",
     "float_of_complex": lambda lib: float(lib.tensor(1 + 2j)),
     "contains": lambda lib: "a" in lib.ones(3),

@@ -238,12 +238,13 @@ class Function:
     _node_class: type[BackwardCFunction] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        checks.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
             "you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a "
             "future version "
-            "of PyTorch."
+            "of PyTorch.",
+            DeprecationWarning,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

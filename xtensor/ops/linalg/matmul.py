@@ -477,6 +477,10 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
             )
     x, w = dtype_of(input), dtype_of(weight)
     if x is not w:
+        if bias is not None:
+            raise RuntimeError(
+                f"mat1 and mat2 must have the same dtype, but got {x.scalar_name} and {w.scalar_name}"
+            )
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(w)}"
         )
