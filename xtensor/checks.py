@@ -370,14 +370,22 @@ def _users_level() -> int:
     """The `stacklevel` of the user's frame, for a function whose caller warns."""
     frame: Any = sys._getframe(2)
     level = 2
-    while frame.f_back is not None and is_own(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and _root(frame.f_globals.get("__name__", "")) in _BETWEEN:
         frame, level = frame.f_back, level + 1
     return level
 
 
 def is_own(module: str) -> bool:
     """Whether a module of that name is the package's own."""
-    return module.partition(".")[0] == "xtensor"
+    return _root(module) == "xtensor"
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+# What may lie between a warning and the user: a kernel warns while JAX traces it, a decorator while it is called.
+_BETWEEN = frozenset({"xtensor", "jax", "jaxlib", "contextlib", "functools"})
 
 
 def not_implemented_for(kernel: str, dtype: _Dtype) -> NotImplementedError:
