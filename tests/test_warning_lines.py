@@ -58,9 +58,9 @@ WARNINGS: dict[str, Callable[[], Any]] = {
     "create_graph": graph_kept,
     "anomaly": lambda: xtensor.autograd.detect_anomaly(),
     "requires_grad_item": lambda: float(xtensor.ones(1, requires_grad=True)),
-    "older_add": lambda: xtensor.addcmul(xtensor.ones(2), 2, xtensor.ones(2), xtensor.ones(2)),
+    "older_add": lambda: xtensor.addcmul(xtensor.ones(2), 2, xtensor.ones(2), xtensor.ones(2)),  # pyright: ignore[reportCallIssue]
     "byte_mask": lambda: xtensor.ones(3)[xtensor.tensor([1, 0, 1], dtype=xtensor.uint8)],
-    "split_of_none": lambda: random_split(range(3), [1.0, 0.0]),
+    "split_of_none": lambda: random_split(range(3), [1.0, 0.0]),  # pyright: ignore[reportArgumentType]
     "workers": lambda: DataLoader(range(3), num_workers=512),
     "clip_nothing": lambda: nn.utils.clip_grad_norm_((p for p in ()), 1.0),
     "stft": lambda: xtensor.stft(xtensor.ones(16), 4, return_complex=True),
