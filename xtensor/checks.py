@@ -4,6 +4,7 @@ Three levels: `check` and its siblings test a condition; the `..._error` functio
 `check_dim` and the rest know an argument's name and position, and take anything with the attributes they ask about.
 """
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -353,11 +354,38 @@ def check_square(function: str, tensor: Any, name: str = "A") -> None:
 _told: set[str] = set()
 
 
-def warn_once(message: str, stacklevel: int) -> None:
-    """A UserWarning the first time in a process; `stacklevel` counts from here."""
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the user's own line: of the first caller that is none of the package's frames."""
+    warnings.warn(message, category, stacklevel=_users_level())
+
+
+def warn_once(message: str) -> None:
+    """A UserWarning at the user's own line, the first time in a process."""
     if message not in _told:
         _told.add(message)
-        warnings.warn(message, UserWarning, stacklevel=stacklevel)
+        warnings.warn(message, UserWarning, stacklevel=_users_level())
+
+
+def _users_level() -> int:
+    """The `stacklevel` of the user's frame, for a function whose caller warns."""
+    frame: Any = sys._getframe(2)
+    level = 2
+    while frame.f_back is not None and _root(frame.f_globals.get("__name__", "")) in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def is_own(module: str) -> bool:
+    """Whether a module of that name is the package's own."""
+    return _root(module) == "xtensor"
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+# What may lie between a warning and the user: a kernel warns while JAX traces it, a decorator while it is called.
+_BETWEEN = frozenset({"xtensor", "jax", "jaxlib", "contextlib", "functools"})
 
 
 def not_implemented_for(kernel: str, dtype: _Dtype) -> NotImplementedError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -161,19 +160,17 @@ class autocast:
         self.fast_dtype: Any = casting.short_dtype(kind) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and kind == "cuda" and not devices.is_available("cuda"):
-            warnings.warn(
+            checks.warn(
                 "CUDA is not available or torch_xla is imported. Disabling autocast.",
                 UserWarning,
-                stacklevel=2,
             )
             enabled = False
         if enabled and self.fast_dtype not in SHORT:
             named = "CPU" if device_type == "cpu" else device_type.upper()
-            warnings.warn(
+            checks.warn(
                 f"In {named} autocast, but the target dtype is not supported. Disabling autocast.\n"
                 f"{named} Autocast only supports dtypes of {', '.join(map(repr, SHORT))} currently.",
                 UserWarning,
-                stacklevel=2,
             )
             enabled = False
         self._enabled = enabled

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import enum
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from .. import devices, dtypes
+from .. import checks, devices, dtypes
 from ..operators.write import bump, store
 from ..tensor import Tensor, array_of
 from ..xla.x64 import call, jit
@@ -55,9 +54,7 @@ class GradScaler:
     ) -> None:
         self._device = device
         if enabled and device == "cuda" and not devices.is_available("cuda"):
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
-            )
+            checks.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
             enabled = False
         self._enabled = enabled
         if enabled:

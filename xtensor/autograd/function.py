@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import checks
 from ..engine import (
     NO_GRAD,
     PROFILING,
@@ -238,12 +238,13 @@ class Function:
     _node_class: type[BackwardCFunction] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
+        checks.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
             "you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a "
             "future version "
-            "of PyTorch."
+            "of PyTorch.",
+            DeprecationWarning,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -375,11 +376,10 @@ def connect(node: Any, i: int, out: Tensor, is_input: bool, written: bool, count
     if type(edge_of(out)) is not tuple and asks_grad(out):
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     if not is_input:
-        warnings.warn(
+        checks.warn(
             "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is "
             "no need to "
             "pass it to mark_dirty().",
-            stacklevel=4,
         )
     view = out._xt_view
     if view is not None and view.base is not None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
-from .. import devices, dtypes
+from .. import checks, devices, dtypes
 from ..checks import argument_error
 from ..ops.tensor.conversion import typed_name
 from ..ops.tensor.queries import TensorType
@@ -133,11 +132,10 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def set_default_tensor_type(t: Any) -> None:
     """The dtype and the device of new tensors by a type's name, such as `torch.cuda.HalfTensor`; deprecated."""
-    warnings.warn(
+    checks.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",
         UserWarning,
-        stacklevel=2,
     )
     place, dtype = ("cpu", t.dtype) if isinstance(t, TensorType) else typed_name(str(t))
     dtypes.set_default_dtype(dtype)

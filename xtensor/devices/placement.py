@@ -82,6 +82,7 @@ class device:
             index = int(number)
         elif ":" in type:
             raise RuntimeError(f"Invalid device string: '{type}'")
+        checks.check(name.replace("_", "").isalpha(), lambda: f"Invalid device string: '{type}'")
         if name == "gpu":
             name = _gpu_name()
         if name in _redirected:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import traceback
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import checks
 from ..xla.signals import from_start
 from .graph import Gradients, Node
 from .modes import ANOMALY, set_flag, state
@@ -87,7 +87,7 @@ def report(node: Node) -> None:
         else:
             message += "Traceback of forward call that induced the previous calculation:\n" + "".join(trace)
         parent = parent.metadata.get(PARENT_KEY)
-    warnings.warn(message, stacklevel=2)
+    checks.warn(message)
 
 
 class set_detect_anomaly:
@@ -118,10 +118,9 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        warnings.warn(
+        checks.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
             "enabled for debugging.",
-            stacklevel=2,
         )
 
     def __enter__(self) -> None:

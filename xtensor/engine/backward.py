@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from .. import checks
 from .executor import Executor, Fallback, Interpreter
 from .graph import EdgeTuple, Gradients
 
@@ -88,12 +88,11 @@ def run_backward(
         RuntimeError: an input was not reached and `allow_unreachable` is off; or whatever a node or hook raised.
     """
     if create_graph and accumulate_grad:
-        warnings.warn(
+        checks.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
             "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to "
             "avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters "
             "to None after use to break the cycle and avoid the leak.",
-            stacklevel=3,
         )
     for executor in _executors:
         captured = executor.run(edges, grads, inputs, keep_graph, create_graph, accumulate_grad)

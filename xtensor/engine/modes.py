@@ -6,11 +6,11 @@ import functools
 import inspect
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, overload
 
+from .. import checks
 from ..xla.signals import from_start
 from ..xla.threads import OWN, Token
 
@@ -168,12 +168,11 @@ class DecoratorContext:
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            warnings.warn(
+            checks.warn(
                 "Decorating classes is deprecated and will be disabled in future versions. "
                 "You should only decorate functions or methods. To preserve the current behavior of class "
                 "decoration, you can directly decorate the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
             function.__init__ = self(function.__init__)  # pyright: ignore[reportAttributeAccessIssue, reportFunctionMemberAccess]
             return cast(F, function)

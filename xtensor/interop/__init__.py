@@ -13,7 +13,7 @@ from .. import checks
 from ..ops.create.ingest import from_array, from_numpy
 from ..ops.tensor.export import from_dlpack, jax_array, numpy, to_dlpack
 from ..tensor import Tensor
-from . import einops, pytrees
+from . import einops, notebooks, pytrees
 from .alias import install, installed, is_installed, uninstall
 from .torch import from_torch, to_torch
 
@@ -26,6 +26,7 @@ __all__ = [
     "install",
     "installed",
     "is_installed",
+    "notebooks",
     "pytrees",
     "to_dlpack",
     "to_jax",

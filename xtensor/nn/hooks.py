@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .. import checks
 from ..autograd.function import Function
 from ..engine import is_grad_enabled
 from ..engine.handles import RemovableHandle
@@ -242,11 +242,10 @@ class BackwardHook:
 
     def _without_inputs(self, grads: tuple[Any, ...]) -> None:
         """No input requires a gradient: the hooks run here, on inputs' gradients of None."""
-        warnings.warn(
+        checks.warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
             "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
             "#torch.nn.Module.register_full_backward_hook for more details.",
-            stacklevel=5,
         )
         for hook in self.hooks:
             out = hook(self.module, (None,) * self.inputs, grads)

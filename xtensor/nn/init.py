@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 
+from .. import checks
 from ..engine import no_grad
 from ..ops.create.creation import empty, zeros
 from ..tensor import Tensor, array_of, wrap
@@ -97,10 +97,9 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill with values of a normal distribution between `a` and `b`, by its inverse on uniform ones."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        checks.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values "
             "may be incorrect.",
-            stacklevel=2,
         )
 
     def below(x: float) -> float:
@@ -195,7 +194,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _is_empty(tensor: Tensor) -> bool:
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        checks.warn("Initializing zero-element tensors is a no-op")
         return True
     return False
 
@@ -279,10 +278,9 @@ def deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def old(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
+        checks.warn(
             f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
             FutureWarning,
-            stacklevel=2,
         )
         return function(*args, **kwargs)
 

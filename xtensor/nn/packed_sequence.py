@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, geometry
 from ..ops.create.creation import full
 from ..ops.create.ingest import as_tensor, from_numpy
 from ..ops.tensor.conversion import parse_to
@@ -253,11 +253,8 @@ def pad_sequence(
     shape = (len(listed), longest, *rest) if batch_first else (longest, len(listed), *rest)
     out = full(shape, padding_value, dtype=first.dtype, device=first.device)
     for i, sequence in enumerate(listed):
-        if tuple(sequence.shape[1:]) != rest:
-            raise RuntimeError(
-                f"The size of tensor a ({rest}) must match the size of tensor b ({tuple(sequence.shape[1:])})"
-            )
         length = sequence.size(0)
+        geometry.broadcast_shapes((length, *rest), tuple(sequence.shape))
         place = slice(longest - length, None) if padding_side == "left" else slice(None, length)
         if batch_first:
             out[i, place] = sequence

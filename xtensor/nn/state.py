@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .. import checks
 from ..engine import no_grad
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..tensor import Tensor
@@ -101,11 +101,10 @@ class StateDict:
         They are detached unless `keep_vars`. Versions of modules go along in the attribute `_metadata`.
         """
         if args:
-            warnings.warn(
+            checks.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning,
-                stacklevel=2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given.get("destination") if destination is None else destination
@@ -206,11 +205,10 @@ class StateDict:
                 )
                 return
         if member.is_meta and not source.is_meta and not assign:
-            warnings.warn(
+            checks.warn(
                 f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
                 "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
                 "to their corresponding key in the module instead of copying them in place?)",
-                stacklevel=2,
             )
         try:
             with no_grad():

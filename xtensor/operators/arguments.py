@@ -27,6 +27,11 @@ def prepare(op: Operator, values: tuple[Any, ...]) -> tuple[list[Any], tuple[Any
         at = next(op.static_indices[i] for i in op.integral if odd(key[i]))
         expected = "int" if parameters[at].annotation.startswith("int") else "tuple of ints"
         raise checks.argument_error(op.name, parameters[at].name, at + 1, expected, values[at])
+    for i in op.integral:
+        parameter = op.schema.static[i]
+        if type(key[i]) is str and "str" not in parameter.annotation:
+            expected = "int" if parameter.annotation.startswith("int") else "tuple of ints"
+            raise checks.argument_error(op.name, parameter.name, op.static_indices[i] + 1, expected, key[i])
     check_devices(op, runtime)
     return runtime, key
 

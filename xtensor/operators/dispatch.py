@@ -6,6 +6,7 @@ of argument, `out=`, meta tensors, mixed devices, hooks on saved tensors, anomal
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -151,7 +152,22 @@ def clean(op: Operator, error: Exception) -> Exception:
     if type(error).__module__ == "builtins" and frame.f_globals.get("__name__", "").startswith("xtensor"):
         return type(error)(*error.args)
     text = str(error).split("\n--------------------")[0]
+    if unequal := UNEQUAL.search(text):
+        try:
+            geometry.broadcast_shapes(*[sizes_in(part) for part in SIZES.findall(unequal[1])])
+        except RuntimeError as worded:
+            return RuntimeError(*worded.args)
     return RuntimeError(f"{op.name}(): {text}")
+
+
+# How `jax.numpy` and `lax` say that shapes do not broadcast, and a shape in that.
+UNEQUAL = re.compile(r"ncompatible shapes for broadcasting: (.*)", re.DOTALL)
+SIZES = re.compile(r"\([\d, ]*\)")
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """The sizes in `(2, 3)`."""
+    return tuple(map(int, re.findall(r"\d+", text)))
 
 
 CLEANED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError)

@@ -176,7 +176,7 @@ default_generator: Any = _Default()
 def manual_seed(seed: int) -> Generator:
     """Start the default generators of all devices over from a seed, and return the CPU's."""
     global _first_seed
-    _first_seed = checked_seed(seed)
+    _first_seed = checked_seed(int(seed))
     for generator in _defaults.values():
         generator.manual_seed(_first_seed)
     return default_generator_of(devices.device("cpu"))

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import dtypes
+from ..geometry import broadcast_shapes
 from ..lowering import transpose
 from ..xla.cache import BoundedCache, clear_all
 from ..xla.x64 import jit
@@ -114,9 +115,11 @@ class Operator:
         statics = dict(zip([p.name for p in self.static], key, strict=True))
         names = [p.name for p in self.runtime]
         defaults = [p.default if p.kind == "Number" else None for p in self.runtime]
-        kernel, single = self.kernel, self.single
+        kernel, single, pointwise = self.kernel, self.single, self.kind == "pointwise"
 
         def run(*values: Any) -> Any:
+            if pointwise:  # for the words of its error; while tracing, so that a call pays nothing
+                broadcast_shapes(*[v.shape for v in values if isinstance(v, jax.Array)])
             arguments = {n: d if v is None else v for n, v, d in zip(names, values, defaults, strict=True)}
             out = kernel(**arguments, **statics)
             return strong(out) if single else tuple([strong(o) for o in out])

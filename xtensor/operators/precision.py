@@ -5,11 +5,11 @@ Matrix products are exact to float32 by default and convolutions may use TF32 on
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from jax import lax
 
+from .. import checks
 from ..xla.cache import clear_all
 
 __all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
@@ -35,11 +35,10 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Choose the precision of float32 matrix products: "highest" (float32), "high" (TF32) or "medium" (bfloat16)."""
     global _level
     if precision not in LEVELS:
-        warnings.warn(
+        checks.warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
             "setFloat32MatmulPrecision call has no effect.",
             UserWarning,
-            stacklevel=2,
         )
         return
     if precision != _level:

@@ -15,6 +15,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import jax.numpy as jnp
@@ -438,4 +439,4 @@ def ints(values: Any) -> tuple[int, ...]:
             return values
     if isinstance(values, int):
         return (values,)
-    return tuple([v if type(v) is int else v.__index__() for v in values])
+    return tuple([v if type(v) is int else index(v) for v in values])

@@ -6,7 +6,6 @@ Every write replaces `storage.array`; where the storage is the sole owner of the
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from itertools import chain
 from sys import getrefcount
@@ -246,13 +245,12 @@ def write_out(
         check_writable(target)
     if tuple(sizes_of(target)) != sizes:
         if target.numel() != 0:
-            warnings.warn(
+            checks.warn(
                 f"An output with one or more elements was resized since it had shape {list(sizes_of(target))}, which "
                 f"does not match the required output shape {list(sizes)}. This behavior is deprecated, and in a future "
                 "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
                 "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 UserWarning,
-                stacklevel=4,
             )
         resize_tensor(target, sizes, strides_of(source))
     check_writable(target)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .. import devices
+from .. import checks, devices
 from ..amp.autocast_mode import (
     autocast,
     get_autocast_dtype,
@@ -138,9 +137,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn where no input asks for a gradient, since then none would flow."""
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=3
-        )
+        checks.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning)
 
 
 class CheckpointFunction(Function):
@@ -308,13 +305,12 @@ def checkpoint(
     `use_reentrant=True` runs a backward pass within the backward pass, and needs an input that wants a gradient.
     """
     if use_reentrant is None:
-        warnings.warn(
+        checks.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
             "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
             "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
             "more details on the differences between the two variants.",
             UserWarning,
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -346,13 +342,12 @@ def checkpoint_sequential(
 ) -> Any:
     """A sequence of modules in `segments` parts, of which all but the last are checkpointed."""
     if use_reentrant is None:
-        warnings.warn(
+        checks.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
             "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
             "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
             "for more details on the differences between the two variants.",
             UserWarning,
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -20,11 +20,11 @@ import pathlib
 import platform
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
 
 import jax
 
+from .. import checks
 from .jax_internals import CacheInterface, caching
 from .trust import Seal, fault, make_folder, open_seal, write_file
 
@@ -191,11 +191,10 @@ def _unless_refused(path: pathlib.Path) -> pathlib.Path | bool:
     if why is None:
         return path
     _Choice.path = False  # also where the warning is made an error
-    warnings.warn(
+    checks.warn(
         f"xtensor's compile cache is off: {why}. Programs in it are run, so {path} and the folders it is in must be "
         "yours, with nobody else allowed to write to them: correct that (chown, chmod go-w), name another folder by "
         "XTENSOR_COMPILE_CACHE, or set XTENSOR_COMPILE_CACHE=off to do without one.",
-        stacklevel=3,
     )
     return False
 

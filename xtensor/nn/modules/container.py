@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
+from ... import checks
 from ...checks import tensor_type
 from ...tensor import Tensor
 from ..parameter import Parameter
@@ -52,11 +52,10 @@ class Container(Module):
     """Modules by keyword (deprecated: Module itself does this)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        warnings.warn(
+        checks.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
             "instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__()
         for name, module in kwargs.items():

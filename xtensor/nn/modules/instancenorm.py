@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ... import checks
 from ...tensor import Tensor
 from .. import functional as F
 from .batchnorm import _NormBase
@@ -85,10 +85,9 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: "
                     f"{input.size(channels)}."
                 )
-            warnings.warn(
+            checks.warn(
                 f"input's size at dim={channels} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False",
-                stacklevel=2,
             )
         if input.dim() == self.unbatched:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ... import checks
 from ...tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -41,9 +41,8 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     found = "none" if not reduce else "mean" if size_average else "sum"
-    warnings.warn(
+    checks.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
-        stacklevel=4,
     )
     return found
 
@@ -122,11 +121,10 @@ class NLLLoss2d(NLLLoss):
     """NLLLoss (the deprecated name for images)."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        checks.warn(
             "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
             "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(*args, **kwargs)
 

@@ -6,7 +6,6 @@ Saving and loading are in `state`, hooks and calls in `calls`, the hooks of all 
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -461,13 +460,12 @@ class Module(StateDict, Calls):
                     f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
                 )
             if dtype.is_complex:
-                warnings.warn(
+                checks.warn(
                     "Complex modules are a new feature under active development whose design may change, and some "
                     "modules might not work as expected when using complex tensors as parameters or buffers. Please "
                     "file an issue at "
                     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex "
                     "module does not work as expected.",
-                    stacklevel=2,
                 )
 
         def convert(tensor: Tensor) -> Tensor:
@@ -507,9 +505,8 @@ class Module(StateDict, Calls):
 
     def share_memory(self: Self) -> Self:
         """The module itself, with a warning: processes get copies of its tensors, whose memory they do not share."""
-        warnings.warn(
+        checks.warn(
             "share_memory: tensors are copied between processes, and what one process writes no other sees",
-            stacklevel=2,
         )
         return self._apply(lambda t: t.share_memory_())
 

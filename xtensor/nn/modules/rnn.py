@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any
 
+from ... import checks
 from ...ops.create.creation import empty, zeros
 from ...ops.network.recurrent import run_stack
 from ...tensor import Tensor
@@ -85,10 +85,9 @@ class RNNBase(Module):
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         if dropout > 0 and num_layers == 1:
-            warnings.warn(
+            checks.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                stacklevel=3,
             )
         check_flag("bias", bias)
         check_flag("batch_first", batch_first)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ... import checks
 from ...engine import is_grad_enabled
 from ...ops.create.creation import full
 from ...ops.network.multihead import added
@@ -177,9 +177,8 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         reason = why_not_nested(encoder_layer)
         if enable_nested_tensor and reason:
-            warnings.warn(
+            checks.warn(
                 f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}",
-                stacklevel=2,
             )
             self.use_nested_tensor = False
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from ... import checks
 from ...engine import no_grad
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
@@ -158,9 +158,7 @@ def clip_grad_norm_(
         single = not isinstance(parameters, (list, tuple, set))
         parameters = list(parameters)
         if single and len(parameters) == 0:
-            warnings.warn(
-                "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2
-            )
+            checks.warn("`parameters` is an empty generator, no gradient clipping will occur.")
     with no_grad():
         grads = grads_of(parameters)
         total = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
@@ -176,10 +174,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """`clip_grad_norm_` (its deprecated name)."""
-    warnings.warn(
+    checks.warn(
         "`xtensor.nn.utils.clip_grad_norm` is now deprecated in favor of `xtensor.nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

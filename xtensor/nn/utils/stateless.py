@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ... import checks
 from ...tensor import Tensor
 from ..modules.module import Module
 
@@ -112,10 +112,9 @@ def functional_call(
     strict: bool = False,
 ) -> Any:
     """The deprecated name of `xtensor.func.functional_call`."""
-    warnings.warn(
+    checks.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
         "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
-        stacklevel=2,
     )
     return call_with(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -32,6 +32,7 @@ from ..write import write_out
 from .deferred import deferred
 from .older import call_older
 from .template import fill
+from .unknown import SEVERAL, unknown_error
 
 __all__ = ["composite", "function", "inplace", "operator_method"]
 
@@ -187,6 +188,7 @@ NAMESPACE: dict[str, Any] = {
     "scalars": NUMBER_ARRAYS,
     "sole_owner": Storage.sole_owner,
     "starmap": starmap,
+    "unknown_error": unknown_error,
     "state": modes.state,
     "whole": whole,
     "wrap": wrap,
@@ -207,7 +209,7 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
             )
 
     def lines() -> list[str]:
-        spellings = older(op, out=out) + axis_names(op) + spread(varargs)
+        spellings = unknown(op) + older(op, out=out) + axis_names(op) + spread(varargs)
         return call(op, op.name, header(op, out, varargs), spellings, out)
 
     return define(op, op.name, lines)
@@ -223,9 +225,12 @@ def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Calla
         spellings = ["input, other = other, input"] if reflected else []
         others = [p for p in op.schema.parameters if p.name not in ("input", "other")]
         spellings += [f"{p.name} = default_{p.name}" for p in others]
+        numbers = f" and kind not in SCALARS and not is_number({given})"
+        if any(p.name == given and p.kind == "Array" for p in op.runtime):
+            numbers = ""  # a matrix product takes none
         check = [
             f"kind = type({given})",
-            f"if kind not in SCALARS and not isinstance({given}, Tensor) and not is_number({given}):",
+            f"if not isinstance({given}, Tensor){numbers}:",
             "    return NotImplemented",
         ]
         if strict:
@@ -369,7 +374,7 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
         parts.append("*")
     if out:
         parts.append("out=None")
-    return ", ".join(parts + extra)
+    return ", ".join(parts + extra + (["**unknown"] if op.name in SEVERAL else []))
 
 
 def axes(op: Operator) -> list[tuple[str, str]]:
@@ -383,6 +388,14 @@ def axis_names(op: Operator) -> list[str]:
     return [
         line for name, other in axes(op) for line in (f"if {other} is not None:", f"    {name} = {other}")
     ]
+
+
+def unknown(op: Operator) -> list[str]:
+    """The way out for keywords that there are not."""
+    if op.name not in SEVERAL:
+        return []
+    values = tupled([p.name for p in op.schema.parameters])
+    return ["if unknown:", f"    raise unknown_error(op, {values}, unknown)"]
 
 
 def spread(varargs: str | None) -> list[str]:

@@ -61,6 +61,10 @@ def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> 
         function.__dict__.pop("__wrapped__", None)
         function.__defaults__ = made[name].__defaults__
         function.__kwdefaults__ = made[name].__kwdefaults__
+        if made[name].__code__.co_flags & inspect.CO_VARKEYWORDS:  # which are collected to be refused
+            signature = inspect.signature(made[name])
+            known = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+            function.__signature__ = signature.replace(parameters=known)
         function.__code__ = made[name].__code__
         return function
 

@@ -6,10 +6,9 @@ and comes here only if there are any.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
+from ... import checks
 from ...tensor import Tensor
 from ..inplace import run_inplace
 from ..operator import Operator
@@ -68,18 +67,8 @@ def warn(op: Operator, spelling: tuple[str, ...], inplace: bool) -> None:
     options = [f"{shown(p.name)} = {p.default}" for p in op.schema.parameters if p.keyword_only]
     new = [p.name for p in op.schema.parameters if not p.keyword_only]
     old, new = ([shown(n) for n in names if n != own or not method] for names in (spelling, new))
-    warnings.warn(
+    checks.warn(
         f"This overload of {name} is deprecated:\n\t{listed(old, out)}\n"
         f"Consider using one of the following signatures instead:\n\t{listed(new, [*options, *out])}",
         UserWarning,
-        stacklevel=depth(),
     )
-
-
-def depth() -> int:
-    """How many frames up from `warn` the caller's own code is."""
-    frame: Any = sys._getframe(2)
-    level = 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
-        frame, level = frame.f_back, level + 1
-    return level

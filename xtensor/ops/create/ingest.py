@@ -6,7 +6,6 @@ Nothing shares memory with its source: a tensor's array is immutable, and what i
 from __future__ import annotations
 
 import operator
-import warnings
 import weakref
 from itertools import chain
 from typing import Any
@@ -52,11 +51,10 @@ def tensor(
     (xtensor.Size([]), xtensor.float32)
     """
     if isinstance(data, Tensor):
-        warnings.warn(
+        checks.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than xtensor.tensor(sourceTensor).",
             UserWarning,
-            stacklevel=2,
         )
     return finish("tensor", ingest("tensor", data, dtype, device, copy=True), requires_grad)
 
@@ -239,11 +237,10 @@ def element(value: Any, dtype: dtypes.dtype) -> Any:
         return value
     if isinstance(value, Tensor):
         if value.requires_grad:
-            warnings.warn(
+            checks.warn(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
                 "Consider using tensor.detach() first.",
                 UserWarning,
-                stacklevel=2,
             )
         if value.numel() != 1 and dtype.is_integral:
             raise TypeError("only integer tensors of a single element can be converted to an index")
@@ -479,11 +476,10 @@ def new_tensor(
 ) -> Tensor:
     """A new leaf with a copy of `data`, of this tensor's dtype and device unless others are given."""
     if isinstance(data, Tensor):
-        warnings.warn(
+        checks.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).",
             UserWarning,
-            stacklevel=2,
         )
     place = self.device if device is None else device
     chosen = self.dtype if dtype is None else dtype

@@ -6,7 +6,6 @@ import builtins
 import itertools
 import math
 import operator
-import warnings
 from typing import Any
 
 import jax
@@ -204,11 +203,10 @@ def range(
     """The numbers from `start` up to and with `end`; deprecated in favour of `arange`."""
     if end is None:
         raise checks.missing_error("range", ["end"])
-    warnings.warn(
+    checks.warn(
         "xtensor.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use xtensor.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=2,
     )
     low, high = python_number("range", "start", 1, start), python_number("range", "end", 2, end)
     by = python_number("range", "step", 3, step)
@@ -464,10 +462,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        warnings.warn(
+        checks.warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
             UserWarning,
-            stacklevel=2,
         )
         indexing = "ij"
     if not tensors:

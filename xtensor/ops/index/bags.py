@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -228,10 +227,9 @@ def embedding_bag(
     takes another index's count), and on an accelerator an index out of range gives NaN.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
-        warnings.warn(
+        checks.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:

@@ -74,6 +74,8 @@ def embedding(
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("embedding", "indices", 2, "Tensor", input)
     array = array_of(input)
     if array.dtype.kind in "iu" and readable(array) and not in_bounds(array, rows, False):
         raise IndexError("index out of range in self")

@@ -437,7 +437,7 @@ def check_index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: An
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    checks.warn_once("index_reduce() is in beta and the API may change at any time.", stacklevel=4)
+    checks.warn_once("index_reduce() is in beta and the API may change at any time.")
     dim = check_source("index_reduce_", input, dim, index, source)
     check_bounds(array_of(index), extent(input, dim), False, out_of_range)
     return dim

@@ -7,7 +7,6 @@ their integer indices are found on the host; see `masks.py`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,10 +185,9 @@ def shape_of(array: Any) -> tuple[int, ...]:
 
 def check_byte(mask: Any) -> None:
     if mask.dtype is dtypes.uint8 or mask.dtype == np.uint8:
-        warnings.warn(
+        checks.warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
             UserWarning,
-            stacklevel=5,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -88,11 +87,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         given = [v for v in (condition, input, other) if v is not None]
         raise checks.combination_error("where", given, {}, WHERE_SIGNATURES)
     if condition.dtype is dtypes.uint8:
-        warnings.warn(
+        checks.warn(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead.",
             UserWarning,
-            stacklevel=2,
         )
     if out is None:
         return WHERE.function(condition, input, other)
@@ -226,11 +224,10 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     shared = [] if view is None else [d for d, s in enumerate(view.strides) if s == 0 and view.sizes[d] > 1]
     if not shared:
         return run_inplace(MASKED_FILL, (self, mask, value))
-    warnings.warn(
+    checks.warn(
         "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
         "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
         UserWarning,
-        stacklevel=2,
     )
     part, spread = self, mask.expand(tuple(sizes_of(self)))
     for d in reversed(shared):

@@ -429,7 +429,7 @@ def scatter_values(
         raise checks.combination_error("scatter", (dim, index, src), {}, SCATTER_SIGNATURES)
     if reduce is not None:
         if isinstance(src, Tensor):
-            checks.warn_once(DEPRECATED_REDUCE, stacklevel=5)
+            checks.warn_once(DEPRECATED_REDUCE)
         if reduce not in REDUCE_NAMES:
             raise RuntimeError("reduce argument must be either add or multiply.")
         reduce = REDUCE_NAMES[reduce]

@@ -7,7 +7,6 @@ Ints, slices, `...`, None and bools become view operators, so metadata only. Wha
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import jax
@@ -60,12 +59,11 @@ def as_items(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):
         return tuple(index)
     if wants_tuple(index):
-        warnings.warn(
+        checks.warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
             "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[xtensor.tensor(seq)], which will result either in an error or a different result",
             UserWarning,
-            stacklevel=4,
         )
         return tuple(index)
     return (index,)
@@ -83,9 +81,7 @@ def from_sequence(data: Any) -> np.ndarray[Any, Any]:
         if data.dtype == np.bool_ or data.dtype == np.uint8:
             return np.array(data)
         if data.dtype.kind == "c":
-            warnings.warn(
-                "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=5
-            )
+            checks.warn("Casting complex values to real discards the imaginary part", UserWarning)
         return np.array(data.real, np.int64)
     if type(data) is list and set(map(type, data)) == INT:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -478,6 +477,10 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
             )
     x, w = dtype_of(input), dtype_of(weight)
     if x is not w:
+        if bias is not None:
+            raise RuntimeError(
+                f"mat1 and mat2 must have the same dtype, but got {x.scalar_name} and {w.scalar_name}"
+            )
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {dtypes.c_name(x)} != {dtypes.c_name(w)}"
         )
@@ -543,11 +546,10 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
-    warnings.warn(
+    checks.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
         UserWarning,
-        stacklevel=2,
     )
     for i, matrix in enumerate(matrices):
         if matrix.dim() != 2:

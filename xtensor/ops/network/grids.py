@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,7 +75,7 @@ def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid `(N, H, W, 2)` or `(N, D, H, W, 3)` for `grid_sample` of affine maps `(N, 2, 3)` or `(N, 3, 4)`."""
     if align_corners is None:
-        warnings.warn(CORNERS, stacklevel=2)
+        checks.warn(CORNERS)
         align_corners = False
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -92,10 +91,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
         )
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        checks.warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is "
             "not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
@@ -316,6 +314,6 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(CORNERS, stacklevel=2)
+        checks.warn(CORNERS)
         align_corners = False
     return grid_sampler(input, grid, MODES.index(mode), PADDINGS.index(padding_mode), align_corners)

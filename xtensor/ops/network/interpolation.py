@@ -6,7 +6,6 @@ gradient gathers too, through the transposed table, so that no scatter runs and 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -434,6 +433,4 @@ def upsample_bilinear(
 
 
 def deprecated(name: str) -> None:
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3
-    )
+    checks.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")

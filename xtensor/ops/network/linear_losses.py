@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -141,12 +140,11 @@ def linear_cross_entropy(
             return in_chunks(
                 input, linear_weight, target, linear_bias, weight, reduction, ignore_index, options
             )
-        warnings.warn(
+        checks.warn(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
             "label_smoothing == 0, target.dtype == int64, out_features == (). Got "
             f"reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype={target.dtype}, "
             f"out_features={tuple(features)}.",
-            stacklevel=2,
         )
     if features:
         linear_weight = linear_weight.reshape((math.prod(features) * classes, width))

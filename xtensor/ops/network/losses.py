@@ -7,7 +7,6 @@ Each is one program, its reduction included. Arguments `size_average` and `reduc
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import jax
@@ -57,9 +56,8 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
         return reduction
     by_mean = size_average is None or size_average
     found = "none" if reduce is False else "mean" if by_mean else "sum"
-    warnings.warn(
+    checks.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
-        stacklevel=3,
     )
     return found
 
@@ -102,10 +100,9 @@ def warn_sizes(input: Tensor, target: Tensor) -> None:
     """PyTorch's warning for a target that would be broadcast."""
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
-        warnings.warn(
+        checks.warn(
             f"Using a target size (xtensor.Size({list(b)})) that is different to the input size (xtensor.Size({list(a)})). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
         )
 
 
@@ -480,11 +477,10 @@ def kl_div(
     """
     reduction = legacy(size_average, reduce, reduction)
     if reduction == "mean" and (size_average is None and reduce is None):
-        warnings.warn(
+        checks.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
             "same as 'batchmean' in the next major release.",
-            stacklevel=2,
         )
     if reduction != "batchmean":
         return divergence(input, target, reduction, log_target)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
+from ... import checks
 from ...tensor import Tensor, sizes_of
 from ..index.masks import masked_fill
 from ..linalg.added_products import baddbmm
@@ -71,9 +71,8 @@ def added(mask: Tensor | None, name: str, dtype: Any, other: Tensor | None = Non
         f"only bool and floating types of {name} are supported",
     )
     if other is not None and mask.dtype is not other.dtype:
-        warnings.warn(
+        checks.warn(
             f"Support for mismatched {name} and attn_mask is deprecated. Use same type for both instead.",
-            stacklevel=3,
         )
     if mask.is_floating_point():
         return mask

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...engine import modes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
@@ -223,12 +222,11 @@ def rrelu_(
 # ---- along a dimension ---------------------------------------------------------------------------------------------
 
 
-def implicit_dim(name: str, input: Tensor, stacklevel: int) -> int:
+def implicit_dim(name: str, input: Tensor) -> int:
     """The dimension that was used before there was an argument for it."""
-    warnings.warn(
+    checks.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         UserWarning,
-        stacklevel=stacklevel + 1,
     )
     return 0 if input.dim() in (0, 1, 3) else 1
 
@@ -245,7 +243,7 @@ def softmax(
             [0.2689, 0.7311]])
     """
     if dim is None:
-        dim = implicit_dim("softmax", input, _stacklevel)
+        dim = implicit_dim("softmax", input)
     return activations.softmax(input, dim, dtype)
 
 
@@ -254,7 +252,7 @@ def softmin(
 ) -> Tensor:
     """`softmax(-input, dim)`."""
     if dim is None:
-        dim = implicit_dim("softmin", input, _stacklevel)
+        dim = implicit_dim("softmin", input)
     return activations.softmax(-input, dim, dtype)
 
 
@@ -269,7 +267,7 @@ def log_softmax(
     tensor([[-0.6931, -0.6931]])
     """
     if dim is None:
-        dim = implicit_dim("log_softmax", input, _stacklevel)
+        dim = implicit_dim("log_softmax", input)
     return activations.log_softmax(input, dim, dtype)
 
 
@@ -281,7 +279,7 @@ def gumbel_softmax(
     tau: the temperature. eps: unused, as in PyTorch.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", UserWarning, stacklevel=2)
+        checks.warn("`eps` parameter is deprecated and has no effect.", UserWarning)
     blank: Any = empty_like(logits, requires_grad=False)
     noise = -blank.exponential_().log()
     soft = activations.softmax((logits + noise) / tau, dim)

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...checks import not_implemented_for
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
@@ -165,6 +165,9 @@ def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether `isclose` holds everywhere."""
+    for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(value, Tensor):
+            raise checks.argument_error("allclose", name, position, "Tensor", value)
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 

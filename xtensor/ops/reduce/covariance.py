@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...operators.attach import attach_methods
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import complex as complex_of
@@ -86,10 +85,9 @@ def cov(
 
 
 def warn_freedom() -> None:
-    warnings.warn(
+    checks.warn(
         "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
         UserWarning,
-        stacklevel=3,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -326,11 +325,10 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
     squares = jnp.real(centred) ** 2 + jnp.imag(centred) ** 2 if is_complex(x) else centred * centred
     degrees = builtins.max(count - correction, 0)
     if degrees <= 0:
-        warnings.warn(
+        checks.warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
             UserWarning,
-            stacklevel=2,
         )
     variance = jnp.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(degrees, squares.dtype)
     return variance, kept(average, axes, keepdim), own

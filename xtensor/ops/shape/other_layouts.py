@@ -5,11 +5,10 @@ Making another layout raises NotImplementedError; asking a dense tensor for its 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...operators.attach import attach_methods
 from ...tensor import Tensor, sizes_of
 
@@ -97,13 +96,13 @@ def const_data_ptr(self: Tensor) -> int:
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """`reshape`, by its deprecated name."""
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    checks.warn("non-inplace resize is deprecated")
     return self.reshape(*sizes)
 
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """`reshape` to another tensor's sizes, by its deprecated name."""
-    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    checks.warn("non-inplace resize_as is deprecated")
     return self.reshape(tuple(sizes_of(tensor)))
 
 

@@ -401,11 +401,16 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
         and not isinstance(shape[0], int)
         and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0)
     ):
-        return ints(shape[0])
+        try:
+            return ints(shape[0])
+        except (TypeError, AttributeError):
+            raise no_shape(name, shape[0]) from None
     for s in shape:
         if type(s) is not int:
             break
     else:
+        if not shape:
+            raise nothing_given(name)
         return shape
     try:
         return tuple([s if type(s) is int else as_int(s) for s in shape])
@@ -436,6 +441,24 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     assert result._xt_view is not None
     result._xt_view.base = None
     return result
+
+
+def nothing_given(name: str) -> TypeError:
+    """The error of a method that was given no sizes."""
+    if name == "view":
+        return checks.combination_error(name, (), {}, VIEW_SIGNATURES)
+    return checks.missing_error(name, [SIZES_NAMES.get(name, "shape")])
+
+
+def no_shape(name: str, given: Any) -> TypeError:
+    """The error of a method that was given one thing for its sizes, which is no sequence of ints."""
+    if name == "view" and not isinstance(given, (tuple, list)):
+        return checks.combination_error(name, (given,), {}, VIEW_SIGNATURES)
+    return checks.argument_error(name, SIZES_NAMES.get(name, "shape"), 1, "tuple of ints", given)
+
+
+VIEW_SIGNATURES = ("torch.dtype dtype", "tuple of ints size")
+SIZES_NAMES = {"view": "size", "expand": "size", "repeat": "repeats"}
 
 
 def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:

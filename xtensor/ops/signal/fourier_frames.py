@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
@@ -123,13 +122,12 @@ def stft(
         x = x.reshape(tuple(sizes_of(x))[-len(sizes) :] if sizes else ())
 
     if window is None:
-        warnings.warn(
+        checks.warn(
             "A window was not provided. A rectangular window will be applied, which is known to cause spectral "
             "leakage. Other windows such as xtensor.hann_window or xtensor.hamming_window are recommended to reduce "
             "spectral leakage. To suppress this warning and use a rectangular window, explicitly set "
             "`window=xtensor.ones(n_fft, device=<device>)`.",
             UserWarning,
-            stacklevel=2,
         )
     own = input.dtype
     head = f"xtensor.{own.scalar_name}Tensor{list(sizes_of(x))}, n_fft={n_fft}"
@@ -153,12 +151,11 @@ def stft(
             "return_complex=True in a future PyTorch release."
         )
     if return_complex is False:
-        warnings.warn(
+        checks.warn(
             "stft with return_complex=False is deprecated. In a future release, stft will return complex tensors for "
             "all inputs, and return_complex=False will raise an error. Note: view_as_real of the complex output is "
             "the old return format.",
             UserWarning,
-            stacklevel=2,
         )
     if not (own.is_floating_point or own.is_complex):
         refuse("expected a tensor of floating point or complex values")
@@ -236,12 +233,11 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     span = n_fft if win_length is None else win_length
     if window is None:
-        warnings.warn(
+        checks.warn(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by "
             "stft to make the inversion lossless. To suppress this warning and use a rectangular window, explicitly "
             "set `window=xtensor.ones(n_fft, device=<device>)`.",
             UserWarning,
-            stacklevel=2,
         )
     sizes = tuple(sizes_of(input))
     head = f"{input.device.type.upper()}{input.dtype.scalar_name}Type{list(sizes)}, n_fft={n_fft}"
@@ -310,11 +306,10 @@ def istft(
         raise RuntimeError(f"{shown} window overlap add min: 1")
     made = total / squares
     if length is not None and length > end - start:
-        warnings.warn(
+        checks.warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
             "tail. Please check your center and hop_length settings.",
             UserWarning,
-            stacklevel=2,
         )
         made = constant_pad_nd(made, (0, length - (end - start)), 0)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -546,7 +545,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             )
     dtype = self.dtype
     if src.dtype.is_complex and not (dtype.is_complex or dtype is dtypes.bool):
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        checks.warn("Casting complex values to real discards the imaginary part", UserWarning)
     if src.is_meta and not self.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 

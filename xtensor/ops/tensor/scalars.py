@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ... import checks
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import Tensor, host_array
@@ -59,11 +59,10 @@ def single(self: Tensor) -> Any:
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if self.requires_grad and not asked_by_plotting():
-        warnings.warn(
+        checks.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
             UserWarning,
-            stacklevel=3,
         )
     return item(self)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, SupportsFloat
 
+from ... import checks
 from ..optimizer import Optimizer
 from .scheduler import EPOCH_DEPRECATED, LRScheduler, check_optimizer, set_value, values_of
 
@@ -60,7 +60,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATED, UserWarning, stacklevel=2)
+            checks.warn(EPOCH_DEPRECATED, UserWarning)
         self.last_epoch = epoch
         if self._is_better(current, self.best):
             self.best = current

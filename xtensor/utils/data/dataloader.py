@@ -5,11 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.context
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from ... import devices
+from ... import checks, devices
 from ...engine import record_function
 from .ahead import Ahead
 from .collate import default_collate, default_convert
@@ -227,11 +226,10 @@ class DataLoader(Generic[T_co]):
             f"{'' if affinity else ' (`cpuset` is not taken into account)'}, which is smaller than what this "
             "DataLoader is going to create."
         )
-        warnings.warn(
+        checks.warn(
             f"This DataLoader will create {self.num_workers} worker processes in total. {suggestion} Please be aware "
             "that excessive worker creation might get DataLoader running slow or even freeze, lower the worker number "
             "to avoid potential slowness/freeze if necessary.",
-            stacklevel=3,
         )
 
 
@@ -268,10 +266,9 @@ class Batches:
         self.yielded += 1
         announced = self.loader._announced
         if announced is not None and self.yielded > announced:
-            warnings.warn(
+            checks.warn(
                 f"Length of IterableDataset {self.loader.dataset} was reported to be {announced}"
                 f"(when accessing len(dataloader)), but {self.yielded} samples have been fetched. ",
-                stacklevel=2,
             )
         return batch
 

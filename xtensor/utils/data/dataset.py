@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from ... import checks
 from ...ops.create.ingest import tensor as make_tensor
 from ...ops.create.random import randperm
 from ...tensor import Tensor
@@ -145,9 +145,7 @@ class ConcatDataset(Dataset[T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """Deprecated: `cumulative_sizes`."""
-        warnings.warn(
-            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2
-        )
+        checks.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning)
         return self.cumulative_sizes
 
 
@@ -226,9 +224,7 @@ def random_split(
             counts[i % len(counts)] += 1
         for i, count in enumerate(counts):
             if count == 0:
-                warnings.warn(
-                    f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2
-                )
+                checks.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     if sum(counts) != size:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     order = randperm(size, generator=generator, device=place_of(generator)).tolist()

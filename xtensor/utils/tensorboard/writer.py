@@ -7,7 +7,6 @@ import io
 import os
 import socket
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # pyright: ign
 from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig  # pyright: ignore[reportAttributeAccessIssue]
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from ... import checks
 from . import plugins, summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
@@ -375,9 +375,7 @@ class SummaryWriter:
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
         """Not written: PyTorch's graph is TorchScript's. `xtensor.autograd.draw` shows the autograd graph."""
-        warnings.warn(
-            "add_graph writes nothing in xtensor: there is no TorchScript graph", UserWarning, stacklevel=2
-        )
+        checks.warn("add_graph writes nothing in xtensor: there is no TorchScript graph", UserWarning)
 
     def flush(self) -> None:
         """Write what is waiting."""
