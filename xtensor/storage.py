@@ -2,7 +2,7 @@
 
 Logically a storage is the row-major sequence of its array's elements; sizes, strides and offsets of tensors index that
 sequence. The array keeps the shape in which it was produced. A write replaces the array, so whoever took the old one
-(a saved value, a NumPy export, the user) keeps what it saw.
+(a saved value, a JAX program, the user) keeps what it saw. What NumPy shares is memory beside it (`shared_storage`).
 """
 
 from __future__ import annotations
@@ -107,11 +107,21 @@ class Storage:
     array: the values. version: what autograd counts. writes: every replacement of `array`, for cached reads.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
     writer: the line of the program that wrote last, and the operator, once there was a write.
-    sharing: the memory that a SharedStorage shares with NumPy; others leave it out.
+    sharing: what a SharedStorage or a CopiedStorage knows of NumPy's memory; others leave it out.
     cover: weak reference to the one tensor that takes its sizes from the array itself, once it has aliases.
     """
 
-    __slots__ = ("__weakref__", "address", "array", "cover", "shared", "sharing", "version", "writer", "writes")
+    __slots__ = (
+        "__weakref__",
+        "address",
+        "array",
+        "cover",
+        "shared",
+        "sharing",
+        "version",
+        "writer",
+        "writes",
+    )
 
     array: Any
     version: int

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xtensor as xt
+from xtensor import copied_storage
 from xtensor.shared_storage import MOST, SharedStorage
 from xtensor.storage import Storage
 
@@ -31,10 +32,21 @@ class Program:
         self.lib, self.rng, self.seen = lib, np.random.default_rng(seed), []
         self.source = self.rng.integers(-9, 9, 60).astype(dtype)
         base = self.source.reshape(3, 4, 5)
-        forms = [base, base[:, ::2], base.transpose(2, 0, 1), base[1:, 1:3, 2], self.source[7:31], base[2, 3, 4:]]
+        forms = [
+            base,
+            base[:, ::2],
+            base.transpose(2, 0, 1),
+            base[1:, 1:3, 2],
+            self.source[7:31],
+            base[2, 3, 4:],
+        ]
         first = forms[self.rng.integers(len(forms))]
         self.arrays = [self.source, first]
-        self.tensors = [lib.from_numpy(first), lib.from_numpy(self.source[10:20]), lib.tensor(base[0].tolist())]
+        self.tensors = [
+            lib.from_numpy(first),
+            lib.from_numpy(self.source[10:20]),
+            lib.tensor(base[0].tolist()),
+        ]
         self.tensors[2] = self.tensors[2].to(self.tensors[0].dtype)
 
     def pick(self, things):
@@ -171,7 +183,15 @@ def test_numpy_can_be_written(torch):
 def test_views_have_the_strides_of_torch(torch):
     def program(lib):
         t = lib.arange(24, dtype=lib.int32).reshape(2, 3, 4)
-        views = [t, t[1:], t.t() if t.dim() == 2 else t.mT, t[:, 1], t[..., ::2], t.permute(2, 0, 1), t[0, 0, 0]]
+        views = [
+            t,
+            t[1:],
+            t.t() if t.dim() == 2 else t.mT,
+            t[:, 1],
+            t[..., ::2],
+            t.permute(2, 0, 1),
+            t[0, 0, 0],
+        ]
         views += [t.view(lib.int16)[..., 1::2], t[0].expand(2, 3, 4), t.diagonal(0, 1, 2), t.unfold(2, 2, 1)]
         found = []
         for view in views:
@@ -187,13 +207,12 @@ def test_views_have_the_strides_of_torch(torch):
 
 def test_strides_of_arrays_are_kept(torch):
     base = np.arange(60.0).reshape(3, 4, 5)
-    for a in (base.T, base[:, ::2], base[..., 1], base[1:, 1:, ::3], np.asfortranarray(base), np.broadcast_to(base[0], (2, 4, 5))):
-        if a.flags.writeable:
-            ours, theirs = xt.from_numpy(a), torch.from_numpy(a)
-            assert ours.stride() == theirs.stride() and ours.tolist() == theirs.tolist()
-            assert ours.numpy().strides == theirs.numpy().strides and np.shares_memory(ours.numpy(), a)
-            ours.add_(1)
-            assert theirs.tolist() == ours.tolist() == a.tolist()
+    for a in (base.T, base[:, ::2], base[..., 1], base[1:, 1:, ::3], np.asfortranarray(base)):
+        ours, theirs = xt.from_numpy(a), torch.from_numpy(a)
+        assert ours.stride() == theirs.stride() and ours.tolist() == theirs.tolist()
+        assert ours.numpy().strides == theirs.numpy().strides and np.shares_memory(ours.numpy(), a)
+        ours.add_(1)
+        assert theirs.tolist() == ours.tolist() == a.tolist()
 
 
 def test_two_tensors_over_overlapping_memory(torch):
@@ -211,7 +230,12 @@ def test_two_tensors_over_overlapping_memory(torch):
 def test_as_tensor_and_asarray(torch):
     for lib in (xt, torch):
         a = np.arange(3.0)
-        shared = [lib.as_tensor(a), lib.asarray(a), lib.asarray(a, copy=False), lib.as_tensor(a, dtype=lib.float64)]
+        shared = [
+            lib.as_tensor(a),
+            lib.asarray(a),
+            lib.asarray(a, copy=False),
+            lib.as_tensor(a, dtype=lib.float64),
+        ]
         copies = [lib.tensor(a), lib.asarray(a, copy=True), lib.as_tensor(a, dtype=lib.float32)]
         a[0] = 5
         assert [t[0].item() for t in shared] == [5] * 4 and [t[0].item() for t in copies] == [0] * 3
@@ -222,11 +246,11 @@ def test_as_tensor_and_asarray(torch):
 def test_programs_see_what_was_there_when_they_were_called():
     a = np.zeros((256, 256))
     t = xt.from_numpy(a)
-    sums = []
+    sums: list[xt.Tensor] = []
     for i in range(50):
         a[...] = i
         sums.append((t @ t).sum())  # may still run when the next values come
-    assert [s.item() for s in sums] == [float(i * i) * 256**3 for i in range(50)]
+    assert [float(s) for s in sums] == [float(i * i) * 256**3 for i in range(50)]
 
 
 def test_a_write_while_the_program_before_may_still_run():
@@ -330,7 +354,13 @@ def test_torch_and_xtensor_over_one_array(torch):
 # ---- what is not ----------------------------------------------------------------------------------------------------
 
 
-def test_large_memory_is_copied_or_read_only():
+@pytest.fixture
+def unsaid(monkeypatch):
+    monkeypatch.setattr(copied_storage, "_said", False)
+
+
+def test_large_memory_is_copied_or_read_only(monkeypatch):
+    monkeypatch.setattr(copied_storage, "_said", True)
     a = np.zeros(MOST + 1, np.uint8)
     t, last = xt.from_numpy(a), xt.from_numpy(a[1:])
     a[5] = 1
@@ -342,6 +372,47 @@ def test_large_memory_is_copied_or_read_only():
     assert row[0] == 0 and a[0] == 0
     with pytest.raises(ValueError, match="can't alias arbitrary buffer"):
         xt.asarray(a, copy=False)
+
+
+SEVERAL = (600, 600)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_a_change_of_large_memory_is_said_once(unsaid, layout):
+    a = np.zeros(SEVERAL, order=layout)
+    t, u, last = xt.from_numpy(a), xt.from_numpy(a), xt.from_numpy(a)
+    assert t.sum().item() == 0 and (t + 1).sum().item() == a.size
+    a += 1
+    with pytest.warns(UserWarning, match="A NumPy array was written whose tensor does not see it") as told:
+        assert t.sum().item() == 0
+    assert told[0].filename == __file__
+    assert u.sum().item() == 0  # said once
+    last.add_(1)
+    assert last.sum().item() == a.size
+    assert type(t._xt_storage) is type(u._xt_storage) is type(last._xt_storage) is Storage
+
+
+def test_a_change_of_a_large_tensor_is_said_once(unsaid):
+    t = xt.zeros(SEVERAL)
+    a = t.numpy()
+    with pytest.warns(UserWarning, match="A tensor was written whose NumPy array does not see it") as told:
+        t.add_(1)
+    assert told[0].filename == __file__ and t.sum().item() == t.numel()
+    t.add_(1)
+    assert t.sum().item() == 2 * t.numel() and a.sum() == 0
+
+
+def test_large_memory_that_nobody_holds_says_nothing(unsaid):
+    t = xt.from_numpy(np.zeros(SEVERAL))
+    t.add_(1)
+    assert kind(t) is Storage
+    before = t.numpy()
+    assert before.sum() == t.sum().item()
+    del before
+    t.add_(1)
+    assert kind(t) is Storage
+    u = pickle.loads(pickle.dumps(copy.deepcopy(xt.from_numpy(np.ones(SEVERAL)))))
+    assert u.sum().item() == u.numel()
 
 
 def test_read_only_arrays_are_copied():
@@ -399,7 +470,13 @@ def test_conjugates_and_copies_are_their_own():
 def test_copies_and_pickles_have_memory_of_their_own():
     a = np.arange(3.0)
     t = xt.from_numpy(a)
-    twins = [copy.deepcopy(t), pickle.loads(pickle.dumps(t)), t.clone(), copy.deepcopy({"t": t})["t"], t.to(xt.float32)]
+    twins = [
+        copy.deepcopy(t),
+        pickle.loads(pickle.dumps(t)),
+        t.clone(),
+        copy.deepcopy({"t": t})["t"],
+        t.to(xt.float32),
+    ]
     a[0] = 9
     assert [twin[0].item() for twin in twins] == [0] * 5
     assert pickle.loads(pickle.dumps(t)).tolist() == [9, 1, 2]

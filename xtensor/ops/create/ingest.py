@@ -15,12 +15,13 @@ import jax
 import numpy as np
 
 from ... import checks, devices, dtypes, geometry
+from ...copied_storage import watch
 from ...engine import modes
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
 from ...operators.write import cast
-from ...shared_storage import MOST, SharedStorage, adopt, bytes_at, owner_of, shareable
+from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
 from ...storage import MetaArray
 from ...tensor import Size, Tensor, array_of, wrap, wrap_strided
 from ...xla.x64 import call
@@ -313,6 +314,10 @@ def from_host(
         made = over_memory(data)
         if made is not None:
             return made
+        made = from_host(data, dtype, place)
+        if data.size:
+            watch(made._xt_storage, data)
+        return made
     strides = tuple([s // data.itemsize for s in data.strides])
     if data.ndim > 1 and not data.flags.c_contiguous and 0 not in data.shape:
         if geometry.is_non_overlapping_and_dense(data.shape, strides):
@@ -344,9 +349,7 @@ def over_memory(data: np.ndarray[Any, Any]) -> Tensor | None:
         run = bytes_at(data, nbytes).view(data.dtype)
         strides = tuple([s // item for s in data.strides])
         made = wrap_strided(placed(run.copy(), cpu)._xt_storage.array, data.shape, strides)
-    storage = made._xt_storage
-    if shareable(storage):
-        adopt(storage, owner_of(data), data.__array_interface__["data"][0])
+    adopt(made._xt_storage, data)
     return made
 
 

@@ -18,11 +18,12 @@ import numpy as np
 from jax.core import Tracer
 
 from ... import devices, dtypes
+from ...copied_storage import CopiedStorage, watch
 from ...dtypes import FROM_NUMPY
 from ...engine import modes
 from ...geometry import contiguous_strides
 from ...operators.attach import attach_methods
-from ...shared_storage import SharedStorage, exported, shareable
+from ...shared_storage import SharedStorage, exported
 from ...storage import LazyStorage, MetaArray, Storage
 from ...tensor import (
     Tensor,
@@ -84,15 +85,22 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
     if type(storage.array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     view = tensor._xt_view
-    if (view is None or not (view.conj or view.neg)) and shareable(storage):
+    own = (view is None or not (view.conj or view.neg)) and storage.device.type == "cpu"
+    memory = exported(storage) if own else None
+    if memory is not None:
+        if view is None:
+            return memory
         size = dtype.itemsize
-        strides = tuple([s * size for s in strides_of(tensor)])
-        return np.ndarray(
-            sizes_of(tensor), dtype.numpy, exported(storage), tensor.storage_offset() * size, strides
-        )
+        raw = memory.reshape(-1).view(np.uint8)
+        strides = tuple([s * size for s in view.strides])
+        return np.ndarray(view.sizes, dtype.numpy, raw, view.offset * size, strides)
     storage.shared = True
     values = host_array(tensor)
-    return values if values.size else values.copy()
+    if not own or not values.size:
+        return values.copy()
+    values = values.view()
+    watch(storage, values)
+    return values
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -263,6 +271,7 @@ def reduce_storage(storage: Storage) -> Any:
 
 copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(CopiedStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(SharedStorage, reduce_storage)  # type: ignore[arg-type]
 
 
