@@ -60,10 +60,10 @@ def _sample(memory: np.ndarray[Any, Any]) -> bytes:
 
 
 def _look(storage: Storage) -> None:
-    watched = getattr(storage, "sharing", None)
-    memory = watched.memory() if watched is not None else None
+    watched: Watched | None = storage.sharing
+    memory = None if watched is None else watched.memory()
     apart = None
-    if memory is not None:
+    if watched is not None and memory is not None:
         if storage.writes != watched.writes:
             apart = "A tensor was written whose NumPy array does not see it"
         elif watched.values is not None and _sample(memory) != watched.values:

@@ -124,12 +124,20 @@ class SharedStorage(Storage):
         _met(self)
 
     @property
+    def device(self) -> devices.device:
+        return devices.of_array(cell.__get__(self))
+
+    @property
+    def is_meta(self) -> bool:
+        return False
+
+    @property
     def writes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         _met(self)
         return _writes.__get__(self)
 
     @writes.setter
-    def writes(self, count: int) -> None:
+    def writes(self, count: int) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _writes.__set__(self, count)
 
     @property
@@ -138,7 +146,7 @@ class SharedStorage(Storage):
         return type(self) is SharedStorage or _shared.__get__(self)
 
     @shared.setter
-    def shared(self, shared: bool) -> None:
+    def shared(self, shared: bool) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _met(self)
         _shared.__set__(self, shared)
 

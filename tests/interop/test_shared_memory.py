@@ -291,7 +291,7 @@ def test_autograd_keeps_the_values_of_the_forward_pass():
     a[:] = 7
     assert w._version == version == 0  # PyTorch counts no writes of NumPy's either
     y.backward()
-    assert x.grad.tolist() == [2, 2, 2] and w.tolist() == [7, 7, 7]
+    assert x.grad is not None and x.grad.tolist() == [2, 2, 2] and w.tolist() == [7, 7, 7]
 
 
 def test_gradients_cannot_leave_through_numpy():

@@ -24,7 +24,7 @@ from ...engine import modes
 from ...geometry import contiguous_strides
 from ...operators.attach import attach_methods
 from ...shared_storage import SharedStorage, exported
-from ...storage import LazyStorage, MetaArray, Storage
+from ...storage import LazyStorage, MetaArray, Storage, cell
 from ...tensor import (
     Tensor,
     array_of,
@@ -78,13 +78,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
-    dtype = tensor.dtype
+    storage, view = tensor._xt_storage, tensor._xt_view
+    dtype = FROM_NUMPY[cell.__get__(storage).dtype] if view is None else view.dtype
     if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
-    storage = tensor._xt_storage
-    if type(storage.array) is MetaArray:
+    if storage.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    view = tensor._xt_view
     own = (view is None or not (view.conj or view.neg)) and storage.device.type == "cpu"
     memory = exported(storage) if own else None
     if memory is not None:
