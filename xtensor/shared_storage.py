@@ -84,7 +84,7 @@ class Sharing:
             same = not (self.flat() != seen).any()
         else:
             seen = np.asarray(array).tobytes() if seen is None else seen
-            same = self.flat().tobytes() == seen
+            same = (self.root if self.address is None else self.flat()).tobytes() == seen
         if same:
             self.seen = (array, seen)
             return array
