@@ -20,6 +20,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from . import devices
+from .xla.memory import check_sizes
 from .xla.threads import others
 
 __all__ = [
@@ -374,6 +375,7 @@ def resize(storage: Storage, nbytes: int) -> None:
     if type(array) is MetaArray:
         storage.replace(MetaArray((count,), array.dtype))
         return
+    check_sizes((count,), itemsize)
     flat = np.asarray(array).reshape(-1)
     data = np.zeros(count, dtype=array.dtype)
     data[: min(count, flat.size)] = flat[:count]

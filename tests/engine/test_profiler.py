@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import re
 import threading
+import time
+import types
 
 import jax
 import jax.numpy as jnp
 import pytest
 
+import xtensor
+from tests.table import ROWS
+from tests.table.bridge import OURS, flat, operator_named
+from tests.table.facets import attempt, key_of
 from xtensor import engine
 from xtensor.engine import modes, profiler
 from xtensor.engine.graph import Node
 from xtensor.engine.profiler import ProfilerAction, ProfilerActivity
+from xtensor.explain.seen import written_by_hand
+from xtensor.xla import compiles, x64
 
 
 @pytest.fixture
@@ -259,3 +268,198 @@ def test_the_devices_own_trace_is_in_the_same_file(tmp_path):
     assert executes, {event["name"] for event in device}
     inside = [e for e in executes if host["ts"] - 500 <= e["ts"] <= host["ts"] + host["dur"] + 500]
     assert inside, "the two clocks do not agree"
+
+
+def rows_of(prof):
+    return {average.key: average for average in prof.key_averages()}
+
+
+def test_compiling_is_a_row_of_its_own(clock, monkeypatch, tmp_path):
+    monkeypatch.setattr(compiles, "LOADED", "")  # the tests' own cache may have it
+
+    def slow(x):
+        clock.now += 1000  # runs while it is traced, which is once
+        return x + 1
+
+    program = x64.jit(slow)
+    x = jnp.ones(3)
+
+    def call():
+        token = profiler.begin("grow")
+        clock.now += 5
+        program(x)
+        profiler.end(token)
+
+    with engine.profile() as prof:
+        with engine.record_function("region"):
+            call()
+            call()
+        program(jnp.ones(4))
+    rows = rows_of(prof)
+    assert {name: row.count for name, row in rows.items()} == {
+        "region": 1,
+        "grow": 2,
+        "compile: grow": 1,
+        "compile: slow": 1,
+    }
+    assert (rows["grow"].cpu_time_total, rows["grow"].cpu_time) == (10.0, 5.0)
+    assert rows["compile: grow"].cpu_time_total == rows["compile: slow"].cpu_time_total == 1000.0
+    assert (rows["region"].cpu_time_total, rows["region"].self_cpu_time_total) == (1010.0, 0.0)
+    assert prof.events().self_cpu_time_total == clock.now == 2010.0
+    assert "compile: grow" in prof.table()
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    entries = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [(e["name"], e["dur"]) for e in entries if e.get("cat") == "compile"] == [
+        ("compile: grow", 1000.0),
+        ("compile: slow", 1000.0),
+    ]
+    with engine.profile() as prof:
+        call()
+    assert list(rows_of(prof)) == ["grow"]
+
+
+def test_what_the_cache_had_is_told_apart():
+    made = []
+    compiles.watch(watcher := lambda name: lambda cached: made.append((name, cached)))
+    try:
+        with compiles.watched("new"):
+            compiles._on_duration(compiles.BUILT, 0.1)
+        with compiles.watched("kept"):
+            compiles._on_event(compiles.LOADED)
+            compiles._on_duration(compiles.BUILT, 0.1)
+        with compiles.watched("there"):
+            pass
+    finally:
+        compiles.unwatch(watcher)
+    assert made == [("new", False), ("kept", True), ("there", None)]
+    assert not compiles._watchers
+    with engine.profile() as prof, compiles.watched("kept"):
+        compiles._on_event(compiles.LOADED)
+        compiles._on_duration(compiles.BUILT, 0.1)
+    assert list(rows_of(prof)) == ["compile: kept (from cache)"]
+
+
+def test_a_miss_that_compiles_nothing_leaves_no_row(clock):
+    with engine.profile() as prof:
+        token = profiler.begin("outer")
+        with compiles.watched("program"):
+            inner = profiler.begin("inner")
+            clock.now = 3
+            profiler.end(inner, 8)
+            clock.now = 5
+        profiler.end(token)
+    rows = rows_of(prof)
+    assert {n: (r.self_cpu_time_total, r.cpu_memory_usage) for n, r in rows.items()} == {
+        "outer": (2.0, 8),
+        "inner": (3.0, 8),
+    }
+
+
+def test_every_operator_of_the_table_is_seen(full):
+    unseen = []
+    for row in ROWS if full else ROWS[::15]:
+        sample = row.samples[0]
+        args, kwargs, _ = OURS.arguments(sample, key_of(row, sample), row.dtype)
+        with engine.profile() as prof:
+            result, error = attempt(operator_named(row.name), args, kwargs)
+        # What a tensor tells of itself, a flag or a size, is no work.
+        facts = all(isinstance(r, (bool, int, str, xtensor.dtype)) for r in flat(result))
+        if error is None and not facts and not [r for r in rows_of(prof) if not r.startswith("compile: ")]:
+            unseen.append(row.name)
+    assert unseen == []
+
+
+def test_creation_conversion_random_numbers_and_host_reads_are_seen():
+    made = xtensor.tensor([1.0, 2.0])
+    xtensor.full((2,), 1.0)
+    with engine.profile(record_shapes=True) as prof:
+        xtensor.zeros(2, 3)
+        xtensor.tensor([1.0, 2.0])
+        xtensor.randn(4)
+        xtensor.arange(5)
+        made.to(xtensor.float64)
+        made.detach().numpy()
+        float(made[0])
+        made.tolist()
+        made.clone()
+        made.nonzero()
+        made.fill_(3.0)
+    rows = rows_of(prof)
+    names = "zeros tensor randn arange to detach numpy select item tolist clone nonzero fill_".split()
+    assert [name for name in names if name not in rows] == []
+    # One call is one event where function and operator share their name.
+    assert rows["clone"].count == rows["fill_"].count == rows["to"].count == 1
+    assert rows["zeros"].cpu_memory_usage == 24
+    assert ("tolist", [[2]]) in [(e.name, e.input_shapes) for e in prof.events()]
+
+
+def test_a_step_of_a_model_is_seen_whole_and_its_times_add_up():
+    model = xtensor.nn.Sequential(xtensor.nn.Linear(29, 31), xtensor.nn.ReLU(), xtensor.nn.Linear(31, 37))
+    optimizer = xtensor.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        loss = xtensor.nn.functional.cross_entropy(
+            model(xtensor.ones(23, 29)), xtensor.zeros(23, dtype=xtensor.int64)
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def profiled():
+        start = time.perf_counter_ns()
+        with engine.profile() as prof:
+            step()
+        wall = (time.perf_counter_ns() - start) / 1000
+        assert all(event.self_cpu_time_total >= 0 for event in prof.events())
+        assert prof.events().self_cpu_time_total <= wall
+        return set(rows_of(prof))
+
+    first, later = profiled(), profiled()
+    whole = {"linear", "relu", "cross_entropy", "AddmmBackward0", "ReluBackward0", "AccumulateGrad"}
+    whole |= {"Optimizer.step#SGD.step", "ones", "zeros"}
+    assert whole <= later
+    assert {name for name in first if name.startswith("compile: ")}
+    assert not {name for name in later if name.startswith("compile: ")}
+
+
+def test_functions_are_what_they_were_once_the_profile_has_ended():
+    functions = [f for _, f in written_by_hand()]
+    before = [(f.__code__, dict(f.__dict__)) for f in functions]
+    signature = inspect.signature(xtensor.zeros)
+    elsewhere = []
+
+    def other():
+        xtensor.zeros(2)
+        elsewhere.append(modes.state.mode)
+
+    with pytest.raises(KeyError), engine.profile() as prof:
+        assert inspect.signature(xtensor.zeros) == signature
+        with pytest.raises(TypeError, match=r"^new_full\(\)"):
+            xtensor.Tensor.new_full()
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        raise KeyError
+    assert elsewhere == [0]
+    assert "zeros" not in rows_of(prof)  # of a thread that is not profiled
+    assert [(f.__code__, dict(f.__dict__)) for f in functions] == before
+    assert isinstance(xtensor.zeros, types.FunctionType)
+
+
+def test_a_start_that_is_interrupted_leaves_nothing(monkeypatch):
+    own = xtensor.zeros.__code__
+
+    def interrupted():
+        assert xtensor.zeros.__code__ is not own
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(profiler, "at_start", [*profiler.at_start, interrupted])
+        with pytest.raises(KeyboardInterrupt), engine.profile():
+            pass
+    assert xtensor.zeros.__code__ is own
+    assert modes.state.mode == 0
+    assert not compiles._watchers
+    with engine.profile() as prof:
+        xtensor.zeros(2)
+    assert rows_of(prof)["zeros"].count == 1

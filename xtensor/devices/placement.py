@@ -15,6 +15,7 @@ from jax.core import Tracer
 
 from .. import checks
 from ..xla.jax_internals import PLATFORM_LOG
+from ..xla.memory import LARGE, check_sizes
 from ..xla.signals import from_start
 from ..xla.x64 import call
 
@@ -352,6 +353,8 @@ def put(data: Any, place: device, copy: bool = True) -> Any:
     Without `copy` it may be `data`'s own memory, which nobody may write to any more.
     """
     checks.check(place.type != "meta", "cannot place values on a meta device")
+    if place.type == "cpu" and data.nbytes > LARGE:
+        check_sizes(data.shape, data.dtype.itemsize)
     if copy and isinstance(data, np.ndarray):
         # device_put may alias NumPy's memory, and its owner may write to it later.
         data = np.array(data, copy=True)

@@ -1,6 +1,7 @@
 """Host times of operators, backward nodes and the user's own regions, and the device's trace where JAX gives one.
 
-Operators check the PROFILING bit on their slow path and call `token = begin(name, shapes)`, `end(token, bytes)`.
+Operators check the PROFILING bit on their slow path and call `token = begin(name, shapes)`, `end(token, bytes)`. What a
+program costs to compile, or to load from a cache, is an event of its own inside the operator that needs it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import Any
 
 from jax import profiler as jax_profiler
 
+from ..xla import compiles
 from .modes import PROFILING, DecoratorContext, set_flag, state
-from .profile_report import Event, EventList, chrome_trace
+from .profile_report import OPERATORS, Event, EventList, chrome_trace
 
 __all__ = [
     "ProfilerAction",
@@ -63,6 +65,9 @@ class _Stack(threading.local):
 _stack = _Stack()
 _recording: list[Event] | None = None
 
+at_start: list[Callable[[], Callable[[], None]]] = []
+"""Called as a recording begins; what each returns is called as it ends."""
+
 
 def begin(name: str, shapes: Sequence[Any] | None = None, kind: str = "operator") -> Event | None:
     """Open an event on this thread; None when nothing records."""
@@ -86,12 +91,53 @@ def end(event: Event | None, memory: int = 0) -> None:
     while stack and stack.pop() is not event:
         pass
     if stack:
-        stack[-1].inner += event.end - event.start
-        stack[-1].inner_memory += event.memory
-        stack[-1].memory += event.memory
+        outer = stack[-1]
+        outer.memory += event.memory
+        outer.compiled += event.compiled
+        if outer.kind == "function" and outer.name == event.name:
+            # A function written by hand whose operator has its name: one call, one event.
+            outer.inner += event.inner
+            outer.inner_memory += event.inner_memory
+            return
+        outer.inner += event.end - event.start
+        outer.inner_memory += event.memory
     recording = _recording
     if recording is not None:
         recording.append(event)
+
+
+def _compiling(name: str) -> Callable[[bool | None], None]:
+    """Open the event of a program that is being made, for the operator that asks for it."""
+    stack = _stack.open
+    if stack and (stack[-1].kind in OPERATORS or stack[-1].name.startswith("Optimizer.")):
+        name = stack[-1].name
+    event = begin(f"compile: {name}", None, "compile")
+
+    def made(cached: bool | None) -> None:
+        if event is None:
+            return
+        if cached is None:
+            _forget(event)
+            return
+        if cached:
+            event.name += " (from cache)"
+        event.compiled = perf_counter_ns() - event.start
+        end(event)
+
+    return made
+
+
+def _forget(event: Event) -> None:
+    """Close an event as if it had not been: its time is that of what it is in."""
+    stack = _stack.open
+    while stack and stack.pop() is not event:
+        pass
+    if stack:
+        outer = stack[-1]
+        outer.inner += event.inner
+        outer.compiled += event.compiled
+        outer.inner_memory += event.inner_memory
+        outer.memory += event.memory
 
 
 class record_function(DecoratorContext):
@@ -143,9 +189,10 @@ def schedule(
 class profile:
     """Record what this thread runs inside the block, and the backward passes that it starts.
 
-    Times are the host's. Differs from PyTorch: dispatch to the device is asynchronous on every platform, so an
-    operator's time is that of its launch; `activities` with `ProfilerActivity.DEVICE` adds the device's own trace to
-    the Chrome file.
+    Times are the host's. Compiling a program, or loading it from the cache, is a row "compile: ..." of its own, on
+    whatever thread, and no part of the times of the operator whose first call needs it.
+    Differs from PyTorch: dispatch to the device is asynchronous on every platform, so an operator's time is that of
+    its launch; `activities` with `ProfilerActivity.DEVICE` adds the device's own trace to the Chrome file.
     """
 
     def __init__(
@@ -169,6 +216,7 @@ class profile:
         self._device_folder: str | None = None
         self._active = False
         self._step: Event | None = None
+        self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> profile:
         self.start()
@@ -229,23 +277,38 @@ class profile:
             raise RuntimeError("Profiler is already enabled in another thread")
         self._events = []
         self._device_events = []
-        if ProfilerActivity.DEVICE in self.activities:
-            self._device_folder = tempfile.mkdtemp(prefix="xtensor-profile-")
-            jax_profiler.start_trace(self._device_folder)
-            with jax_profiler.TraceAnnotation(_MARK):
+        try:
+            # What takes milliseconds comes before the clock starts.
+            for start in at_start:
+                self._undo.append(start())
+            if ProfilerActivity.DEVICE in self.activities:
+                self._device_folder = tempfile.mkdtemp(prefix="xtensor-profile-")
+                jax_profiler.start_trace(self._device_folder)
+                with jax_profiler.TraceAnnotation(_MARK):
+                    self._started = perf_counter_ns()
+            else:
                 self._started = perf_counter_ns()
-        else:
-            self._started = perf_counter_ns()
-        _recording = self._events
-        self._active = True
-        set_flag(PROFILING, True)
+            _recording = self._events
+            self._active = True
+            compiles.watch(_compiling)
+            set_flag(PROFILING, True)
+        except BaseException:
+            self._close()
+            raise
         self._begin_step()
 
-    def _end_trace(self) -> None:
+    def _close(self) -> None:
+        """Record nothing more, and undo what the start did."""
         global _recording
         set_flag(PROFILING, False)
         self._active = False
         _recording = None
+        compiles.unwatch(_compiling)
+        while self._undo:
+            self._undo.pop()()
+
+    def _end_trace(self) -> None:
+        self._close()
         folder, self._device_folder = self._device_folder, None
         if folder is not None:
             try:

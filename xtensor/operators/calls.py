@@ -31,6 +31,7 @@ MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
 
 SEQUENCES = (list, tuple)
+RETRIES = 8
 
 
 class Unusual(Exception):
@@ -49,9 +50,20 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
         except dispatch.CLEANED as error:
             raise dispatch.shortened(error)  # noqa: B904  # the error itself, less the frames between
     try:
-        return dispatch.complete(op, values, out)
+        return complete(op, values, out)
     except dispatch.CLEANED as error:
         raise dispatch.shortened(error)  # noqa: B904
+
+
+def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
+    """The complete path; again where another thread's write took an array away in its midst, which it can do once more or not at all."""
+    for _ in range(RETRIES):
+        try:
+            return dispatch.complete(op, values, out)
+        except RuntimeError as error:
+            if not dispatch.is_gone(error):
+                raise
+    return dispatch.complete(op, values, out)
 
 
 def profiled(op: Operator, values: tuple[Any, ...], out: Any) -> Any:
@@ -87,6 +99,8 @@ def missed(error: Exception) -> None:
 
 def recover(op: Operator, error: Exception, values: tuple[Any, ...]) -> Any:
     """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
+    if dispatch.is_gone(error):
+        return complete(op, values)
     if dispatch.is_unusual(values):
         return dispatch.complete(op, values)
     raise dispatch.clean(op, error) from None
@@ -152,7 +166,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     try:
         results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
     except Exception as error:
-        if dispatch.is_unusual(operands):
+        if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
         raise dispatch.clean(op, error) from None
     dispatch.refuse(op, key, operands)
@@ -336,7 +350,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     try:
         rewrite(target, op.name + "_", program, *arrays, *offsets)
     except Exception as error:
-        if dispatch.is_unusual(operands):
+        if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
         raise dispatch.clean(op, error) from None
     return target

@@ -172,6 +172,11 @@ def is_handlers(error: Exception) -> bool:
     )
 
 
+def is_gone(error: Exception) -> bool:
+    """Whether an array was given up between being taken and being used: another thread wrote to its tensor, and had just begun to."""
+    return isinstance(error, RuntimeError) and "has been deleted" in str(error)
+
+
 def is_unusual(values: Sequence[Any]) -> bool:
     """Whether there are tensors among arguments that no program can take as they are: of several devices, or without values."""
     tensors = [t for v in values for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, Tensor)]

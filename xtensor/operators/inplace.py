@@ -57,7 +57,7 @@ def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
 
 def recover_inplace(op: Operator, error: Exception, values: tuple[Any, ...]) -> Tensor:
     """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
-    if dispatch.is_unusual(values):
+    if dispatch.is_gone(error) or dispatch.is_unusual(values):
         return _run_inplace(op, values)
     raise dispatch.clean(op, error) from None
 

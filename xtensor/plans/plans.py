@@ -35,6 +35,7 @@ from ..ops.tensor.export import copied
 from ..storage import MetaArray
 from ..tensor import array_of, wrap
 from ..xla.compile_cache import compiling
+from ..xla.compiles import watched
 from ..xla.x64 import call, jit
 from .donation import donating, matching, owned
 from .patterns import Pattern, Patterns
@@ -299,7 +300,7 @@ class PlanExecutor:
 
     def _compile(self, plan: Plan, program: Any, examples: list[Any]) -> None:
         try:
-            with compiling():
+            with watched("plan"), compiling():
                 call(lambda: program.lower(*examples).compile())
         except Exception:  # what cannot be traced as a whole, the interpreter runs node by node
             plan.failed = True

@@ -202,12 +202,10 @@ def open_seal(folder: pathlib.Path, make: bool) -> Seal | None:
     if secret is None and make:
         aside = _aside(folder, secrets.token_bytes(LENGTH))
         try:
-            if os.path.lexists(file):  # what it holds is no secret
-                os.replace(aside, file)
-            else:
-                os.link(aside, file)
+            os.link(aside, file)
         except FileExistsError:
-            pass
+            if _read_secret(file) is None:  # what it holds is no secret
+                os.replace(aside, file)
         except OSError:  # a file system without links
             os.replace(aside, file)
         finally:

@@ -16,7 +16,9 @@ import jax
 from jax.core import Tracer
 
 from .compile_cache import compiling
+from .compiles import watched
 from .jax_internals import jitting
+from .memory import LARGE, check, needed
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -77,13 +79,23 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     info = jitted._jit_info
     miss = jitted._cache_miss
     donated = frozenset(info.donate_argnums)
+    name = jitted.__name__
 
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        with compiling():
-            return call(lambda: miss(*args, **kwargs))
+        with watched(name), compiling():
+            if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+                return call(lambda: miss(*args, **kwargs))
+            size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
+            check(size)
+            found = call(lambda: miss(*args, **kwargs))
+        if size <= LARGE:
+            return found
+        # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes by here
+        # at every call.
+        return (jax.block_until_ready(found[0]), None, *found[2:])
 
     key = jitting.keys(**{name: getattr(info, name) for name in KEYS})
     built = jitting.make(

@@ -31,6 +31,7 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
+from ...xla.memory import check_sizes
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -411,6 +412,7 @@ def triangle(
     chosen = pick_dtype(function, dtype, dtypes.int64)
     if chosen not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8):
         raise checks.not_implemented_for(function, chosen)
+    check_sizes((row, col), 1)  # what finds them makes a mask
     pairs = np.stack(find(row, offset, col)).astype(chosen.numpy)
     return placed(pairs, pick_device(function, device))
 

@@ -14,6 +14,7 @@ from ... import devices, dtypes
 from ...operators.options import check_layout, finish, pick_device, pick_dtype, placed
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
+from ...xla.memory import check_sizes
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -28,6 +29,7 @@ def made_window(
         return wrap(MetaArray((count,), dtype.numpy))
     if count <= 1:
         return placed(np.ones((count,), dtype.numpy), place)
+    check_sizes((count,), 8)
     last = count if periodic else count - 1
     return placed(values(np.arange(count, dtype=np.float64), last).astype(dtype.numpy), place)
 

@@ -1,0 +1,132 @@
+"""Requests that no memory can hold raise; none ends the process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import xtensor as x
+from xtensor.nn import functional as F
+from xtensor.xla import memory
+
+MANY = 10**11
+
+
+def wide(*sizes: int, dtype: Any = None) -> x.Tensor:
+    """A tensor of these sizes that holds one element."""
+    return x.ones(1, dtype=dtype).expand(*sizes)
+
+
+REQUESTS: dict[str, Callable[[], Any]] = {
+    "ones": lambda: x.ones(25 * 10**9),
+    "zeros": lambda: x.zeros(10**6, 10**6),
+    "empty": lambda: x.empty(10**12),
+    "full": lambda: x.full((MANY,), 3.0),
+    "bool": lambda: x.zeros(10**12, dtype=x.bool),
+    "zeros_like": lambda: x.zeros_like(wide(10**12)),
+    "new_zeros": lambda: x.ones(1).new_zeros(10**12),
+    "overflow of zeros": lambda: x.zeros(2**62, 2**3),
+    "overflow of ones": lambda: x.ones(2**61),
+    "overflow of empty": lambda: x.empty(2**31, 2**31),
+    "overflow of a sum": lambda: wide(2**40, 2**40) + 1,
+    "overflow of a copy": lambda: wide(2**62).clone(),
+    "randn": lambda: x.randn(25 * 10**9),
+    "rand": lambda: x.rand(10**6, 10**5),
+    "randint": lambda: x.randint(0, 9, (MANY,)),
+    "randperm": lambda: x.randperm(MANY),
+    "normal": lambda: x.normal(0.0, 1.0, (MANY,)),
+    "bernoulli": lambda: x.bernoulli(wide(MANY) / 2),
+    "arange": lambda: x.arange(MANY),
+    "linspace": lambda: x.linspace(0, 1, MANY),
+    "logspace": lambda: x.logspace(0, 1, MANY),
+    "eye": lambda: x.eye(10**6),
+    "hann_window": lambda: x.hann_window(MANY),
+    "tril_indices": lambda: x.tril_indices(10**6, 10**6),
+    "broadcast": lambda: x.ones(200000)[:, None] * x.ones(200000),
+    "outer": lambda: x.outer(x.ones(300000), x.ones(300000)),
+    "matmul": lambda: x.ones(300000, 1) @ x.ones(1, 300000),
+    "einsum": lambda: x.einsum("i,j->ij", x.ones(400000), x.ones(400000)),
+    "kron": lambda: x.kron(x.ones(400000), x.ones(400000)),
+    "cdist": lambda: x.cdist(x.ones(400000, 2), x.ones(400000, 2)),
+    "vander": lambda: x.vander(x.ones(400000), 400000),
+    "diag": lambda: x.diag(x.ones(400000)),
+    "expand": lambda: wide(2**40) + 1,
+    "contiguous": lambda: wide(MANY).contiguous(),
+    "to": lambda: wide(MANY, dtype=x.int8).to(x.float64),
+    "repeat": lambda: x.ones(1000).repeat(10**9),
+    "tile": lambda: x.ones(10).tile((MANY,)),
+    "cat": lambda: x.cat([wide(MANY)] * 2),
+    "stack": lambda: x.stack([wide(MANY)] * 3),
+    "flip": lambda: wide(MANY).flip(0),
+    "where": lambda: x.where(wide(MANY, dtype=x.bool), 1.0, 2.0),
+    "cumsum": lambda: wide(MANY).cumsum(0),
+    "sort": lambda: wide(MANY).sort(),
+    "unfold": lambda: x.ones(400000).unfold(0, 200000, 1).contiguous(),
+    "index_select": lambda: x.ones(10).index_select(0, x.zeros(1, dtype=x.int64).expand(MANY)),
+    "cartesian_prod": lambda: x.cartesian_prod(x.arange(400000), x.arange(400000)),
+    "pad": lambda: F.pad(x.ones(3), (0, MANY)),
+    "interpolate": lambda: F.interpolate(x.ones(1, 1, 10, 10), size=(10**6, 10**6)),
+    "one_hot": lambda: F.one_hot(x.arange(1000), 10**9),
+    "conv1d": lambda: F.conv1d(x.ones(1, 1, 400000), x.ones(400000, 1, 1)),
+    "Embedding": lambda: x.nn.Embedding(10**9, 1000),
+    "Linear": lambda: x.nn.Linear(10**6, 10**6),
+    "fft": lambda: x.fft.fft(x.ones(3), n=MANY),
+    "resize_": lambda: x.ones(3).resize_(MANY),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_that_no_memory_holds(name: str) -> None:
+    with pytest.raises(
+        RuntimeError,
+        match=r"you tried to allocate \d+ bytes|Storage size calculation overflowed with sizes=|overflow",
+    ):
+        REQUESTS[name]()
+    assert (x.ones(3) + 1).tolist() == [2, 2, 2]
+
+
+def test_free_memory_is_looked_at_by_large_programs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def none_left() -> int:
+        asked.append(None)
+        return 0
+
+    small, large = x.ones(1031), x.ones(memory.LARGE // 4 + 1)
+    assert (large + 1)[0].item() == 2
+    monkeypatch.setattr(memory, "available", none_left)
+    assert (small + 1)[0].item() == 2
+    assert asked == []
+    # Its signature has come before: the memory is asked for at every call.
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="0 are free"):
+            large + 1
+    assert len(asked) == 2
+    monkeypatch.undo()
+    assert (large + 1)[-1].item() == 2
+
+
+def test_the_processes_own_limit_counts() -> None:
+    """What `ulimit -v` leaves is what there is, however much the machine has."""
+    program = """
+        import resource, xtensor as x
+        (x.ones(1031) + 1).sum().item()
+        from xtensor.xla import memory
+        limit = memory.available()
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+        assert memory.available() <= 1 << 30 < limit
+        try:
+            x.ones(1 << 29) + 1
+        except RuntimeError as error:
+            print("refused", (x.ones(3) + 1).tolist())
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120
+    )
+    assert run.stdout == "refused [2.0, 2.0, 2.0]\n", run.stderr

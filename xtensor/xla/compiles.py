@@ -1,0 +1,78 @@
+"""Tells who asks of every program of xtensor's that is compiled: its name as that begins, then whether a cache had it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jax import monitoring
+
+__all__ = ["Watcher", "unwatch", "watch", "watched"]
+
+Watcher = Callable[[str], Callable[[bool | None], None]]
+"""Given a program's name, it returns what is told True (loaded), False (compiled) or None (it was there already)."""
+
+BUILT = "/jax/core/compile/backend_compile_duration"
+LOADED = "/jax/compilation_cache/cache_hits"
+
+_watchers: list[Watcher] = []
+_nobody: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
+class _Counts(threading.local):
+    """What JAX has reported on this thread: programs made, and those of them that a cache had."""
+
+    built = loaded = 0
+
+
+_counts = _Counts()
+
+
+def _on_duration(event: str, *_: Any, **__: Any) -> None:
+    if event == BUILT:
+        _counts.built += 1
+
+
+def _on_event(event: str, **_: Any) -> None:
+    if event == LOADED:
+        _counts.loaded += 1
+
+
+def watch(watcher: Watcher) -> None:
+    """Tell `watcher` of every program from now on."""
+    if not _watchers:
+        monitoring.register_event_duration_secs_listener(_on_duration)
+        monitoring.register_event_listener(_on_event)
+    _watchers.append(watcher)
+
+
+def unwatch(watcher: Watcher) -> None:
+    """Tell `watcher` no more."""
+    if watcher not in _watchers:
+        return
+    _watchers.remove(watcher)
+    if not _watchers:
+        # Who calls `jax.monitoring.clear_event_listeners` has removed them already.
+        with contextlib.suppress(AssertionError, ValueError):
+            monitoring.unregister_event_duration_listener(_on_duration)
+        with contextlib.suppress(AssertionError, ValueError):
+            monitoring.unregister_event_listener(_on_event)
+
+
+def watched(name: str) -> contextlib.AbstractContextManager[None]:
+    """A context for making a program of that name; without watchers it does nothing."""
+    return _watched(name) if _watchers else _nobody
+
+
+@contextlib.contextmanager
+def _watched(name: str) -> Iterator[None]:
+    told = [watcher(name) for watcher in _watchers]
+    built, loaded = _counts.built, _counts.loaded
+    try:
+        yield
+    finally:
+        made = _counts.built - built
+        for tell in told:
+            tell(_counts.loaded - loaded >= made if made else None)

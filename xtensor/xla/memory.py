@@ -1,0 +1,100 @@
+"""What a program or a copy may take: more than there is is refused before XLA is asked, which would end the process.
+
+The sizes of a program's results are known when its signature is first seen. Small programs are never looked at again; one whose results
+come to more than `LARGE` bytes looks at the free memory at every call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+__all__ = ["LARGE", "available", "check", "check_sizes", "needed"]
+
+LARGE = 64 << 20
+"""Bytes from which a program's results are compared with the free memory."""
+OVERFLOW = 1 << 63
+CGROUP = pathlib.Path("/sys/fs/cgroup")
+MEMINFO = pathlib.Path("/proc/meminfo")
+# A group's limit and use, in its second version and in its first.
+GROUPS = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
+
+
+def available() -> int:
+    """The bytes that this process can still take on the host, as far as the system says: free memory, and what its group may use."""
+    free = OVERFLOW
+    with contextlib.suppress(OSError):
+        found = re.search(rb"MemAvailable: *(\d+)", MEMINFO.read_bytes())
+        free = int(found[1]) << 10 if found else free
+    for limit, use in GROUPS:
+        with contextlib.suppress(OSError, ValueError):
+            free = min(free, int((CGROUP / limit).read_text()) - int((CGROUP / use).read_text()))
+    return min(free, address_space())
+
+
+def address_space() -> int:
+    """What the process's own limit (`ulimit -v`) leaves."""
+    if resource is None:
+        return OVERFLOW
+    with contextlib.suppress(OSError, ValueError):
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+            return limit - pages * os.sysconf("SC_PAGE_SIZE")
+    return OVERFLOW
+
+
+def check(nbytes: int) -> None:
+    """RuntimeError for more bytes than there are."""
+    if nbytes > LARGE and nbytes > (free := available()):
+        raise RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes, and {max(free, 0)} are free. "
+            "Error code 12 (Cannot allocate memory)"
+        )
+
+
+def check_sizes(sizes: Any, itemsize: int) -> None:
+    """RuntimeError for an array of these sizes that no memory could hold, or this machine's cannot."""
+    nbytes = math.prod(sizes) * itemsize
+    if nbytes >= OVERFLOW:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+    check(nbytes)
+
+
+def nbytes_of(aval: Any) -> int:
+    shape, dtype = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+    return 0 if shape is None or dtype is None else math.prod(shape) * dtype.itemsize
+
+
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr and of those within it."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in equation.params.values():
+            for inner in value if isinstance(value, (tuple, list)) else (value,):
+                found = getattr(inner, "jaxpr", inner)
+                if hasattr(found, "eqns"):
+                    yield from equations(found)
+
+
+def needed(jaxpr: Any) -> int:
+    """The bytes of a traced program's results; RuntimeError where any value within it has more than 64 bits can count."""
+    for equation in equations(jaxpr):
+        for variable in equation.outvars:
+            if nbytes_of(variable.aval) >= OVERFLOW:
+                sizes = list(variable.aval.shape)
+                raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+    return sum(nbytes_of(v.aval) for v in jaxpr.outvars)
