@@ -400,7 +400,7 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types
 def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
     """A tensor with the values of another library's array."""
 def from_numpy(ndarray: Any) -> Tensor:
-    """A tensor with the values and dtype of a NumPy array, on the CPU."""
+    """A tensor over the memory of a NumPy array, on the CPU: a write to the one shows in the other."""
 def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A flat tensor with the bytes of a buffer from `offset` on, read as `count` elements (all, if it is negative)."""
 def full(size: Sequence[int], fill_value: Any, *, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:

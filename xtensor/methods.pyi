@@ -924,7 +924,7 @@ class Methods:
     def not_equal_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `ne`."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
-        """The values as a read-only NumPy array, without a copy where they are on the CPU."""
+        """The values as a NumPy array; on the CPU it shares the tensor's memory, so that a write to the one shows in the other."""
     def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
     def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = True, transpose: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:

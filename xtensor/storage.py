@@ -2,7 +2,7 @@
 
 Logically a storage is the row-major sequence of its array's elements; sizes, strides and offsets of tensors index that
 sequence. The array keeps the shape in which it was produced. A write replaces the array, so whoever took the old one
-(a saved value, a NumPy export, the user) keeps what it saw.
+(a saved value, a JAX program, the user) keeps what it saw. What NumPy shares is memory beside it (`shared_storage`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ __all__ = [
     "Unread",
     "UntypedStorage",
     "abstract",
+    "cell",
     "commit",
     "commit_all",
     "put",
+    "reading",
 ]
 
 
@@ -106,10 +108,21 @@ class Storage:
     array: the values. version: what autograd counts. writes: every replacement of `array`, for cached reads.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
     writer: the line of the program that wrote last, and the operator, once there was a write.
+    sharing: what a SharedStorage or a CopiedStorage knows of NumPy's memory; others leave it out.
     cover: weak reference to the one tensor that takes its sizes from the array itself, once it has aliases.
     """
 
-    __slots__ = ("__weakref__", "address", "array", "cover", "shared", "version", "writer", "writes")
+    __slots__ = (
+        "__weakref__",
+        "address",
+        "array",
+        "cover",
+        "shared",
+        "sharing",
+        "version",
+        "writer",
+        "writes",
+    )
 
     array: Any
     version: int
@@ -117,6 +130,7 @@ class Storage:
     shared: bool
     address: int
     cover: weakref.ref[Any] | None
+    sharing: Any
     writer: tuple[Any, int, str]
 
     def __init__(self, array: Any, shared: bool = False) -> None:
@@ -181,8 +195,9 @@ class Unread(Protocol):
         ...
 
 
-_cell: Any = Storage.array  # the slot itself
-put: Callable[[Storage, Any], None] = _cell.__set__
+cell: Any = Storage.array
+"""The slot itself."""
+put: Callable[[Storage, Any], None] = cell.__set__
 """`storage.array = array`, as a function of C."""
 
 
@@ -210,7 +225,7 @@ def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
     storage.shared = False
 
 
-_reading = threading.RLock()
+reading = threading.RLock()
 
 
 class LazyStorage(Storage):
@@ -219,7 +234,7 @@ class LazyStorage(Storage):
     __slots__ = ()
 
     def __init__(self, unread: Unread) -> None:
-        _cell.__set__(self, unread)
+        cell.__set__(self, unread)
         self.version = self.writes = self.address = 0
         self.shared = False
         self.cover = None
@@ -227,34 +242,34 @@ class LazyStorage(Storage):
     @property
     def unread(self) -> Unread | None:
         """What is still to be read, or None once it was."""
-        return _cell.__get__(self) if type(self) is LazyStorage else None
+        return cell.__get__(self) if type(self) is LazyStorage else None
 
     @property
     def array(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        with _reading:
+        with reading:
             unread = self.unread
             if unread is not None:
                 array, shared = unread.read()
-                _cell.__set__(self, array)
+                cell.__set__(self, array)
                 self.shared = shared
                 self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
-            return _cell.__get__(self)
+            return cell.__get__(self)
 
     @array.setter
     def array(self, array: Any) -> None:
-        _cell.__set__(self, array)
+        cell.__set__(self, array)
         self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
 
     def nbytes(self) -> int:
-        with _reading:
+        with reading:
             unread = self.unread
             return Storage.nbytes(self) if unread is None else math.prod(unread.shape) * unread.dtype.itemsize
 
     @property
     def device(self) -> devices.device:
-        with _reading:
+        with reading:
             unread = self.unread
-            return devices.of_array(_cell.__get__(self)) if unread is None else unread.device
+            return devices.of_array(cell.__get__(self)) if unread is None else unread.device
 
     @property
     def is_meta(self) -> bool:

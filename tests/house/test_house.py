@@ -19,7 +19,7 @@ PACKAGE = ROOT / "xtensor"
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("xla", "dtypes", "geometry", "checks", "printing", "ulps"),
-    ("storage", "lowering", "devices"),
+    ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
     ("operators",),

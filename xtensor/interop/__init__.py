@@ -52,5 +52,5 @@ def to_jax(tensor: Tensor) -> jax.Array:
 
 
 def to_numpy(tensor: Tensor, *, force: bool = False) -> Any:
-    """The values of a tensor as a read-only NumPy array: `Tensor.numpy`."""
+    """The values of a tensor as a NumPy array, as `Tensor.numpy` gives it."""
     return numpy(tensor, force=force)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter
-from ..ops.create.ingest import from_numpy
+from ..ops.create.ingest import tensor as copied
 from ..ops.tensor.export import from_dlpack
 from ..tensor import Tensor, alias, array_of, sizes_of, strides_of
 
@@ -56,7 +56,7 @@ def one_from_torch(tensor: Any, device: devices.DeviceLike) -> Tensor:
     if source.is_conj() or source.is_neg():
         source = source.resolve_conj().resolve_neg()
     if str(source.dtype) == "torch.bool" and source.device.type == "cpu":
-        made = from_numpy(source.numpy())
+        made = copied(source.numpy(), device="cpu")
     else:
         made = from_dlpack(source.contiguous(), copy=True)
     made = made if device is None else made.to(devices.resolve(device))

@@ -1,6 +1,6 @@
 """Tensors from what Python has: numbers, nested lists, NumPy arrays, buffers, JAX arrays.
 
-Nothing shares memory with its source: a tensor's array is immutable, and what it came from may be written later.
+What `from_numpy`, `as_tensor` and `asarray` take from NumPy shares its memory up to a size; everything else is copied.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import jax
 import numpy as np
 
 from ... import checks, devices, dtypes, geometry
+from ...copied_storage import watch
 from ...engine import modes
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
 from ...operators.write import cast
+from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
 from ...storage import MetaArray
 from ...tensor import Size, Tensor, array_of, wrap, wrap_strided
 from ...xla.x64 import call
@@ -75,7 +77,7 @@ def ingest(
     if isinstance(data, jax.Array):
         return from_array(data, chosen, None if device is None else place)
     if isinstance(data, np.ndarray):
-        return from_host(data, chosen, place)
+        return from_host(data, chosen, place, share=not copy)
     return placed(host_array(data, chosen), place)
 
 
@@ -290,8 +292,13 @@ def numbers_array(flat: list[Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
 # ---- arrays and buffers --------------------------------------------------------------------------------------------
 
 
-def from_host(data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: devices.device) -> Tensor:
-    """A tensor with a copy of a NumPy array, its strides kept where they are a plain order of dimensions."""
+def from_host(
+    data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: devices.device, share: bool = False
+) -> Tensor:
+    """A tensor with a copy of a NumPy array, its strides kept where they are a plain order of dimensions.
+
+    To `share` is to see the array's own memory, strides and all, where that can be.
+    """
     found = dtypes.from_numpy(data.dtype)
     if any(s < 0 for s in data.strides):
         raise ValueError(
@@ -300,6 +307,14 @@ def from_host(data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: dev
             "array.copy().) "
         )
     dtype = dtype or found
+    if share and dtype is found and place.type == "cpu" and data.flags.writeable:
+        made = over_memory(data)
+        if made is not None:
+            return made
+        made = from_host(data, dtype, place)
+        if data.size:
+            watch(made._xt_storage, data)
+        return made
     strides = tuple([s // data.itemsize for s in data.strides])
     if data.ndim > 1 and not data.flags.c_contiguous and 0 not in data.shape:
         if geometry.is_non_overlapping_and_dense(data.shape, strides):
@@ -309,6 +324,30 @@ def from_host(data: np.ndarray[Any, Any], dtype: dtypes.dtype | None, place: dev
                 return wrap_strided(MetaArray(stored.shape, stored.dtype), data.shape, strides)
             return wrap_strided(placed(stored, place)._xt_storage.array, data.shape, strides)
     return placed(own_copy(data, dtype), place)
+
+
+def over_memory(data: np.ndarray[Any, Any]) -> Tensor | None:
+    """A tensor over the memory of a NumPy array that may be written; None where that cannot be shared."""
+    if data.size == 0:
+        return None
+    item = data.itemsize
+    checks.check_value(
+        all(s % item == 0 for s in data.strides),
+        "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.",
+    )
+    nbytes = item + sum((n - 1) * s for n, s in zip(data.shape, data.strides))
+    if nbytes > MOST:
+        return None
+    cpu = devices.device("cpu")
+    if data.flags.c_contiguous:
+        made = placed(own_copy(data, dtypes.from_numpy(data.dtype)), cpu)
+    else:
+        # The whole run from the first element to the last, as its own bytes: what lies between belongs to it too.
+        run = bytes_at(data, nbytes).view(data.dtype)
+        strides = tuple([s // item for s in data.strides])
+        made = wrap_strided(placed(run.copy(), cpu)._xt_storage.array, data.shape, strides)
+    adopt(made._xt_storage, data)
+    return made
 
 
 def own_copy(data: np.ndarray[Any, Any], dtype: dtypes.dtype) -> np.ndarray[Any, Any]:
@@ -350,7 +389,7 @@ def committed(array: Any) -> Any:
 def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None) -> Tensor:
     """`data` as a tensor: itself, with its history, where it is one of that dtype and device.
 
-    Differs from PyTorch: a NumPy array is copied, since a tensor's values cannot change under it.
+    A NumPy array of that dtype is taken as `from_numpy` takes it.
     """
     if isinstance(data, Tensor):
         place = data.device if device is None else pick_device("as_tensor", device)
@@ -368,7 +407,8 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed.
 
-    Differs from PyTorch: NumPy arrays and buffers cannot be shared: they are copied, or refused with `copy=False`.
+    Differs from PyTorch: buffers other than NumPy arrays, and arrays that `from_numpy` would copy, cannot be shared: they are copied,
+    or refused with `copy=False`.
     """
     if isinstance(obj, Tensor):
         wanted = obj.dtype if dtype is None else pick_dtype("asarray", dtype)
@@ -382,6 +422,10 @@ def asarray(
                 raise ValueError(f"can't alias tensor from device '{obj.device}' to '{place}'.")
         made = obj.clone() if copy and wanted is obj.dtype and place == obj.device else obj.to(place, wanted)
         return made if made.requires_grad or not requires_grad else finish("asarray", made, True)
+    if copy is False and isinstance(obj, np.ndarray):
+        made = ingest("asarray", obj, dtype, device, copy=False)
+        if type(made._xt_storage) is SharedStorage:
+            return finish("asarray", made, requires_grad)
     if copy is False and not isinstance(obj, jax.Array):
         kind = "sequence" if not isinstance(obj, (np.ndarray, bytes, bytearray, memoryview)) else "buffer"
         raise ValueError(f"can't alias arbitrary {kind} into a tensor.")
@@ -394,9 +438,10 @@ def asarray(
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor with the values and dtype of a NumPy array, on the CPU.
+    """A tensor over the memory of a NumPy array, on the CPU: a write to the one shows in the other.
 
-    Differs from PyTorch: it is a copy, so writes to the one never show in the other.
+    Differs from PyTorch: it is a copy if the array has more than 1 MiB from its first element to its last, or is read-only. What a
+    graph has saved keeps the values of the forward pass whatever NumPy writes.
 
     Shape: that of the array.
 
@@ -406,7 +451,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {checks.type_name(ndarray)})")
-    return from_host(ndarray, None, devices.device("cpu"))
+    return from_host(ndarray, None, devices.device("cpu"), share=True)
 
 
 def frombuffer(

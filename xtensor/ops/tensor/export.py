@@ -1,6 +1,7 @@
 """Values on their way out: NumPy, DLPack, JAX, pickles and copies.
 
-An export never changes under its holder, and what is done to an export never changes a tensor.
+What NumPy gets of a small tensor on the CPU is shared memory; another export never changes under its holder, and what is done to it
+never changes a tensor.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import numpy as np
 from jax.core import Tracer
 
 from ... import devices, dtypes
+from ...copied_storage import CopiedStorage, watch
 from ...dtypes import FROM_NUMPY
 from ...engine import modes
 from ...geometry import contiguous_strides
 from ...operators.attach import attach_methods
-from ...storage import LazyStorage, MetaArray, Storage
+from ...shared_storage import SharedStorage, exported
+from ...storage import LazyStorage, MetaArray, Storage, cell
 from ...tensor import (
     Tensor,
     array_of,
@@ -35,7 +38,7 @@ from ...tensor import (
     wrap,
 )
 from ...xla.x64 import call, jit
-from ..create.ingest import from_array, from_numpy
+from ..create.ingest import from_array, from_host
 from .scalars import asked_by_plotting
 
 __all__ = ["from_dlpack", "to_dlpack"]
@@ -45,9 +48,10 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
-    """The values as a read-only NumPy array, without a copy where they are on the CPU.
+    """The values as a NumPy array; on the CPU it shares the tensor's memory, so that a write to the one shows in the other.
 
-    Differs from PyTorch: later writes to the tensor do not show in the array; copy the array to write to it.
+    Differs from PyTorch: memory of more than 1 MiB (the whole storage, if the tensor is a view) is not shared. The array is read-only
+    then, costs no copy, and keeps its values. What a graph has saved keeps the values of the forward pass whatever NumPy writes.
     `force` detaches, brings to the CPU and resolves the conjugate bit first.
     """
     if force:
@@ -74,14 +78,28 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 
 def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
-    dtype = tensor.dtype
+    storage, view = tensor._xt_storage, tensor._xt_view
+    dtype = FROM_NUMPY[cell.__get__(storage).dtype] if view is None else view.dtype
     if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
-    storage = tensor._xt_storage
-    if type(storage.array) is MetaArray:
+    if storage.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    own = (view is None or not (view.conj or view.neg)) and storage.device.type == "cpu"
+    memory = exported(storage) if own else None
+    if memory is not None:
+        if view is None:
+            return memory
+        size = dtype.itemsize
+        raw = memory.reshape(-1).view(np.uint8)
+        strides = tuple([s * size for s in view.strides])
+        return np.ndarray(view.sizes, dtype.numpy, raw, view.offset * size, strides)
     storage.shared = True
-    return host_array(tensor)
+    values = host_array(tensor)
+    if not own or not values.size:
+        return values.copy()
+    values = values.view()
+    watch(storage, values)
+    return values
 
 
 def as_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -113,7 +131,7 @@ def plain_values(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 def wrap_array(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """NumPy's protocol: the result of a ufunc on tensors as a tensor."""
-    return from_numpy(np.asarray(array))
+    return from_host(np.asarray(array), None, devices.device("cpu"))
 
 
 # ---- DLPack --------------------------------------------------------------------------------------------------------
@@ -252,6 +270,8 @@ def reduce_storage(storage: Storage) -> Any:
 
 copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(CopiedStorage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(SharedStorage, reduce_storage)  # type: ignore[arg-type]
 
 
 def unclaimed() -> None:
