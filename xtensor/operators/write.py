@@ -80,30 +80,32 @@ def put_results(
 
     The results are those that `pick` takes, and then what is ready; those beyond the tensors go into the storages `more`.
     """
-    cells = [t._xt_storage if t._xt_view is None or covers(t) else Storage(None) for t in tensors]
-    count(tensors, cells, writer, 1)
-    try:
-        commit_all(chain(cells, more), program, args, pick, ready)
-    except Exception:
-        count(tensors, cells, writer, -1)
-        raise
-    for tensor, cell in zip(tensors, cells):
-        cell.writes += 1
-        cell.shared = False
-        if cell is not tensor._xt_storage:
-            store(tensor, cell.array)
-
-
-def count(tensors: list[Tensor], cells: list[Storage], writer: tuple[Any, int, str], by: int) -> None:
-    """Count a write before it is made, so that nothing kept of the old values is taken for the new."""
-    for tensor, cell in zip(tensors, cells):
-        cell.writes += 1
+    cells: list[Storage] = []
+    aside: list[tuple[Tensor, Storage]] = []
+    # A write is counted before it is made, so that nothing kept of the old values is taken for the new.
+    for tensor in tensors:
         storage = tensor._xt_storage
         storage.writer = writer
         if tensor._xt_view is None:
-            storage.version += by
+            storage.version += 1
         else:
-            counter_of(tensor).version += by
+            counter_of(tensor).version += 1
+            if not covers(tensor):
+                storage = Storage(None)
+                aside.append((tensor, storage))
+        storage.writes += 1
+        cells.append(storage)
+    try:
+        commit_all(chain(cells, more), program, args, pick, ready)
+    except Exception:
+        for tensor in tensors:
+            counter_of(tensor).version -= 1
+        raise
+    for storage in cells:
+        storage.writes += 1
+        storage.shared = False
+    for tensor, storage in aside:
+        store(tensor, storage.array)
 
 
 def rewrite(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:

@@ -147,12 +147,16 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
     values = [count for group in work for count in group.counts]
+    last, plain = None, False
     for counter, count in zip(counters, values, strict=True):
         storage = counter._xt_storage
+        if storage.array is not last:  # that of all counts that are equal
+            last = storage.array
+            plain = counter.dtype is dtypes.float32 and storage.device is place
         counter_of(counter).version += 1
         storage.writes += 1
-        storage.shared = True  # one array for all that are equal
-        if counter.dtype is dtypes.float32 and counter._xt_view is None and storage.device is place:
+        storage.shared = True
+        if plain and counter._xt_view is None:
             cells.append(storage)
             continue
         cells.append(Storage(None))
