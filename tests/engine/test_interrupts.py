@@ -12,6 +12,10 @@ from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped
 from xtensor.engine import modes
 
 
+# An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_nothing_is_lost_wherever_signals_are_handled(name: str) -> None:
     loop = LOOPS[name]()
@@ -30,9 +34,10 @@ def test_nothing_is_lost_wherever_signals_are_handled(name: str) -> None:
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 def test_a_first_step_is_made_or_not(name: str) -> None:
     """Parameters, their states and the counts of steps go together."""
-    _, total = stopped(LOOPS[name]().body, -1)
+    for _ in range(3):  # what compiles does so in the first
+        _, total = stopped(LOOPS[name]().body, -1)
     outcomes = set()
-    for at in range(max(1, total - 120), total + 2):
+    for at in [*range(1, total - 120, 40), *range(max(1, total - 120), total + 2)]:
         loop = LOOPS[name]()
         layer, optimizer = loop.things
         before = [p.tolist() for p in layer.parameters()]

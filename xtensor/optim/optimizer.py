@@ -419,9 +419,20 @@ class RuleOptimizer(Optimizer):
         return loss
 
     def _update(self) -> None:
+        new: list[tuple[Tensor, Any]] = []
+        try:
+            self._run(new)
+        except BaseException:
+            # A step that was not made leaves no states behind, by which the next would not be the first.
+            for param, array in new:
+                if param._xt_storage.array is array:
+                    self.state.pop(param, None)
+            raise
+
+    def _run(self, new: list[tuple[Tensor, Any]]) -> None:
+        """Make a step; `new` is told of every parameter whose first it is, with its array from before."""
         differentiable = self.defaults.get("differentiable")
         work: list[Work] = []
-        new: list[tuple[Tensor, dict[str, Any]]] = []
         state, counted, rule = self.state, self.counted, type(self).rule
         alike = type(self).states_for is RuleOptimizer.states_for
         for group in self.param_groups:
@@ -445,7 +456,7 @@ class RuleOptimizer(Optimizer):
                     own = state[param]
                     fresh = not own
                     if fresh:
-                        new.append((param, own))
+                        new.append((param, param._xt_storage.array))
                         self.init_state(own, group, param)
                     states.append([own[name] for name in names])
                     if counted:
@@ -467,15 +478,7 @@ class RuleOptimizer(Optimizer):
             for group in work if counted else ():
                 advance(group.counters, group.counts)
             return
-        before = [param._xt_storage.array for param, _ in new]
-        try:
-            self._known = run(work, f"{type(self).__name__}.step", counted)
-        except BaseException:
-            # A step that was not made leaves no states behind, by which the next would not be the first.
-            for (param, own), array in zip(new, before):
-                if param._xt_storage.array is array:
-                    own.clear()
-            raise
+        self._known = run(work, f"{type(self).__name__}.step", counted)
 
     def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
         """Fill a parameter's state before its first step."""

@@ -33,7 +33,7 @@ from ..engine.graph import EdgeTuple, Gradients
 from ..operators.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import MetaArray
-from ..tensor import array_of, wrap
+from ..tensor import AutogradMeta, array_of, wrap
 from ..xla.compile_cache import compiling
 from ..xla.compiles import watched
 from ..xla.x64 import call, jit
@@ -44,6 +44,7 @@ __all__ = ["PlanExecutor", "executor"]
 
 state = modes.state
 NO_GRAD = modes.NO_GRAD
+set_grad: Any = AutogradMeta.grad.__set__  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 by_age = attrgetter("sequence_nr")
 # Where too many structures are known, one in so many is forgotten.
 SHARE = 8
@@ -180,27 +181,34 @@ class PlanExecutor:
                 node.release()
         if wanted is not None and not accumulate:
             return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
+        metas: list[Any] = []
+        made: list[Any] = []
+        others: list[Any] = []
+        for i in plan.leaves:
+            array = found[i]
+            if array is None:
+                continue
+            target = leaves[i]
+            variable = target.variable
+            meta = variable._xt_meta
+            # What `apply` does for a leaf that lies plainly in memory, wants a gradient still and has none yet.
+            if (
+                meta is not None
+                and meta.grad is None
+                and variable._xt_view is None
+                and variable._xt_edge is not None
+            ):
+                metas.append(meta)
+                made.append(wrap(array))
+            else:
+                others.append((target, array))
+        # In one call of C: a signal finds all these gradients, or none.
+        any(map(set_grad, metas, made))
         mode = state.mode
         state.mode = mode | NO_GRAD
         try:
-            for i in plan.leaves:
-                array = found[i]
-                if array is None:
-                    continue
-                target = leaves[i]
-                variable = target.variable
-                meta = variable._xt_meta
-                # What `apply` does for a leaf that lies plainly in memory, wants a gradient still and has none yet.
-                if (
-                    meta is not None
-                    and meta.grad is None
-                    and variable._xt_view is None
-                    and variable._xt_edge is not None
-                ):
-                    with target.leaf.lock:
-                        meta.grad = wrap(array)
-                else:
-                    target.apply((wrap(array),))
+            for target, array in others:
+                target.apply((wrap(array),))
         finally:
             state.mode = mode
         return ()
