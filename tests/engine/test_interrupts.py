@@ -11,7 +11,6 @@ import xtensor
 from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped
 from xtensor.engine import modes
 
-
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
