@@ -26,7 +26,7 @@ from .schema import Parameter, Schema
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
 
-UNSET: Any = object()
+UNSET: Any = ...
 
 
 def is_inexact(dtype: Any) -> bool:

@@ -2,7 +2,7 @@
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
-`started`: tells whether XLA runs in this process.
+`started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -11,12 +11,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags", "started"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "programs", "read_flags", "started"]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
 jitting: Any = None
 caching: Any = None
+programs: Any = None
 read_flags: Any = None
 started: Any = None
 CacheInterface: Any = object
@@ -69,4 +70,38 @@ except (ImportError, AttributeError):
 try:
     from jax._src.xla_bridge import backends_are_initialized as started
 except ImportError:
+    pass
+
+try:
+    from jax._src import compilation_cache, core
+    from jax._src.array import ArrayImpl
+    from jax._src.config import trace_context
+    from jax._src.interpreters import pxla
+    from jax._src.lax.linalg import initialize_lapack
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+    from jax._src.sharding_impls import SingleDeviceSharding
+    from jax._src.tree_util import dispatch_registry
+
+    programs = SimpleNamespace(
+        Array=ArrayImpl,
+        DeviceList=_jax.DeviceList,
+        Executable=pxla.MeshExecutable,
+        Execute=pxla.ExecuteReplicated,
+        Fast=pxla.MeshExecutableFastpathData,
+        Inputs=pxla.InputsHandler,
+        Signatures=_jax.PjitFunctionCache,
+        Single=SingleDeviceSharding,
+        compile_options=lambda: _jax.CompileOptions().SerializeAsString(),
+        context=trace_context,
+        decompress=compilation_cache.decompress_executable,
+        is_clean=core.trace_state_clean,
+        lapack=initialize_lapack,
+        packed=lambda executable: compilation_cache.compress_executable(
+            compilation_cache.combine_executable_and_time(executable.serialize(), 0)
+        ),
+        parts=compilation_cache.extract_executable_and_time,
+        registry=dispatch_registry,
+        result_handler=pxla.global_aval_to_result_handler,
+    )
+except (ImportError, AttributeError):
     pass

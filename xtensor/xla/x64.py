@@ -15,10 +15,9 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .compile_cache import compiling
 from .compiles import watched
 from .jax_internals import jitting
-from .memory import LARGE, check, needed
+from .store import Program, signatures
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -26,7 +25,7 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "jit", "restore", "swap", "x64"]
+__all__ = ["call", "jit", "prepare", "restore", "swap", "x64"]
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -53,7 +52,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options))
+            return _with_own_miss(jax.jit(function, **options), options)
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -71,35 +70,28 @@ def copied(array: Any) -> Any:
     return array
 
 
-def _with_own_miss(jitted: Any) -> Callable[..., Any]:
+def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
     """
     info = jitted._jit_info
-    miss = jitted._cache_miss
     donated = frozenset(info.donate_argnums)
     name = jitted.__name__
+    program = Program(jitted._fun, jitted, options)
 
-    def cache_miss(*args: Any, **kwargs: Any) -> Any:
+    def cache_miss(*args: Any) -> Any:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        with watched(name), compiling():
-            if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
-                return call(lambda: miss(*args, **kwargs))
-            size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
-            check(size)
-            found = call(lambda: miss(*args, **kwargs))
-        if size <= LARGE:
-            return found
-        # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes by here
-        # at every call.
-        return (jax.block_until_ready(found[0]), None, *found[2:])
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+            return call(jitted._cache_miss, *args)
+        with watched(name):
+            return call(program, args)
 
     key = jitting.keys(**{name: getattr(info, name) for name in KEYS})
     built = jitting.make(
-        jitted.__name__,
+        name,
         jitted._fun,
         cache_miss,
         info.static_argnums,
@@ -107,11 +99,17 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
         key,
         jitting.registry,
         jitting.shard,
-        jitting.signatures(key.contains_explicit_attributes),
+        signatures if signatures is not None else jitting.signatures(key.contains_explicit_attributes),
     )
     made: Any = functools.wraps(jitted._fun)(built)
-    made._fun, made._jit_info = (
-        jitted._fun,
-        info,
-    )  # what `lower` and the like, which all such objects have, look for
+    # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
+    made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     return made
+
+
+def prepare(program: Any, *examples: Any) -> None:
+    """Have a program of `jit` ready for these arguments, given as arrays or `jax.ShapeDtypeStruct`s: its first call only runs it."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    if made is not None:
+        with watched(made.jitted.__name__):
+            call(made.prepare, *examples)
