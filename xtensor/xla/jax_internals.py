@@ -2,7 +2,7 @@
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
-`started`: tells whether XLA runs in this process.
+`started`: tells whether XLA runs in this process. `lowering`: where JAX makes the MLIR context that a program is lowered in.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags", "started"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "lowering", "read_flags", "started"]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
@@ -19,6 +19,7 @@ jitting: Any = None
 caching: Any = None
 read_flags: Any = None
 started: Any = None
+lowering: Any = None
 CacheInterface: Any = object
 
 try:
@@ -69,4 +70,11 @@ except (ImportError, AttributeError):
 try:
     from jax._src.xla_bridge import backends_are_initialized as started
 except ImportError:
+    pass
+
+try:
+    from jax._src.interpreters import mlir
+
+    lowering = SimpleNamespace(seat=mlir, make=mlir.make_ir_context)
+except (ImportError, AttributeError):
     pass

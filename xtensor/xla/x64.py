@@ -18,6 +18,7 @@ from jax.core import Tracer
 from .compile_cache import compiling
 from .compiles import watched
 from .jax_internals import jitting
+from .lowering_context import sharing
 from .memory import LARGE, check, needed
 
 KEYS = tuple(
@@ -85,7 +86,7 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        with watched(name), compiling():
+        with watched(name), compiling(), sharing:
             if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
                 return call(lambda: miss(*args, **kwargs))
             size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
