@@ -14,7 +14,9 @@ from xtensor.xla import jax_internals, lowering_context
 from xtensor.xla.lowering_context import sharing
 from xtensor.xla.x64 import jit
 
-pytestmark = pytest.mark.skipif(jax_internals.lowering is None, reason="this JAX makes its contexts elsewhere")
+pytestmark = pytest.mark.skipif(
+    jax_internals.lowering is None, reason="this JAX makes its contexts elsewhere"
+)
 
 
 @pytest.fixture
