@@ -98,7 +98,9 @@ class Pullback:
 
     __slots__ = ("keep", "plain", "program", "reading", "routes", "rules")
 
-    def __init__(self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Any = None) -> None:
+    def __init__(
+        self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Sequence[Any] | None = None
+    ) -> None:
         mask = tuple([t is not None for t in node.targets])
         function = rules_function(node, mask)
         count = len(grads)
@@ -112,10 +114,12 @@ class Pullback:
 
         # Where the gradients are whole arrays, the program that will run is traced, so that it need not be once more.
         program: Any = None
-        if arrays is not None and traceable(arrays, given):
+        jaxpr: Any
+        arrays = arrays if arrays is not None and traceable(arrays, given) else None
+        if arrays is not None:
             traced.__name__ = traced.__qualname__ = node.op.name + "_backward"
             program = jit(traced)
-        if hasattr(program, "trace"):
+        if arrays is not None and hasattr(program, "trace"):
             jaxpr = program.trace(*arrays, *saved).jaxpr.jaxpr
         else:
             jaxpr = trace(traced, *given, *saved)
