@@ -3,6 +3,7 @@
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
 `started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
+`lowering`: where JAX makes the MLIR context that a program is lowered in.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -11,7 +12,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "programs", "read_flags", "started"]
+__all__ = [
+    "PLATFORM_LOG",
+    "CacheInterface",
+    "caching",
+    "jitting",
+    "lowering",
+    "programs",
+    "read_flags",
+    "started",
+]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
@@ -20,6 +30,7 @@ caching: Any = None
 programs: Any = None
 read_flags: Any = None
 started: Any = None
+lowering: Any = None
 CacheInterface: Any = object
 
 try:
@@ -103,5 +114,12 @@ try:
         registry=dispatch_registry,
         result_handler=pxla.global_aval_to_result_handler,
     )
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.interpreters import mlir
+
+    lowering = SimpleNamespace(seat=mlir, make=mlir.make_ir_context)
 except (ImportError, AttributeError):
     pass

@@ -31,6 +31,7 @@ from .compiles import found_on_disk
 from .executables import Entry, as_compiled, from_bytes, is_simple, to_bytes
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
+from .lowering_context import sharing
 from .memory import LARGE, check, needed
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "signatures"]
@@ -113,7 +114,7 @@ class Program:
         leaves, tree = jax.tree.flatten(examples)
         form = form_of(leaves, tree, self.options)
         if form is None:
-            with compile_cache.compiling():
+            with sharing, compile_cache.compiling():
                 self.jitted.lower(*examples).compile()
         elif form not in self.kept:
             entry = self._ready(form, examples)
@@ -146,7 +147,7 @@ class Program:
         if traced.jaxpr.effects:
             return None
         began = time.perf_counter()
-        with compile_cache.compiling() as seen:
+        with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()
             executable: Any = lowered.compile()._executable
         seconds = time.perf_counter() - began
@@ -169,7 +170,7 @@ class Program:
 
     def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """JAX's own way."""
-        with compile_cache.compiling():
+        with sharing, compile_cache.compiling():
             size = needed(self.jitted.trace(*args).jaxpr.jaxpr)
             check(size)
             found = self.jitted._cache_miss(*args)
