@@ -8,6 +8,7 @@ It holds xtensor's own programs only. JAX's configuration is left alone, and whe
 (`jax_compilation_cache_dir`) that one is used instead, by its own rules. Entries are written aside and renamed, so
 processes may share the folder, and carry a seal over key and content: one whose seal does not fit is removed and compiled
 again. What lies there is run, so the folder must be the user's own (`xtensor/xla/trust.py`): another is refused with a warning.
+What it lacks is looked for among programs made ahead for many (`xtensor/xla/shared_store.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from collections.abc import Iterator
 import jax
 
 from .. import checks
+from . import shared_store
+from .cache import bounded
 from .jax_internals import CacheInterface, caching
 from .trust import Seal, fault, make_folder, open_seal, write_file
 
@@ -54,11 +57,13 @@ def default_directory() -> pathlib.Path | None:
         base = home.joinpath(
             *{"win32": ("AppData", "Local"), "darwin": ("Library", "Caches")}.get(sys.platform, (".cache",))
         )
-    return (
-        base
-        / "xtensor"
-        / f"jaxlib-{importlib.metadata.version('jaxlib')}-{platform.machine()}-{_processor()}"
-    )
+    return base / "xtensor" / machine()
+
+
+@bounded(1)
+def machine() -> str:
+    """What programs depend on besides JAX's keys, as a folder's name."""
+    return f"jaxlib-{importlib.metadata.version('jaxlib')}-{platform.machine()}-{_processor()}"
 
 
 def _processor() -> str:
@@ -99,18 +104,25 @@ class Cache(CacheInterface):
         except OSError:
             data = None
         if seal is None or data is None:
-            _counts["misses"] += 1
-            return None
+            return self._shared(key, "misses")
         content = seal.open(key, data)
         if content is None:
             # What an earlier version kept has no seal, and is no damage.
-            _counts["damaged" if Seal.MAGIC.startswith(data[: len(Seal.MAGIC)]) else "misses"] += 1
             with contextlib.suppress(OSError):
                 file.unlink()
-            return None
+            return self._shared(
+                key, "damaged" if Seal.MAGIC.startswith(data[: len(Seal.MAGIC)]) else "misses"
+            )
         _counts["hits"] += 1
         with contextlib.suppress(OSError):
             os.utime(file)
+        return content
+
+    def _shared(self, key: str, otherwise: str) -> bytes | None:
+        """The program of that key that was made ahead for many, or None: a hit, or what it is counted as otherwise."""
+        store = shared_store.named(machine())
+        content = None if store is None else store.get(key + SUFFIX)
+        _counts[otherwise if content is None else "hits"] += 1
         return content
 
     def put(self, key: str, value: bytes) -> None:
