@@ -185,7 +185,7 @@ class Program:
         digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
         digest.update(compile_options())
         name = self.jitted.__name__
-        return f"call_{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+        return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
 
 
 # -- signatures
