@@ -441,13 +441,4 @@ def empty_permuted(
     return empty_strided(sizes, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-attach_methods(
-    {
-        "new": new,
-        "new_empty": new_empty,
-        "new_empty_strided": new_empty_strided,
-        "new_full": new_full,
-        "new_ones": new_ones,
-        "new_zeros": new_zeros,
-    }
-)
+attach_methods(new, new_empty, new_empty_strided, new_full, new_ones, new_zeros)

@@ -473,16 +473,14 @@ def most(dtype: dtypes.dtype) -> int:
 
 
 attach_methods(
-    {
-        "bernoulli": bernoulli,
-        "bernoulli_": bernoulli_,
-        "cauchy_": cauchy_,
-        "exponential_": exponential_,
-        "geometric_": geometric_,
-        "log_normal_": log_normal_,
-        "multinomial": multinomial,
-        "normal_": normal_,
-        "random_": random_,
-        "uniform_": uniform_,
-    }
+    bernoulli,
+    bernoulli_,
+    cauchy_,
+    exponential_,
+    geometric_,
+    log_normal_,
+    multinomial,
+    normal_,
+    random_,
+    uniform_,
 )
