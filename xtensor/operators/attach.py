@@ -7,7 +7,15 @@ from typing import Any
 from ..tensor import Tensor
 from .functions.codegen import operator_method
 
-__all__ = ["DUNDERS", "INPLACE_DUNDERS", "REFLECTED_DUNDERS", "attach", "attach_as", "attach_methods"]
+__all__ = [
+    "DUNDERS",
+    "INPLACE_DUNDERS",
+    "REFLECTED_DUNDERS",
+    "attach",
+    "attach_as",
+    "attach_methods",
+    "named",
+]
 
 # Python's operator -> the operator that it calls.
 DUNDERS = {
@@ -97,3 +105,10 @@ def attach_as(**named: Any) -> None:
     for name, method in named.items():
         method.__name__ = method.__qualname__ = name
     attach_methods(**named)
+
+
+def named(function: Any, name: str, doc: str) -> Any:
+    """A function that another one has made, with a name and a docstring of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

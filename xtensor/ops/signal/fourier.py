@@ -13,6 +13,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...devices import DeviceLike
 from ...dtypes import dtype_of
+from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.options import finish
@@ -327,9 +328,8 @@ def over_plane(transform: Any) -> Any:
         return transform(input, s, dim, norm, out=out)
 
     name = transform.__name__.removeprefix("fft_")
-    over.__name__ = over.__qualname__ = name.removesuffix("n") + "2"
-    over.__doc__ = f"`{name}` over the last two dimensions, or those in `dim`."
-    return over
+    doc = f"`{name}` over the last two dimensions, or those in `dim`."
+    return named(over, name.removesuffix("n") + "2", doc)
 
 
 fft2, ifft2 = over_plane(fftn), over_plane(ifftn)
