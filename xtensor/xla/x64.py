@@ -18,7 +18,7 @@ from jax.core import Tracer
 from .compile_cache import compiling
 from .compiles import watched
 from .jax_internals import jitting
-from .memory import LARGE, check, needed
+from .memory import LARGE, needed
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -88,8 +88,7 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
         with watched(name), compiling():
             if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
                 return call(lambda: miss(*args, **kwargs))
-            size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
-            check(size)
+            size = call(lambda: needed(jitted.trace(*args, **kwargs)))
             found = call(lambda: miss(*args, **kwargs))
         if size <= LARGE:
             return found
