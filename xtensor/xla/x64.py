@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "jit", "prepare", "restore", "swap", "x64"]
+__all__ = ["call", "facts", "jit", "prepare", "restore", "swap", "x64"]
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -105,6 +106,14 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     return made
+
+
+def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
+    """What `tell(jaxpr)` says of a program of `jit` traced for these arguments, as JSON has it; on disk for later processes."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    if made is None:
+        return json.loads(json.dumps(tell(call(jax.make_jaxpr(program), *args).jaxpr)))
+    return call(made.facts, args, tell)
 
 
 def prepare(program: Any, *examples: Any) -> None:
