@@ -17,7 +17,7 @@ import jax
 from jax.core import Tracer
 
 from .compiles import watched
-from .jax_internals import jitting
+from .jax_internals import jitting, programs
 from .store import Program, signatures
 
 KEYS = tuple(
@@ -67,7 +67,9 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def copied(array: Any) -> Any:
     """An array in memory of its own; what is no array is as it is."""
     if isinstance(array, jax.Array) and not isinstance(array, Tracer):
-        return jax.device_put(array, array.sharding, may_alias=False)
+        made = jax.device_put(array, array.sharding, may_alias=False)
+        # `device_put` ties what it makes to its device, and then it would be of another signature.
+        return made if programs is None or array.committed else programs.free(made, array.aval)
     return array
 
 
