@@ -17,9 +17,10 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import contiguous_strides
-from ...storage import Storage, put
+from ...storage import SOLE, MetaArray, Storage
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
+from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
 from ..calls import MISSED, missed, recover
 from ..dispatch import record
@@ -106,7 +107,7 @@ def <name>(<parameters>):
             m = <target>._xt_meta
             if <target>._xt_view is not None or (m is not None and m.inference): raise LookupError
             if flags == 0 and <target>._xt_edge is not None: raise LookupError
-            donate = sole_owner(storage)
+            donate = not (others or storage.shared or references(storage.array) != SOLE or type(storage.array) is MetaArray)
             <operands>
             <conditions>
             program = variants['inplace', <key>, donate]
@@ -116,7 +117,7 @@ def <name>(<parameters>):
             storage.writes += 1
             storage.version += 1
             try:
-                any(map(put, (storage,), starmap(program, ((storage.array, <arrays>),))))
+                storage.raw, = starmap(program, ((storage.array, <arrays>),))
             except Exception as error:
                 storage.version -= 1
                 return recover_inplace(op, error, <values>)
@@ -127,8 +128,8 @@ def <name>(<parameters>):
             return <target>
     return run_inplace(op, <values>)
 """
-"""A whole tensor written, which nobody's gradient follows. The program and the storing of its result are one call of C, so that no
-signal's handler runs between them: the values are those before or those after."""
+"""A whole tensor written, which nobody's gradient follows. The program runs while its result is unpacked, which is no call, so that no
+signal's handler runs before it is stored: the values are those before or those after."""
 
 ELSEWHERE = """
 def <name>(<parameters>):
@@ -162,7 +163,9 @@ def no_tensor(dunder: str, value: Any) -> Exception:
 
 NAMESPACE: dict[str, Any] = {
     "MISSED": MISSED,
+    "MetaArray": MetaArray,
     "SCALARS": SCALARS,
+    "SOLE": SOLE,
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
@@ -178,15 +181,15 @@ NAMESPACE: dict[str, Any] = {
     "next_nr": next_sequence_nr,
     "no_tensor": no_tensor,
     "odd": odd,
-    "put": put,
+    "others": others,
     "read": read_view,
     "record": record,
     "recover": recover,
     "recover_inplace": recover_inplace,
+    "references": sys.getrefcount,
     "run_inplace": run_inplace,
     "save": save,
     "scalars": NUMBER_ARRAYS,
-    "sole_owner": Storage.sole_owner,
     "starmap": starmap,
     "unknown_error": unknown_error,
     "state": modes.state,
