@@ -28,12 +28,12 @@ from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
 from ..reading import fresh, whole
 from ..saved import result_index, save
-from ..schema import EMPTY, Parameter
+from ..schema import EMPTY, MISSING, Parameter
 from ..write import write_out
 from .deferred import deferred
 from .older import call_older
 from .template import fill
-from .unknown import SEVERAL, unknown_error
+from .unknown import is_strict, unfit
 
 __all__ = ["composite", "function", "inplace", "operator_method"]
 
@@ -126,6 +126,7 @@ def <name>(<parameters>):
             f = getframe(1)
             storage.writer = (f.f_code, f.f_lineno, '<name>')
             return <target>
+    <check>
     return run_inplace(op, <values>)
 """
 """A whole tensor written, which nobody's gradient follows. The program runs while its result is unpacked, which is no call, so that no
@@ -163,6 +164,7 @@ def no_tensor(dunder: str, value: Any) -> Exception:
 
 NAMESPACE: dict[str, Any] = {
     "MISSED": MISSED,
+    "MISSING": MISSING,
     "MetaArray": MetaArray,
     "SCALARS": SCALARS,
     "SOLE": SOLE,
@@ -191,7 +193,7 @@ NAMESPACE: dict[str, Any] = {
     "save": save,
     "scalars": NUMBER_ARRAYS,
     "starmap": starmap,
-    "unknown_error": unknown_error,
+    "unfit": unfit,
     "state": modes.state,
     "whole": whole,
     "wrap": wrap,
@@ -212,8 +214,8 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
             )
 
     def lines() -> list[str]:
-        spellings = unknown(op) + older(op, out=out) + axis_names(op) + spread(varargs)
-        return call(op, op.name, header(op, out, varargs), spellings, out)
+        spellings = surplus(op) + older(op, out=out) + axis_names(op) + spread(varargs)
+        return call(op, op.name, header(op, out, varargs), spellings, out, check=missing(op, varargs=varargs))
 
     return define(op, op.name, lines)
 
@@ -249,11 +251,14 @@ def inplace(op: Operator) -> Callable[..., Any]:
 
     def lines() -> list[str]:
         common = dict(
-            name=op.name + "_", parameters=header(op, False, None), spellings=older(op, inplace=True)
+            name=op.name + "_",
+            parameters=header(op, False, None),
+            spellings=surplus(op, True) + older(op, inplace=True),
+            check=missing(op, True),
         )
         values = tupled([p.name for p in op.schema.parameters])
         if not is_inlined(op) or is_wide(op):
-            return fill(ELSEWHERE, **common, check=[], call=f"run_inplace(op, {values})")
+            return fill(ELSEWHERE, **common, call=f"run_inplace(op, {values})")
         target, *others = op.runtime
         operands, conditions = [], []
         for p in others:
@@ -317,7 +322,7 @@ def define(op: Operator, name: str, lines: Callable[[], list[str]]) -> Any:
     """The function of that name whose lines `lines()` gives, compiled when first called."""
 
     def make() -> tuple[str, dict[str, Any]]:
-        defaults = {f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters}
+        defaults = {f"default_{p.name}": MISSING if p.required else p.default for p in op.schema.parameters}
         namespace = dict(
             NAMESPACE,
             **defaults,
@@ -364,20 +369,21 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
     starred = False
     for p in op.schema.parameters:
         if p.keyword_only and not starred:
-            parts.append("*rest" if op.deprecated else "*")
+            parts.append("*rest" if is_strict(op) else "*")
             starred = True
         if p.name == varargs:
             parts.append(f"*{p.name}_")
             starred = True
-        # `cumsum(x, axis=0)`: the other name may stand for one that is required.
-        given = p.required and p.name != varargs and not (op.kind == "reduction" and p.name in AXIS_NAMES)
+        given = p.required and not is_defaulted(op, p, varargs)
         parts.append(p.name if given else f"{p.name}=default_{p.name}")
     extra = [f"{other}=None" for _, other in axes(op)]
-    if (out or extra) and not starred:
+    if is_strict(op) and not starred:
+        parts.append("*rest")
+    elif (out or extra) and not starred:
         parts.append("*")
     if out:
         parts.append("out=None")
-    return ", ".join(parts + extra + (["**unknown"] if op.name in SEVERAL else []))
+    return ", ".join(parts + extra + (["**unknown"] if op.several else []))
 
 
 def axes(op: Operator) -> list[tuple[str, str]]:
@@ -393,12 +399,26 @@ def axis_names(op: Operator) -> list[str]:
     ]
 
 
-def unknown(op: Operator) -> list[str]:
-    """The way out for keywords that there are not."""
-    if op.name not in SEVERAL:
+def surplus(op: Operator, inplace: bool = False) -> list[str]:
+    """The way out for keywords that there are not, and for too many arguments."""
+    if not op.several:
         return []
     values = tupled([p.name for p in op.schema.parameters])
-    return ["if unknown:", f"    raise unknown_error(op, {values}, unknown)"]
+    condition = "unknown" if op.deprecated else "unknown or rest"
+    return [f"if {condition}:", f"    raise unfit(op, {values}, unknown, rest, {inplace})"]
+
+
+def missing(op: Operator, inplace: bool = False, varargs: str | None = None) -> list[str]:
+    """The way out for arguments that were not given, where Python does not say so; nothing inline takes what stands for them."""
+    required = [p.name for p in op.schema.parameters if p.required and is_defaulted(op, p, varargs)]
+    values = tupled([p.name for p in op.schema.parameters])
+    condition = " or ".join(f"{name} is MISSING" for name in required)
+    return [f"if {condition}:", f"    raise unfit(op, {values}, {{}}, (), {inplace})"] if required else []
+
+
+def is_defaulted(op: Operator, p: Parameter, varargs: str | None) -> bool:
+    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it."""
+    return is_strict(op) or p.name == varargs or (op.kind == "reduction" and p.name in AXIS_NAMES)
 
 
 def spread(varargs: str | None) -> list[str]:
