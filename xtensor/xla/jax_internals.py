@@ -3,6 +3,7 @@
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
 `started`: tells whether XLA runs in this process.
+`evaluate_dimension`: the value of a symbolic size, given those of its variables.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "jitting", "read_flags", "started"]
+__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "evaluate_dimension", "jitting", "read_flags", "started"]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
@@ -19,6 +20,7 @@ jitting: Any = None
 caching: Any = None
 read_flags: Any = None
 started: Any = None
+evaluate_dimension: Any = None
 CacheInterface: Any = object
 
 try:
@@ -69,4 +71,11 @@ except (ImportError, AttributeError):
 try:
     from jax._src.xla_bridge import backends_are_initialized as started
 except ImportError:
+    pass
+
+try:
+    from jax._src.export.shape_poly import _DimExpr
+
+    evaluate_dimension = _DimExpr._evaluate
+except (ImportError, AttributeError):
     pass

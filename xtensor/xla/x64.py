@@ -19,6 +19,7 @@ from .compile_cache import compiling
 from .compiles import watched
 from .jax_internals import jitting
 from .memory import LARGE, check, needed
+from .sizes import Families, Sized
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -53,7 +54,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options))
+            return _with_own_miss(jax.jit(function, **options), bool(options))
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -71,7 +72,15 @@ def copied(array: Any) -> Any:
     return array
 
 
-def _with_own_miss(jitted: Any) -> Callable[..., Any]:
+def sizes_of(function: Callable[..., Any], optioned: bool) -> Sized | None:
+    """What is known of a function's sizes: its own, or one it is given by who made it; None where each size is compiled."""
+    found = None if optioned else getattr(function, "sized", None)
+    if optioned or found is False:
+        return None
+    return found or Sized(Families(jit), (), None)
+
+
+def _with_own_miss(jitted: Any, optioned: bool) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
@@ -80,13 +89,21 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
     miss = jitted._cache_miss
     donated = frozenset(info.donate_argnums)
     name = jitted.__name__
+    sized = sizes_of(jitted._fun, optioned)
 
     def cache_miss(*args: Any, **kwargs: Any) -> Any:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
+        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
+        if sized is not None and not (traced or kwargs):
+            found, came = call(lambda: sized.answer(jitted._fun, args))
+            if found is not None:
+                return found, None, False
+            if came:  # JAX's cache says of its signature that it comes by here
+                built._clear_cache()
         with watched(name), compiling():
-            if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+            if traced:
                 return call(lambda: miss(*args, **kwargs))
             size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
             check(size)
@@ -114,4 +131,5 @@ def _with_own_miss(jitted: Any) -> Callable[..., Any]:
         jitted._fun,
         info,
     )  # what `lower` and the like, which all such objects have, look for
+    made.sized = sized
     return made

@@ -1,0 +1,76 @@
+"""Views read in the host's memory, which compiles nothing: for what is small, until it has been read often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from ..xla.sizes import OFTEN, HostArray, enabled, is_one_cpu
+from .recipes import Recipe
+
+__all__ = ["HostReader", "host_array", "is_host_readable"]
+
+LARGEST = 1 << 18
+"""Bytes of the views, and elements of the arrays, that are read so."""
+
+
+def is_host_readable(recipe: Recipe) -> bool:
+    """Whether NumPy can read a view: small, of its array's dtype, without bits or stacked parts."""
+    return (
+        recipe.dtype == recipe.base_dtype
+        and not (recipe.conj or recipe.neg or recipe.stacked or recipe.access.kind == "empty")
+        and prod(recipe.sizes) * recipe.dtype.itemsize <= LARGEST
+    )
+
+
+def strided(recipe: Recipe, base: Any, offset: int) -> Any:
+    """The view's values over NumPy's view of an array, without a copy."""
+    strides = [0] * len(recipe.sizes)
+    for dim, (_, stride) in zip(recipe.dims, recipe.access.core, strict=True):
+        strides[dim] = stride * base.itemsize
+    flat = base.reshape(-1)[0 if recipe.static else offset :]
+    return np.lib.stride_tricks.as_strided(flat, recipe.sizes, strides, writeable=False)
+
+
+def host_array(
+    recipe: Recipe | None, array: Any, offset: Any, order: Sequence[int] | None = None
+) -> HostArray:
+    """An operand of a program that is read on the host when it is needed, its dimensions in `order`."""
+    aval = array.aval if recipe is None else recipe.aval
+    start = 0 if recipe is None or recipe.static else int(offset)
+
+    def read(base: Any) -> Any:
+        values = base if recipe is None else strided(recipe, base, start)
+        return values if order is None else ordered(values, order)
+
+    if order is not None:
+        shape = (1,) * (len(order) - len(aval.shape)) + tuple(aval.shape)
+        aval = jax.core.ShapedArray(tuple([shape[d] for d in order]), aval.dtype, aval.weak_type)
+    return HostArray(array, aval, read)
+
+
+def ordered(values: Any, order: Sequence[int]) -> Any:
+    return values.reshape((1,) * (len(order) - values.ndim) + values.shape).transpose(order)
+
+
+class HostReader:
+    """What answers the first calls of a program that reads a view."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.times = 0 if is_host_readable(recipe) else OFTEN + 1
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The values, None where the program is to be compiled; whether earlier calls were answered."""
+        array, *offset = args
+        if self.times > OFTEN or not enabled() or not is_one_cpu(array) or isinstance(array, Tracer):
+            return None, False
+        self.times += 1
+        if self.times > OFTEN:
+            return None, True
+        return host_array(self.recipe, array, *(offset or (0,))).put(), False

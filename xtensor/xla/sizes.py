@@ -1,0 +1,449 @@
+"""Sizes that vary: one program for all sizes up to a bound, where a program's signatures differ in sizes alone.
+
+A signature not seen before costs a compile of 20 to 45 ms; a loop over lengths meets one per operator and length. So what a
+program has met is kept: where a signature differs from earlier ones only in sizes that go together, the function is traced
+once with symbolic sizes and compiled once for arrays of the next power of two, with the true sizes as an operand (`padded`). The call's
+arrays are lengthened, and its results cut, in the host's memory, which compiles nothing. It is done on CPUs, for small arrays,
+and until a signature has come `OFTEN` times: then it is compiled as it is.
+
+`XTENSOR_SIZES=0` in the environment, or `enable(False)`, switches it off.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import export
+from jax.core import Tracer
+from jax.sharding import SingleDeviceSharding
+
+from . import padded_rules  # noqa: F401  # fills the table of rules
+from .cache import BoundedCache
+from .jax_internals import evaluate_dimension
+from .padded import Refused, Sizes, evaluate, is_open, run
+
+__all__ = ["OFTEN", "Families", "HostArray", "Sized", "enable", "enabled", "is_one_cpu", "stats"]
+
+OFTEN = 128
+"""Calls of one signature that a program for several sizes answers: together they cost about what a compile does."""
+DEPTH = 48
+"""Frames by which a place in a program is told from others."""
+ALIKE = 2
+"""Signatures that differ from a new one in the same sizes, after which these are taken to vary."""
+KEPT = 48
+"""Signatures of a program that are looked back on."""
+VARIABLES = 3
+LONG, FLOORS = 1 << 24, ((64, 1 << 21), (16, 1 << 24))
+"""The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
+
+
+class _State:
+    enabled = os.environ.get("XTENSOR_SIZES", "").lower() not in ("0", "off", "no", "false")
+
+
+_lock = threading.RLock()
+_counts = {"families": 0, "programs": 0, "calls": 0, "refused": 0}
+Vector = tuple[int, ...]
+NO = (None, False)
+COMPILED = -1
+
+
+def enable(on: bool) -> None:
+    """Whether programs for several sizes are made and used from now on."""
+    _State.enabled = on
+
+
+def enabled() -> bool:
+    """Whether programs for several sizes are made and used."""
+    return _State.enabled
+
+
+def stats() -> dict[str, int]:
+    """Functions traced with symbolic sizes, programs made of them, calls these answered, and functions that were refused."""
+    return dict(_counts)
+
+
+class Sized(NamedTuple):
+    """How a function depends on sizes that are no arguments of its own.
+
+    families: what is known of all functions that differ in these sizes alone. sizes: those of this one. make: gives the function for other
+    sizes, symbolic ones too.
+    """
+
+    families: Families
+    sizes: Vector
+    make: Callable[[tuple[Any, ...]], Callable[..., Any]] | None
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The results by a program for several sizes, None where the call is to be compiled as it is; whether one had answered before."""
+        return self.families.answer(function, self.sizes, self.make, args)
+
+
+class HostArray:
+    """An argument that is still to be made: what is known of it, and `read`, which gives its values in NumPy's memory."""
+
+    __slots__ = ("aval", "committed", "read", "sharding")
+
+    def __init__(self, array: Any, aval: Any, read: Callable[[Any], Any]) -> None:
+        self.aval = aval
+        self.sharding = array.sharding
+        self.committed = array.committed
+        self.read = lambda: read(np.asarray(array))
+
+    ndim = property(lambda self: len(self.aval.shape))
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def put(self) -> Any:
+        """The values as an array of JAX's."""
+        (device,) = self.sharding.device_set
+        return jax.device_put(np.array(self.read(), order="C"), device if self.committed else None)
+
+
+class Term(NamedTuple):
+    """A size: `factor * variable + rest`."""
+
+    variable: int
+    factor: int
+    rest: int
+
+
+class Families:
+    """What is known of a function's signatures; `jit` compiles what is made of it."""
+
+    def __init__(self, jit: Callable[..., Any]) -> None:
+        self.jit = jit
+        self.kept: BoundedCache[Any, list[Any]] = BoundedCache(256)
+        self.times: BoundedCache[Any, int] = BoundedCache(4096)
+        self.refused = 0
+
+    def answer(
+        self, function: Callable[..., Any], sizes: Vector, make: Any, args: tuple[Any, ...]
+    ) -> tuple[Any, bool]:
+        """As `Sized.answer`; arguments may also be `HostArray`s."""
+        if not _State.enabled or self.refused > 3 or evaluate_dimension is None:
+            return NO
+        leaves, tree = jax.tree.flatten(args)
+        form: list[Any] = [tree]
+        vector: list[int] = []
+        for leaf in leaves:
+            if not isinstance(leaf, (jax.Array, HostArray)) or isinstance(leaf, Tracer):
+                return NO
+            aval: Any = leaf.aval
+            form.append((len(aval.shape), aval.dtype, aval.weak_type))
+            vector += aval.shape
+        place = place_of(leaves)
+        if place is None:
+            return NO
+        vector += sizes
+        full = tuple(vector)
+        skeleton = (place, *form)
+        key = (skeleton, full)
+        with _lock:
+            times = self.times.get(key, 0)
+            if times < 0:
+                return NO
+            family = None
+            if times < OFTEN:
+                self.times[key] = times + 1
+                known = self.kept.get(skeleton)
+                if known is None:
+                    known = self.kept[skeleton] = []
+                family = self.find(function, make, known, tree, leaves, full)
+        found = None if family is None else family.call(leaves, full, place)
+        if found is None:
+            self.times[key] = COMPILED
+        return found, found is None and times > 0
+
+    def find(
+        self, function: Any, make: Any, known: list[Any], tree: Any, leaves: list[Any], full: Vector
+    ) -> Family | None:
+        """The family that a signature belongs to, one made for it, or None."""
+        seen: list[tuple[int, Vector]] = []
+        for entry in known:
+            if type(entry) is tuple:
+                seen.append(entry)
+            elif (values := entry.values(full)) is not None:
+                if not entry.ready(full):
+                    return None
+                varied.update(dict.fromkeys(values))
+                return entry
+        here = site()
+        terms = alike(full, here, seen)
+        if terms is not None:
+            family = Family(self.jit, function, make, tree, leaves, terms)
+            values = [family.values(vector) for _, vector in (*seen, (here, full))]
+            known[:] = [e for e in known if type(e) is not tuple or family.values(e[1]) is None] + [family]
+            if not family.ready(full):
+                self.refused += 1
+                return None
+            varied.update(dict.fromkeys([n for v in values if v is not None for n in v]))
+            return family
+        if (here, full) not in seen:
+            known.append((here, full))
+            if len(seen) >= KEPT:
+                known.remove(seen[0])
+        return None
+
+
+varied: BoundedCache[int, None] = BoundedCache(1024)
+"""Sizes of dimensions that vary."""
+
+
+def site() -> int:
+    """Where the program is: all lines that are being run, and the objects whose methods they are in."""
+    found, frame, depth = 0, sys._getframe(1), 0
+    while frame is not None and depth < DEPTH:
+        code = frame.f_code
+        own = id(frame.f_locals.get("self")) if code.co_varnames[:1] == ("self",) else 0
+        found = hash((found, code, frame.f_lasti, own))
+        frame, depth = frame.f_back, depth + 1
+    return found
+
+
+def is_one_cpu(array: Any) -> bool:
+    """Whether an array lies on one CPU."""
+    return isinstance(array, jax.Array) and place_of([array]) is not None
+
+
+def place_of(leaves: Sequence[Any]) -> Any:
+    """The device of arrays that lie on one CPU, and whether results stay there; None for others."""
+    if not leaves:
+        return None
+    first = leaves[0].sharding
+    committed = False
+    for leaf in leaves:
+        if type(leaf.sharding) is not SingleDeviceSharding:
+            return None
+        if leaf is not leaves[0] and leaf.sharding != first:
+            return None
+        committed = committed or leaf.committed
+    (device,) = first.device_set
+    if device.platform != "cpu" or not (committed or jax.config.jax_default_device is None):  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+    return device, committed
+
+
+def alike(full: Vector, here: int, seen: Sequence[tuple[int, Vector]]) -> tuple[Term | int, ...] | None:
+    """The sizes of a signature as terms, where `ALIKE` earlier ones differ from it in the same sizes; None where none do.
+
+    They must have come from the same place in the program, lest widths of layers be taken for sizes that vary, or be sizes
+    that are known to vary. Of several groups the one that differs in the fewest sizes is taken.
+    """
+    groups: dict[tuple[int, ...], list[tuple[int, Vector]]] = {}
+    for there, other in seen:
+        where = tuple([i for i, (a, b) in enumerate(zip(full, other, strict=True)) if a != b])
+        if where and all(other[i] > 1 and full[i] > 1 for i in where):
+            groups.setdefault(where, []).append((there, other))
+    for where in sorted(groups, key=len):
+        group = groups[where]
+        same_place = [vector for there, vector in group if there == here]
+        others = same_place if len(same_place) >= ALIKE else [vector for _, vector in group]
+        if len(others) < ALIKE:
+            continue
+        terms = terms_of([*others[-ALIKE:], full], where)
+        if terms is None:
+            continue
+        if others is same_place or all(
+            v[i] in varied
+            for i, t in enumerate(terms)
+            if isinstance(t, Term) and t.factor == 1 and not t.rest
+            for v in (*others[-ALIKE:], full)
+        ):
+            return terms
+    return None
+
+
+def terms_of(vectors: Sequence[Vector], where: Sequence[int]) -> tuple[Term | int, ...] | None:
+    """Sizes that vary as terms of as few variables as explain them; None where a size does not differ each time, or too many vary."""
+    columns = {i: tuple([v[i] for v in vectors]) for i in where}
+    if any(len(set(c)) != len(c) for c in columns.values()):
+        return None
+    bases: list[tuple[int, ...]] = []
+    found: list[Term | int] = list(vectors[-1])
+    for i in sorted(where, key=lambda i: columns[i]):
+        column = columns[i]
+        for at, base in enumerate(bases):
+            factor, left = divmod(column[1] - column[0], base[1] - base[0])
+            rest = column[0] - factor * base[0]
+            if not left and factor >= 1 and rest >= 0 and all(c == factor * b + rest for b, c in zip(base, column, strict=True)):
+                found[i] = Term(at, factor, rest)
+                break
+        else:
+            if len(bases) == VARIABLES:
+                return None
+            bases.append(column)
+            found[i] = Term(len(bases) - 1, 1, 0)
+    return tuple(found)
+
+
+class Family:
+    """A function over symbolic sizes, and its programs."""
+
+    def __init__(
+        self, jit: Any, function: Any, make: Any, tree: Any, leaves: Sequence[Any], terms: tuple[Term | int, ...]
+    ) -> None:
+        self.terms = terms
+        self.count = 1 + max([t.variable for t in terms if isinstance(t, Term)])
+        self.names = [f"n{i}" for i in range(self.count)]
+        self.name = function.__name__
+        self.programs: dict[tuple[int, ...], Any] = {}
+        self.proven: set[tuple[int, ...]] = set()
+        self.jit = jit
+        self.jaxpr: Any = None
+        try:
+            self.trace(function, make, tree, leaves)
+        except Exception as error:  # whatever a kernel or JAX cannot do with symbolic sizes
+            _counts["refused"] += 1
+
+    def trace(self, function: Any, make: Any, tree: Any, leaves: Sequence[Any]) -> None:
+        """Keep the function's jaxpr over symbolic sizes."""
+        variables = export.symbolic_shape(", ".join(self.names), constraints=[f"{n} >= 2" for n in self.names])
+        dims = [t if isinstance(t, int) else t.factor * variables[t.variable] + t.rest for t in self.terms]
+        self.shapes, at = [], 0
+        given = []
+        for leaf in leaves:
+            shape = tuple(dims[at : at + leaf.ndim])
+            at += leaf.ndim
+            self.shapes.append(shape)
+            given.append(jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=leaf.aval.weak_type))
+        if make is not None:
+            function = make(tuple(dims[at:]))
+        closed, out = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(tree, given))
+        results = closed.jaxpr.outvars
+        if closed.effects or any(v.aval.weak_type for v in results):
+            raise Refused("effects, or results that are numbers")
+        self.tree = jax.tree.structure(out)
+        self.results = [v.aval.shape for v in results]
+        self.jaxpr = closed
+        _counts["families"] += 1
+
+    def values(self, full: Vector) -> tuple[int, ...] | None:
+        """The variables' values for a signature; None where it is none of the family's."""
+        values = [0] * self.count
+        for term, size in zip(self.terms, full, strict=True):
+            if isinstance(term, int):
+                if term != size:
+                    return None
+            elif not values[term.variable]:
+                if term.factor != 1 or term.rest or size < 2:
+                    return None
+                values[term.variable] = size
+        for term, size in zip(self.terms, full, strict=True):
+            if isinstance(term, Term) and term.factor * values[term.variable] + term.rest != size:
+                return None
+        return tuple(values)
+
+    def ready(self, full: Vector) -> bool:
+        """Whether there is a program for a signature; it is made here."""
+        values = self.values(full)
+        if self.jaxpr is None or values is None:
+            return False
+        longest = self.longest(values)
+        if longest is None:
+            return False
+        if longest not in self.programs:
+            self.programs[longest] = self.program(longest)
+        return True
+
+    def longest(self, values: Sequence[int]) -> tuple[int, ...] | None:
+        """The sizes of the program for some values; None where that had too much to do."""
+        for floor, most in FLOORS:
+            found = tuple([max(floor, 1 << (v - 1).bit_length()) for v in values])
+            if self.work(found) <= most:
+                return found
+        return None
+
+    def work(self, longest: Sequence[int]) -> int:
+        """Elements made, and multiplied, by a program of these sizes."""
+        return work_of(self.jaxpr.jaxpr, dict(zip(self.names, longest, strict=True)))
+
+    def program(self, longest: tuple[int, ...]) -> Any:
+        """A program over arrays of these sizes, the true ones its first argument."""
+        sizes, jaxpr, names = dict(zip(self.names, longest, strict=True)), self.jaxpr, self.names
+
+        def padded(given: Any, *arrays: Any) -> Any:
+            true = Sizes(sizes, {name: given[i] for i, name in enumerate(names)})
+            return run(true, jaxpr.jaxpr, jaxpr.consts, arrays)
+
+        padded.__name__ = padded.__qualname__ = self.name
+        padded.sized = False  # pyright: ignore[reportFunctionMemberAccess]
+        return self.jit(padded)
+
+    def call(self, leaves: Sequence[Any], full: Vector, place: tuple[Any, bool]) -> Any:
+        """The function's results; None where it turns out to have no program."""
+        values = self.values(full)
+        longest = None if values is None else self.longest(values)
+        program = self.programs.get(longest)
+        if program is None or values is None or longest is None:
+            return None
+        device = place[0] if place[1] else None
+        sizes = dict(zip(self.names, longest, strict=True))
+        given: list[Any] = [np.asarray(values, np.int32)]
+        for leaf, shape in zip(leaves, self.shapes, strict=True):
+            if any(map(is_open, shape)):
+                given.append(lengthened(leaf, shape, sizes))
+            else:
+                given.append(leaf.put() if type(leaf) is HostArray else leaf)
+        if device is not None:
+            given = [jax.device_put(g, device) if isinstance(g, np.ndarray) else g for g in given]
+        try:
+            found = program(*given)
+        except Exception as error:
+            if os.environ.get("XTD"): print("DBG", repr(error)[:600])
+            if longest in self.proven:
+                raise
+            self.jaxpr = None
+            _counts["refused"] += 1
+            return None
+        if longest not in self.proven:
+            self.proven.add(longest)
+            _counts["programs"] += 1
+        _counts["calls"] += 1
+        true = dict(zip(self.names, values, strict=True))
+        cut = [shortened(r, shape, true, device) for r, shape in zip(found, self.results, strict=True)]
+        return jax.tree.unflatten(self.tree, cut)
+
+
+def lengthened(array: Any, shape: Sequence[Any], sizes: dict[str, int]) -> Any:
+    """An array's values in the front of a longer one, which is never written again."""
+    longer = np.zeros([evaluate(d, sizes) for d in shape], array.dtype)
+    longer[tuple([slice(n) for n in array.shape])] = array.read() if type(array) is HostArray else np.asarray(array)
+    return longer
+
+
+def shortened(array: Any, shape: Sequence[Any], true: dict[str, int], device: Any) -> Any:
+    """The values of a longer array, as an array of their own."""
+    if not any(map(is_open, shape)):
+        return array
+    own = np.array(np.asarray(array)[tuple([slice(evaluate(d, true)) for d in shape])], order="C")
+    return jax.device_put(own, device)
+
+
+def work_of(jaxpr: Any, sizes: dict[str, int]) -> int:
+    """Elements that the equations of a jaxpr make, and products of the sums among them."""
+    total = 0
+    for equation in jaxpr.eqns:
+        inner = [j for value in equation.params.values() for j in programs_in(value)]
+        turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        total += evaluate(turns, sizes) * sum([work_of(j, sizes) for j in inner])
+        for var in equation.outvars:
+            made = math.prod([evaluate(d, sizes) for d in var.aval.shape])
+            if equation.primitive.name == "dot_general":
+                (axes, _), _ = equation.params["dimension_numbers"]
+                made *= math.prod([evaluate(equation.invars[0].aval.shape[a], sizes) for a in axes])
+            total += made
+    return total
+
+
+def programs_in(value: Any) -> list[Any]:
+    """The jaxprs in a parameter of an equation."""
+    found = value if isinstance(value, (tuple, list)) else (value,)
+    return [getattr(v, "jaxpr", v) for v in found if hasattr(v, "eqns") or hasattr(v, "jaxpr")]
