@@ -8,8 +8,8 @@ from typing import Any
 from jax import Array as JaxArray
 from jax.core import Tracer
 
-from ..lowering.host import host_array, is_host_readable
-from ..xla.sizes import is_one_cpu
+from ..lowering.host import OFTEN, host_array, is_host_readable
+from ..xla.sizes import HostArray, comes_again, enabled, is_one_cpu
 
 __all__ = ["HostReading"]
 
@@ -26,6 +26,8 @@ class HostReading:
         self.lengths = lengths
         self.reads = reads
         self.order = order
+        self.left = OFTEN
+        self.asked = False
         self.readable = getattr(kernel, "sized", None) is not None and all(
             r is None or is_host_readable(r.recipe) for r in reads
         )
@@ -51,4 +53,26 @@ class HostReading:
         rest = iter(read)
         grouped = [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in self.lengths]
         found, came = self.kernel.sized.answer(self.kernel._fun, tuple(grouped))
+        if found is None and self.same_kernel(args):
+            found = self.kernel(*[put(g) for g in grouped])
         return None if found is None else (found, [k.put() for k in kept]), came
+
+    def same_kernel(self, args: Any) -> bool:
+        """Whether other readings have come here before the same kernel, of the same sizes: then it is called by itself."""
+        if not self.left or not enabled():
+            return False
+        if not self.asked:
+            self.asked = True
+            reads = [None if r is None else (r.recipe.sizes, r.recipe.dtype) for r in self.reads]
+            if not comes_again((id(self.kernel), tuple(reads)), id(self)):
+                self.left = 0
+                return False
+        self.left -= 1
+        return self.left > 0
+
+
+def put(value: Any) -> Any:
+    """What a program takes for an argument that is still to be read, or a tuple of them."""
+    if type(value) is tuple:
+        return tuple(map(put, value))
+    return value.put() if type(value) is HostArray else value

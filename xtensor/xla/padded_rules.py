@@ -16,11 +16,11 @@ from .padded import Refused, Sizes, is_open, open_axes, rule, shapes_in
 __all__: list[str] = []
 
 POINTWISE = """
-abs acos acosh add and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex conj convert_element_type copy
-copy_p cos cosh digamma div eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a igammac imag integer_pow
+abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex conj convert_element_type copy
+cos cosh digamma div eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a igammac imag integer_pow
 is_finite le le_to lgamma log log1p logistic lt lt_to max min mul ne neg nextafter not optimization_barrier or polygamma
-population_count pow random_gamma_grad real reduce_precision regularized_incomplete_beta rem round rsqrt select_n shift_left
-shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xor zeta
+population_count pow real reduce_precision regularized_incomplete_beta rem round rsqrt select_n shift_left
+shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh xla_metadata_value xor zeta
 """.split()
 
 
@@ -66,6 +66,15 @@ def dim_as_value(sizes: Sizes, equation: Any) -> Any:
 def moved(sizes: Sizes, equation: Any, *arrays: Any) -> Any:
     """Dimensions in another order, and more or less of them."""
     return equation.primitive.bind(*arrays, **equation.params)
+
+
+@rule("tile")
+def tile(sizes: Sizes, equation: Any, array: Any) -> Any:
+    """Repeated along dimensions that are not open."""
+    (shape,), reps = shapes_in(equation), equation.params["reps"]
+    if len(reps) != len(shape) or any(reps[axis] != 1 for axis in open_axes(shape)) or any(map(is_open, reps)):
+        raise Refused("repeated along an open dimension")
+    return equation.primitive.bind(array, **equation.params)
 
 
 @rule("rev")
@@ -436,7 +445,7 @@ def filling(dtype: Any) -> Any:
     return jnp.iinfo(dtype).min if jnp.issubdtype(dtype, np.signedinteger) else jnp.iinfo(dtype).max
 
 
-@rule("scatter", "scatter-add", "scatter_add", "scatter-mul", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub")
+@rule("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max", "scatter-sub")
 def scatter(sizes: Sizes, equation: Any, array: Any, index: Any, new: Any) -> Any:
     """Elements, or parts, put or added at places: the padding's are put nowhere."""
     params, (shape, at, parts) = equation.params, shapes_in(equation)

@@ -26,13 +26,15 @@ from jax.sharding import SingleDeviceSharding
 
 from . import padded_rules  # noqa: F401  # fills the table of rules
 from .cache import BoundedCache
-from .jax_internals import evaluate_dimension
-from .padded import Refused, Sizes, evaluate, is_open, run
+from .jax_internals import evaluate_dimension, place_array
+from .padded import Refused, Sizes, evaluate, open_axes, run
 
-__all__ = ["OFTEN", "Families", "HostArray", "Sized", "enable", "enabled", "is_one_cpu", "stats"]
+__all__ = ["OFTEN", "Families", "HostArray", "Sized", "comes_again", "enable", "enabled", "is_one_cpu", "stats"]
 
 OFTEN = 128
 """Calls of one signature that a program for several sizes answers: together they cost about what a compile does."""
+UNSEEN = ("jax.", "xtensor.xla.", "xtensor.lowering.", "xtensor.operators.", "xtensor.tensor")
+OWN = {("self",)}
 DEPTH = 48
 """Frames by which a place in a program is told from others."""
 ALIKE = 2
@@ -52,7 +54,6 @@ _lock = threading.RLock()
 _counts = {"families": 0, "programs": 0, "calls": 0, "refused": 0}
 Vector = tuple[int, ...]
 NO = (None, False)
-COMPILED = -1
 
 
 def enable(on: bool) -> None:
@@ -103,8 +104,25 @@ class HostArray:
 
     def put(self) -> Any:
         """The values as an array of JAX's."""
-        (device,) = self.sharding.device_set
-        return jax.device_put(np.array(self.read(), order="C"), device if self.committed else None)
+        return put(np.array(self.read(), order="C"), self.sharding, self.committed)
+
+
+class Met:
+    """A signature that was met: how it is answered, None where it is compiled, and how often yet."""
+
+    __slots__ = ("left", "way")
+
+    def __init__(self, way: Way | None) -> None:
+        self.way = way
+        self.left = OFTEN
+
+
+def put(array: Any, sharding: Any, committed: bool) -> Any:
+    """An array of JAX's made of NumPy's, whose memory is not written again: it may become the array's."""
+    if place_array is not None:
+        return place_array(array, sharding, committed)
+    (device,) = sharding.device_set
+    return jax.device_put(array, device if committed else None)
 
 
 class Term(NamedTuple):
@@ -121,7 +139,7 @@ class Families:
     def __init__(self, jit: Callable[..., Any]) -> None:
         self.jit = jit
         self.kept: BoundedCache[Any, list[Any]] = BoundedCache(256)
-        self.times: BoundedCache[Any, int] = BoundedCache(4096)
+        self.met: BoundedCache[Any, Met] = BoundedCache(4096)
         self.refused = 0
 
     def answer(
@@ -147,20 +165,21 @@ class Families:
         skeleton = (place, *form)
         key = (skeleton, full)
         with _lock:
-            times = self.times.get(key, 0)
-            if times < 0:
-                return NO
-            family = None
-            if times < OFTEN:
-                self.times[key] = times + 1
+            entry = self.met.get(key)
+            if entry is None:
                 known = self.kept.get(skeleton)
                 if known is None:
                     known = self.kept[skeleton] = []
                 family = self.find(function, make, known, tree, leaves, full)
-        found = None if family is None else family.call(leaves, full, place)
+                entry = self.met[key] = Met(None if family is None else family.way(full, *place))
+            if entry.way is None:
+                return NO
+            entry.left -= 1
+            way = entry.way if entry.left else None
+        found = None if way is None else way.call(leaves)
         if found is None:
-            self.times[key] = COMPILED
-        return found, found is None and times > 0
+            entry.way = None
+        return found, found is None
 
     def find(
         self, function: Any, make: Any, known: list[Any], tree: Any, leaves: list[Any], full: Vector
@@ -198,13 +217,18 @@ varied: BoundedCache[int, None] = BoundedCache(1024)
 
 
 def site() -> int:
-    """Where the program is: all lines that are being run, and the objects whose methods they are in."""
+    """Where the program is: all lines that are being run, and the objects whose methods they are in; less what runs every call."""
     found, frame, depth = 0, sys._getframe(1), 0
     while frame is not None and depth < DEPTH:
-        code = frame.f_code
-        own = id(frame.f_locals.get("self")) if code.co_varnames[:1] == ("self",) else 0
-        found = hash((found, code, frame.f_lasti, own))
-        frame, depth = frame.f_back, depth + 1
+        module, code = frame.f_globals.get("__name__", ""), frame.f_code
+        if not module.startswith(UNSEEN):
+            # A tensor's methods have another `self` each time.
+            tells = code.co_varnames[:1] in OWN and (
+                not module.startswith("xtensor.") or module.startswith("xtensor.nn.")
+            )
+            own = id(frame.f_locals.get(code.co_varnames[0])) if tells else 0
+            found, depth = hash((found, code, frame.f_lasti, own)), depth + 1
+        frame = frame.f_back
     return found
 
 
@@ -214,7 +238,7 @@ def is_one_cpu(array: Any) -> bool:
 
 
 def place_of(leaves: Sequence[Any]) -> Any:
-    """The device of arrays that lie on one CPU, and whether results stay there; None for others."""
+    """The sharding of arrays that lie on one CPU, and whether results stay there; None for others."""
     if not leaves:
         return None
     first = leaves[0].sharding
@@ -226,9 +250,24 @@ def place_of(leaves: Sequence[Any]) -> Any:
             return None
         committed = committed or leaf.committed
     (device,) = first.device_set
-    if device.platform != "cpu" or not (committed or jax.config.jax_default_device is None):  # pyright: ignore[reportAttributeAccessIssue]
+    if getattr(device, "platform", "") != "cpu" or not (committed or jax.config.jax_default_device is None):  # pyright: ignore[reportAttributeAccessIssue]
         return None
-    return device, committed
+    return first, committed
+
+
+_places: BoundedCache[Any, set[Any]] = BoundedCache(4096)
+
+
+def comes_again(what: Any, variant: Any) -> bool:
+    """Whether this place in the program has come to `what` with more than `ALIKE` variants."""
+    with _lock:
+        key = (site(), what)
+        met = _places.get(key)
+        if met is None:
+            met = _places[key] = set()
+        if len(met) <= ALIKE:
+            met.add(variant)
+        return len(met) > ALIKE
 
 
 def alike(full: Vector, here: int, seen: Sequence[tuple[int, Vector]]) -> tuple[Term | int, ...] | None:
@@ -377,54 +416,70 @@ class Family:
         padded.sized = False  # pyright: ignore[reportFunctionMemberAccess]
         return self.jit(padded)
 
-    def call(self, leaves: Sequence[Any], full: Vector, place: tuple[Any, bool]) -> Any:
-        """The function's results; None where it turns out to have no program."""
+    def way(self, full: Vector, sharding: Any, committed: bool) -> Way | None:
+        """How calls of a signature are answered; None where that had too much to do."""
         values = self.values(full)
         longest = None if values is None else self.longest(values)
-        program = self.programs.get(longest)
-        if program is None or values is None or longest is None:
-            return None
-        device = place[0] if place[1] else None
-        sizes = dict(zip(self.names, longest, strict=True))
-        given: list[Any] = [np.asarray(values, np.int32)]
-        for leaf, shape in zip(leaves, self.shapes, strict=True):
-            if any(map(is_open, shape)):
-                given.append(lengthened(leaf, shape, sizes))
-            else:
-                given.append(leaf.put() if type(leaf) is HostArray else leaf)
-        if device is not None:
-            given = [jax.device_put(g, device) if isinstance(g, np.ndarray) else g for g in given]
+        return None if values is None or longest is None else Way(self, values, longest, sharding, committed)
+
+
+class Way:
+    """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
+
+    __slots__ = ("committed", "direct", "family", "longer", "longest", "numbers", "parts", "program", "sharding")
+
+    def __init__(
+        self, family: Family, values: tuple[int, ...], longest: tuple[int, ...], sharding: Any, committed: bool
+    ) -> None:
+        sizes, true = dict(zip(family.names, longest, strict=True)), dict(zip(family.names, values, strict=True))
+        self.family, self.longest = family, longest
+        self.sharding, self.committed = sharding, committed
+        self.program = family.programs[longest]
+        self.numbers = np.asarray(values, np.int32)
+        self.longer = [tuple([evaluate(d, sizes) for d in s]) if open_axes(s) else None for s in family.shapes]
+        self.parts = [
+            tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in family.results
+        ]
+        # Arguments in NumPy's memory go where JAX puts them.
+        self.direct = sharding.device_set == {jax.devices()[0]}
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The function's results; None where it turns out to have no program."""
+        given: list[Any] = [self.placed(self.numbers)]
+        for leaf, shape in zip(leaves, self.longer, strict=True):
+            host = type(leaf) is HostArray
+            if shape is None:
+                given.append(leaf.put() if host else leaf)
+                continue
+            longer = np.zeros(shape, leaf.dtype)
+            longer[tuple([slice(n) for n in leaf.shape])] = leaf.read() if host else np.asarray(leaf)
+            given.append(self.placed(longer))
+        family, longest = self.family, self.longest
         try:
-            found = program(*given)
-        except Exception as error:
-            if os.environ.get("XTD"): print("DBG", repr(error)[:600])
-            if longest in self.proven:
+            found = self.program(*given)
+        except Exception:
+            if longest in family.proven:
                 raise
-            self.jaxpr = None
+            family.jaxpr = None
             _counts["refused"] += 1
             return None
-        if longest not in self.proven:
-            self.proven.add(longest)
+        if longest not in family.proven:
+            family.proven.add(longest)
             _counts["programs"] += 1
         _counts["calls"] += 1
-        true = dict(zip(self.names, values, strict=True))
-        cut = [shortened(r, shape, true, device) for r, shape in zip(found, self.results, strict=True)]
-        return jax.tree.unflatten(self.tree, cut)
+        own = [
+            self.own(np.asarray(r) if part is None else np.array(np.asarray(r)[part], order="C"))
+            if part is not None or r.committed != self.committed
+            else r
+            for r, part in zip(found, self.parts, strict=True)
+        ]
+        return jax.tree.unflatten(family.tree, own)
 
+    def placed(self, array: Any) -> Any:
+        return array if self.direct else put(array, self.sharding, self.committed)
 
-def lengthened(array: Any, shape: Sequence[Any], sizes: dict[str, int]) -> Any:
-    """An array's values in the front of a longer one, which is never written again."""
-    longer = np.zeros([evaluate(d, sizes) for d in shape], array.dtype)
-    longer[tuple([slice(n) for n in array.shape])] = array.read() if type(array) is HostArray else np.asarray(array)
-    return longer
-
-
-def shortened(array: Any, shape: Sequence[Any], true: dict[str, int], device: Any) -> Any:
-    """The values of a longer array, as an array of their own."""
-    if not any(map(is_open, shape)):
-        return array
-    own = np.array(np.asarray(array)[tuple([slice(evaluate(d, true)) for d in shape])], order="C")
-    return jax.device_put(own, device)
+    def own(self, array: Any) -> Any:
+        return put(array, self.sharding, self.committed)
 
 
 def work_of(jaxpr: Any, sizes: dict[str, int]) -> int:
