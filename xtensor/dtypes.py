@@ -57,6 +57,7 @@ class dtype(_Named):
         "numpy",
         "scalar_name",
     )
+    _xt_identity = ("scalar_name",)
     itemsize: builtins.int
     is_floating_point: builtins.bool
     is_complex: builtins.bool

@@ -176,7 +176,7 @@ def location_of(function: Callable[..., Any]) -> tuple[str, int]:
 
 def shown(default: Any) -> Any:
     """A default as it prints: `...` for an object that only means "not given"."""
-    return Text("...") if type(default) is object else default
+    return Text("...") if default is ... or type(default) is object else default
 
 
 # -- entries

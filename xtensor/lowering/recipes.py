@@ -68,6 +68,18 @@ class Recipe:
         "stacked",
         "static",
     )
+    _xt_identity = (
+        "base_shape",
+        "base_dtype",
+        "sizes",
+        "dtype",
+        "conj",
+        "neg",
+        "dims",
+        "access",
+        "stacked",
+        "shifts",
+    )
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ __all__ = [
 
 
 def equip(op: Operator) -> None:
-    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op})
+    op.node_class = type(op.title, (OpNode,), {"__slots__": (), "op": op, "_xt_identity": ("op",)})
     op.call = functools.partial(calls.run, op)
 
 

@@ -30,6 +30,8 @@ __all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "no_derivative", 
 
 
 class _FromKernel:
+    _xt_identity = ()
+
     def __repr__(self) -> str:
         return "FROM_KERNEL"
 
@@ -75,6 +77,8 @@ class Rules:
     differentiable: the arguments with a rule, in order. saved: the names to save. needed: for each saved name the
     arguments whose gradient needs it, so that nothing is kept for a gradient that nobody asked for.
     """
+
+    _xt_identity = ("schema", "functions", "kernel")
 
     def __init__(self, schema: Schema, derivatives: Any, kernel: Callable[..., Any]) -> None:
         names = schema.names()

@@ -132,7 +132,7 @@ class OpNode(Replayable):
                 args.append(unpack_array(entry, self))
         found = op.pullbacks.get(key)
         if found is None:
-            found = self._pullback(key, grads, args)
+            found = self._pullback(key, grads, args, recipes is None)
         program = found.program
         if program is None:
             return found.deliver((), grads)
@@ -215,10 +215,11 @@ class OpNode(Replayable):
         made.saved = [replayed(v) for v in values]
         return made.apply(grads)
 
-    def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any]) -> Pullback:
-        found = self.op.pullbacks[key] = call(
-            Pullback, self, grads, [concrete(a) for a in args[len(grads) :]]
-        )
+    def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any], whole: bool) -> Pullback:
+        count = len(grads)
+        saved = [concrete(a) for a in args[count:]]
+        arrays = args[:count] if whole and all(a is b for a, b in zip(saved, args[count:])) else None
+        found = self.op.pullbacks[key] = call(Pullback, self, grads, saved, arrays)
         return found
 
     def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:

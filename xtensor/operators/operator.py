@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from .. import dtypes
 from ..geometry import broadcast_shapes
 from ..lowering import transpose
-from ..xla.cache import BoundedCache, clear_all
+from ..xla.cache import BoundedCache, clear_all, settings_read
 from ..xla.x64 import jit
 from .derivatives import Rules
 from .schema import Schema
@@ -38,6 +38,7 @@ def strong(value: Any) -> Any:
 
 
 dtypes.on_default_dtype_change.append(clear_all)
+settings_read.append(dtypes.get_default_dtype)
 
 
 class Operator:
@@ -46,6 +47,8 @@ class Operator:
     node_class: of the nodes that record its calls. call: `(values, out=None)`, one value per parameter, runs a call with every
     check and mode.
     """
+
+    _xt_identity = ("kind", "name", "kernel", "rules")
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 from jax import lax
 
 from .. import checks
-from ..xla.cache import clear_all
+from ..xla.cache import clear_all, settings_read
 
 __all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
 
@@ -29,6 +29,9 @@ def matmul_precision() -> lax.Precision:
 def get_float32_matmul_precision() -> str:
     """The precision of float32 matrix products: "highest", "high" or "medium"."""
     return _level
+
+
+settings_read.append(get_float32_matmul_precision)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from .. import lowering
 from ..storage import MetaArray
@@ -26,7 +27,7 @@ from .schema import Parameter, Schema
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
 
-UNSET: Any = object()
+UNSET: Any = ...
 
 
 def is_inexact(dtype: Any) -> bool:
@@ -47,6 +48,20 @@ def incoming(node: Any, grads: Sequence[Any]) -> list[Any]:
         None if g is None else jax.ShapeDtypeStruct(o.shape, o.dtype)
         for g, o in zip(grads, node.input_metadata, strict=True)
     ]
+
+
+def traceable(arrays: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether gradients are arrays of exactly the shapes and dtypes that a node receives."""
+    return all(
+        a is g is None
+        or (
+            isinstance(a, jax.Array)
+            and not isinstance(a, Tracer)
+            and g is not None
+            and (a.shape, a.dtype, a.aval.weak_type) == (g.shape, g.dtype, False)
+        )
+        for a, g in zip(arrays, given, strict=True)
+    )
 
 
 def sees_gradients_only(node: Any, edge: int) -> bool:
@@ -78,11 +93,14 @@ class Pullback:
 
     routes: for each edge None, the place of its gradient among the program's results, or `(i, shape)`: the incoming
     gradient `i`, spread over a shape where that is not None. keep: what the cache's key refers to by identity.
+    arrays: the gradients as arrays, where the program is about to be called with them.
     """
 
     __slots__ = ("keep", "plain", "program", "reading", "routes", "rules")
 
-    def __init__(self, node: Any, grads: Sequence[Any], saved: Sequence[Any]) -> None:
+    def __init__(
+        self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Sequence[Any] | None = None
+    ) -> None:
         mask = tuple([t is not None for t in node.targets])
         function = rules_function(node, mask)
         count = len(grads)
@@ -94,7 +112,17 @@ class Pullback:
             defined[:] = [g is not None for g in found]
             return found
 
-        jaxpr = trace(traced, *given, *saved)
+        # Where the gradients are whole arrays, the program that will run is traced, so that it need not be once more.
+        program: Any = None
+        jaxpr: Any
+        arrays = arrays if arrays is not None and traceable(arrays, given) else None
+        if arrays is not None:
+            traced.__name__ = traced.__qualname__ = node.op.name + "_backward"
+            program = jit(traced)
+        if arrays is not None and hasattr(program, "trace"):
+            jaxpr = program.trace(*arrays, *saved).jaxpr.jaxpr
+        else:
+            jaxpr = trace(traced, *given, *saved)
         # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
         places = [i for i, g in enumerate(given) if g is not None]
         routes: list[Any] = [None] * len(mask)
@@ -124,7 +152,8 @@ class Pullback:
 
             rules.__name__ = rules.__qualname__ = node.op.name + "_backward"
             self.rules = rules
-            self.program = jit(rules)
+            whole = program is not None and len(kept) == len(defined)
+            self.program = program if whole else jit(rules)
 
     def reader(self, recipes: tuple[Any, ...]) -> Any:
         """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""

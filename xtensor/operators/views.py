@@ -56,6 +56,8 @@ VIEWS: dict[str, ViewOperator] = {}
 class ViewOperator:
     """A declared view: its geometry function, its node class and its public function."""
 
+    _xt_identity = ("name", "make")
+
     def __init__(
         self,
         name: str,
@@ -74,7 +76,7 @@ class ViewOperator:
         self.doc = inspect.cleandoc(make.__doc__ or "")
         title = node or "".join(part.capitalize() for part in name.split("_"))
         self.node_class: type[ViewNode] = type(
-            f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self}
+            f"{title}Backward0", (ViewNode,), {"__slots__": (), "op": self, "_xt_identity": ("op",)}
         )
         self.function: Any = None
         self.aliases: tuple[str, ...] = ()

@@ -34,9 +34,7 @@ from ..operators.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
-from ..xla.compile_cache import compiling
-from ..xla.compiles import watched
-from ..xla.x64 import call, jit
+from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
 from .patterns import Pattern, Patterns
 
@@ -308,8 +306,7 @@ class PlanExecutor:
 
     def _compile(self, plan: Plan, program: Any, examples: list[Any]) -> None:
         try:
-            with watched("plan"), compiling():
-                call(lambda: program.lower(*examples).compile())
+            prepare(program, *examples)
         except Exception:  # what cannot be traced as a whole, the interpreter runs node by node
             plan.failed = True
             return

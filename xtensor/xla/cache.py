@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["BoundedCache", "bounded", "caches", "clear_all", "size_of"]
+__all__ = ["BoundedCache", "bounded", "caches", "clear_all", "settings", "settings_read", "size_of"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -84,3 +84,12 @@ def clear_all() -> None:
     """Empty every cache: what traces depend on has changed, or memory is short."""
     for cache in caches():
         (cache.clear if isinstance(cache, BoundedCache) else cache.cache_clear)()
+
+
+settings_read: list[Callable[[], Any]] = []
+"""What traces depend on besides their arguments: functions that tell it. Who changes one of them calls `clear_all`."""
+
+
+def settings() -> tuple[Any, ...]:
+    """All that traces depend on besides their arguments, as it is now."""
+    return tuple([str(read()) for read in settings_read])

@@ -1,7 +1,8 @@
 """The persistent compile cache: what one process compiled, the next one loads in about a quarter of the time.
 
-It is on by default, in a folder of the user's own, keyed by jaxlib, platform and processor; JAX's key of each program
-does the rest. `XTENSOR_COMPILE_CACHE=<folder>` moves it, `XTENSOR_COMPILE_CACHE=off` switches it off; so do
+It is on by default, in a folder of the user's own, keyed by jaxlib, platform and processor. It holds each program twice: under the
+signature of the call that needed it (`store.py`), and under JAX's key, which needs the program traced and lowered, but finds what another
+version of xtensor has compiled. `XTENSOR_COMPILE_CACHE=<folder>` moves it, `XTENSOR_COMPILE_CACHE=off` switches it off; so do
 `set_directory(folder)` and `set_directory(None)` before anything has been compiled, or later for what comes.
 
 It holds xtensor's own programs only. JAX's configuration is left alone, and where the user has given JAX a cache
@@ -20,7 +21,7 @@ import pathlib
 import platform
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import jax
 
@@ -28,7 +29,18 @@ from .. import checks
 from .jax_internals import CacheInterface, caching
 from .trust import Seal, fault, make_folder, open_seal, write_file
 
-__all__ = ["clear", "compiling", "default_directory", "directory", "set_directory", "stats"]
+__all__ = [
+    "Seen",
+    "clear",
+    "compiling",
+    "count",
+    "default_directory",
+    "directory",
+    "read",
+    "set_directory",
+    "stats",
+    "write",
+]
 
 LIMIT = 2 << 30
 """Bytes that the folder may hold; the oldest entries go when it has grown past them."""
@@ -36,7 +48,19 @@ LIMIT = 2 << 30
 SUFFIX = ".xla"
 _own = threading.local()
 _lock = threading.Lock()
-_counts = {"hits": 0, "misses": 0, "damaged": 0}
+_counts: dict[str, float] = {"hits": 0, "misses": 0, "damaged": 0, "seconds": 0.0, "saved": 0.0}
+
+
+figures: list[Callable[[], dict[str, float]]] = []
+"""More of what `stats` tells."""
+
+
+class Seen:
+    """What one program's compiling brought to light: JAX's key of it, and its code, None where JAX keeps none of it."""
+
+    def __init__(self) -> None:
+        self.key = ""
+        self.content: bytes | None = None
 
 
 def default_directory() -> pathlib.Path | None:
@@ -89,9 +113,24 @@ class Cache(CacheInterface):
         return self._seal
 
     def get(self, key: str) -> bytes | None:
-        """The program of that key, or None."""
-        if not getattr(_own, "depth", 0):
+        """The program of JAX's key, or None."""
+        seen: Seen | None = getattr(_own, "seen", None)
+        if seen is None:
             return None
+        seen.key = key
+        seen.content = self.read(key)
+        _counts["misses" if seen.content is None else "hits"] += 1
+        return seen.content
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep the program of JAX's key."""
+        seen: Seen | None = getattr(_own, "seen", None)
+        if seen is not None:
+            seen.key, seen.content = key, value
+            self.write(key, value)
+
+    def read(self, key: str) -> bytes | None:
+        """An entry, or None."""
         file = self._path / (key + SUFFIX)
         seal = self._opened(make=False)
         try:
@@ -99,23 +138,21 @@ class Cache(CacheInterface):
         except OSError:
             data = None
         if seal is None or data is None:
-            _counts["misses"] += 1
             return None
         content = seal.open(key, data)
         if content is None:
             # What an earlier version kept has no seal, and is no damage.
-            _counts["damaged" if Seal.MAGIC.startswith(data[: len(Seal.MAGIC)]) else "misses"] += 1
+            _counts["damaged"] += Seal.MAGIC.startswith(data[: len(Seal.MAGIC)])
             with contextlib.suppress(OSError):
                 file.unlink()
             return None
-        _counts["hits"] += 1
         with contextlib.suppress(OSError):
             os.utime(file)
         return content
 
-    def put(self, key: str, value: bytes) -> None:
-        """Keep a program; a folder that cannot be written to keeps nothing."""
-        if not getattr(_own, "depth", 0) or len(value) > self.limit:
+    def write(self, key: str, value: bytes) -> None:
+        """Keep an entry; a folder that cannot be written to keeps nothing."""
+        if len(value) > self.limit:
             return
         seal = self._opened(make=True)
         if seal is None:
@@ -199,9 +236,19 @@ def _unless_refused(path: pathlib.Path) -> pathlib.Path | bool:
     return False
 
 
-def stats() -> dict[str, int]:
-    """Programs found, not found, and found damaged, in this process."""
-    return dict(_counts)
+def count(what: str, amount: float = 1) -> None:
+    """Add to the figures that `stats` tells."""
+    _counts[what] += amount
+
+
+def stats() -> dict[str, float]:
+    """What this process has done for its programs.
+
+    hits, misses, damaged: programs found on disk, not found there and so compiled, and found damaged. seconds: spent compiling.
+    saved: what compiling those that were found had taken. programs: those in memory now. evicted: those that others took the
+    place of.
+    """
+    return {**_counts, **{name: figure for read in figures for name, figure in read().items()}}
 
 
 def clear() -> None:
@@ -213,24 +260,45 @@ def clear() -> None:
                 os.unlink(file)
 
 
-@contextlib.contextmanager
-def compiling() -> Iterator[None]:
-    """A context for tracing and compiling: what is compiled in it comes from the cache, or goes there."""
+def _cache() -> Cache | None:
+    """The cache of the folder in use, in JAX's seat."""
     path = directory()
     if path is None:
         if caching is not None and isinstance(caching.seat._cache, Cache):
             caching.seat.reset_cache()  # the user has given JAX a cache since
-        yield
-        return
+        return None
     present = caching.seat._cache
     if present is None or (isinstance(present, Cache) and present._path != path):
         with _lock:
             caching.seat.reset_cache()
-            caching.seat._cache = Cache(path, LIMIT)
+            present = caching.seat._cache = Cache(path, LIMIT)
             caching.seat._cache_initialized = True
-    _own.depth = getattr(_own, "depth", 0) + 1
+    return present if isinstance(present, Cache) else None
+
+
+def read(name: str) -> bytes | None:
+    """The entry of a name, or None."""
+    cache = _cache()
+    return None if cache is None else cache.read(name)
+
+
+def write(name: str, content: bytes) -> None:
+    """Keep an entry."""
+    cache = _cache()
+    if cache is not None:
+        cache.write(name, content)
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[Seen]:
+    """A context for compiling one program: it comes from the cache, or goes there; what is seen of it on the way."""
+    seen, outer = Seen(), getattr(_own, "seen", None)
+    if _cache() is None:
+        yield seen
+        return
+    _own.seen = seen
     try:
         with caching.seconds(0.0), caching.size(-1):
-            yield
+            yield seen
     finally:
-        _own.depth -= 1
+        _own.seen = outer

@@ -9,7 +9,7 @@ from typing import Any
 
 from jax import monitoring
 
-__all__ = ["Watcher", "unwatch", "watch", "watched"]
+__all__ = ["Watcher", "found_on_disk", "unwatch", "watch", "watched"]
 
 Watcher = Callable[[str], Callable[[bool | None], None]]
 """Given a program's name, it returns what is told True (loaded), False (compiled) or None (it was there already)."""
@@ -38,6 +38,12 @@ def _on_duration(event: str, *_: Any, **__: Any) -> None:
 def _on_event(event: str, **_: Any) -> None:
     if event == LOADED:
         _counts.loaded += 1
+
+
+def found_on_disk() -> None:
+    """A program was loaded without asking JAX."""
+    _counts.built += 1
+    _counts.loaded += 1
 
 
 def watch(watcher: Watcher) -> None:

@@ -2,9 +2,10 @@
 
 `jitting`: how `jax.jit` makes its compiled call. `caching`: the seat that JAX has for a compile cache, and its thresholds.
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
-`started`: tells whether XLA runs in this process.
-`evaluate_dimension`: the value of a symbolic size, given those of its variables.
-`place_array`: an array of JAX's on a device, made of NumPy's, in a tenth of the time of `jax.device_put`.
+`started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
+`lowering`: where JAX makes the MLIR context that a program is lowered in.
+`evaluate_dimension`: the value of a symbolic size, given those of its variables. `place_array`: an array of JAX's on a device, made of
+NumPy's, in a tenth of the time of `jax.device_put`.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -13,14 +14,27 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-__all__ = ["PLATFORM_LOG", "CacheInterface", "caching", "evaluate_dimension", "jitting", "place_array", "read_flags", "started"]
+__all__ = [
+    "PLATFORM_LOG",
+    "CacheInterface",
+    "caching",
+    "evaluate_dimension",
+    "jitting",
+    "lowering",
+    "place_array",
+    "programs",
+    "read_flags",
+    "started",
+]
 
 PLATFORM_LOG = "jax._src.xla_bridge"
 
 jitting: Any = None
 caching: Any = None
+programs: Any = None
 read_flags: Any = None
 started: Any = None
+lowering: Any = None
 evaluate_dimension: Any = None
 place_array: Any = None
 CacheInterface: Any = object
@@ -73,6 +87,47 @@ except (ImportError, AttributeError):
 try:
     from jax._src.xla_bridge import backends_are_initialized as started
 except ImportError:
+    pass
+
+try:
+    from jax._src import compilation_cache, core
+    from jax._src.array import ArrayImpl
+    from jax._src.config import trace_context
+    from jax._src.interpreters import pxla
+    from jax._src.lax.linalg import initialize_lapack
+    from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage]
+    from jax._src.sharding_impls import SingleDeviceSharding
+    from jax._src.tree_util import dispatch_registry
+
+    programs = SimpleNamespace(
+        Array=ArrayImpl,
+        DeviceList=_jax.DeviceList,
+        Executable=pxla.MeshExecutable,
+        Execute=pxla.ExecuteReplicated,
+        Fast=pxla.MeshExecutableFastpathData,
+        Inputs=pxla.InputsHandler,
+        Signatures=_jax.PjitFunctionCache,
+        Single=SingleDeviceSharding,
+        compile_options=lambda: _jax.CompileOptions().SerializeAsString(),
+        context=trace_context,
+        decompress=compilation_cache.decompress_executable,
+        is_clean=core.trace_state_clean,
+        lapack=initialize_lapack,
+        packed=lambda executable: compilation_cache.compress_executable(
+            compilation_cache.combine_executable_and_time(executable.serialize(), 0)
+        ),
+        parts=compilation_cache.extract_executable_and_time,
+        registry=dispatch_registry,
+        result_handler=pxla.global_aval_to_result_handler,
+    )
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.interpreters import mlir
+
+    lowering = SimpleNamespace(seat=mlir, make=mlir.make_ir_context)
+except (ImportError, AttributeError):
     pass
 
 try:

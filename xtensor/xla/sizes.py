@@ -107,6 +107,16 @@ class HostArray:
         return put(np.array(self.read(), order="C"), self.sharding, self.committed)
 
 
+class Never:
+    """Of a function that no program for several sizes answers."""
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        return NO
+
+
+NEVER = Never()
+
+
 class Met:
     """A signature that was met: how it is answered, None where it is compiled, and how often yet."""
 
@@ -413,7 +423,7 @@ class Family:
             return run(true, jaxpr.jaxpr, jaxpr.consts, arrays)
 
         padded.__name__ = padded.__qualname__ = self.name
-        padded.sized = False  # pyright: ignore[reportFunctionMemberAccess]
+        padded.sized = NEVER  # pyright: ignore[reportFunctionMemberAccess]
         return self.jit(padded)
 
     def way(self, full: Vector, sharding: Any, committed: bool) -> Way | None:

@@ -15,11 +15,10 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .compile_cache import compiling
 from .compiles import watched
 from .jax_internals import jitting
-from .memory import LARGE, check, needed
 from .sizes import Families, Sized
+from .store import Program, signatures
 
 KEYS = tuple(
     f"{place}_{part}"
@@ -27,7 +26,7 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "jit", "restore", "swap", "x64"]
+__all__ = ["call", "jit", "prepare", "restore", "swap", "x64"]
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -54,7 +53,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options), bool(options))
+            return _with_own_miss(jax.jit(function, **options), options)
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -72,51 +71,35 @@ def copied(array: Any) -> Any:
     return array
 
 
-def sizes_of(function: Callable[..., Any], optioned: bool) -> Sized | None:
-    """What is known of a function's sizes: its own, or one it is given by who made it; None where each size is compiled."""
-    found = None if optioned else getattr(function, "sized", None)
-    if optioned or found is False:
-        return None
-    return found or Sized(Families(jit), (), None)
-
-
-def _with_own_miss(jitted: Any, optioned: bool) -> Callable[..., Any]:
+def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
     """
     info = jitted._jit_info
-    miss = jitted._cache_miss
     donated = frozenset(info.donate_argnums)
     name = jitted.__name__
-    sized = sizes_of(jitted._fun, optioned)
+    program = Program(jitted._fun, jitted, options)
+    sized = None if options else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
 
-    def cache_miss(*args: Any, **kwargs: Any) -> Any:
+    def cache_miss(*args: Any) -> Any:
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
-        if sized is not None and not (traced or kwargs):
-            found, came = call(lambda: sized.answer(jitted._fun, args))
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+            return call(jitted._cache_miss, *args)
+        if sized is not None:
+            found, came = call(sized.answer, jitted._fun, args)
             if found is not None:
                 return found, None, False
             if came:  # JAX's cache says of its signature that it comes by here
                 built._clear_cache()
-        with watched(name), compiling():
-            if traced:
-                return call(lambda: miss(*args, **kwargs))
-            size = needed(call(lambda: jitted.trace(*args, **kwargs)).jaxpr.jaxpr)
-            check(size)
-            found = call(lambda: miss(*args, **kwargs))
-        if size <= LARGE:
-            return found
-        # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes by here
-        # at every call.
-        return (jax.block_until_ready(found[0]), None, *found[2:])
+        with watched(name):
+            return call(program, args)
 
     key = jitting.keys(**{name: getattr(info, name) for name in KEYS})
     built = jitting.make(
-        jitted.__name__,
+        name,
         jitted._fun,
         cache_miss,
         info.static_argnums,
@@ -124,12 +107,18 @@ def _with_own_miss(jitted: Any, optioned: bool) -> Callable[..., Any]:
         key,
         jitting.registry,
         jitting.shard,
-        jitting.signatures(key.contains_explicit_attributes),
+        signatures if signatures is not None else jitting.signatures(key.contains_explicit_attributes),
     )
     made: Any = functools.wraps(jitted._fun)(built)
-    made._fun, made._jit_info = (
-        jitted._fun,
-        info,
-    )  # what `lower` and the like, which all such objects have, look for
+    # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
+    made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     made.sized = sized
     return made
+
+
+def prepare(program: Any, *examples: Any) -> None:
+    """Have a program of `jit` ready for these arguments, given as arrays or `jax.ShapeDtypeStruct`s: its first call only runs it."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    if made is not None:
+        with watched(made.jitted.__name__):
+            call(made.prepare, *examples)

@@ -397,7 +397,7 @@ def std_mean_dims(
     return jnp.sqrt(variance).astype(own.to_real().numpy), average.astype(own.numpy)
 
 
-UNSET: Any = object()
+UNSET: Any = ...
 
 
 def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:

@@ -1,0 +1,270 @@
+"""Programs by signature: in memory for those in use, on disk for the next process, compiled where neither has one.
+
+JAX's compiled call keeps what ran last, `CAPACITY` programs of all together. A signature that it does not know comes here:
+
+    kept        what was made ahead for this signature, or is large and asks for memory at every call
+    the folder  an executable under a digest of the function (`identity.py`), of the arguments' form, and of all settings that
+                traces depend on: it is loaded and runs, and nothing is traced or lowered
+    compiling   the plain way; the executable goes to the folder, and what runs from then on is loaded from those bytes, which
+                takes an eighth of the memory
+
+What cannot be told apart in another process (functions of the user's), has effects, or runs on several devices is compiled in
+each process, by JAX's own way where need be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import compile_cache
+from .cache import BoundedCache, bounded, settings
+from .compiles import found_on_disk
+from .executables import Entry, as_compiled, from_bytes, is_simple, to_bytes
+from .identity import Unknown, digest_of
+from .jax_internals import programs as inside
+from .lowering_context import sharing
+from .memory import LARGE, check, needed
+
+__all__ = ["CAPACITY", "Checker", "Program", "checker", "signatures"]
+
+CAPACITY = 4096
+"""Programs in memory, of all operators together: some 0.2 MiB and three memory maps each. Those used longest ago go first."""
+
+signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
+_handed = [0]
+NUMBERS = (bool, int, float, complex)
+# Settings under which JAX looks at every call itself.
+WATCHING = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_no_tracing", "jax_debug_key_reuse")
+# Settings that say nothing about a program.
+ASIDE = ("jax_enable_x64", "jax_compilation_cache_dir", "jax_logging_level", "jax_traceback_filtering")
+
+
+class Checker:
+    """Compiles every program that is found on disk once more, and compares JAX's key of it with the one it was kept with."""
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self.compared = 0
+        self.different: list[str] = []
+
+
+checker = Checker()
+
+
+def figures() -> dict[str, float]:
+    """How many programs JAX's compiled call keeps, and how many that it was handed it has no more."""
+    size = 0 if signatures is None else signatures.size()
+    return {"programs": size, "evicted": max(_handed[0] - size, 0)}
+
+
+compile_cache.figures.append(figures)
+
+
+class Program:
+    """A function, the options of its `jit`, and the way to its executables."""
+
+    __slots__ = ("_digest", "function", "jitted", "kept", "options")
+
+    def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
+        self.function = function
+        self.jitted = jitted
+        self.options = options
+        self.kept: BoundedCache[Any, Entry] = BoundedCache(16)
+        self._digest: bytes | bool | None = False
+
+    @property
+    def digest(self) -> Any:
+        """What tells the function and its options apart in any process; None where nothing does."""
+        if self._digest is False:
+            try:
+                self._digest = digest_of((self.function, *[(n, repr(o)) for n, o in self.options.items()]))
+            except Unknown:
+                self._digest = None
+        return self._digest
+
+    def __call__(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results for a signature that JAX's compiled call does not know, and what it needs to know it."""
+        leaves, tree = jax.tree.flatten(args)
+        form = form_of(leaves, tree, self.options)
+        entry = None if form is None else self.kept.get(form) or self._ready(form, args)
+        if entry is None:
+            return self._plainly(args)
+        check(entry.size)
+        outs = jax.tree.unflatten(entry.tree, entry.run(leaves))
+        if entry.size <= LARGE:
+            self.kept.pop(form, None)
+            _handed[0] += 1
+            return outs, entry.fast, False
+        # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
+        # by here at every call.
+        self.kept[form] = entry
+        return jax.block_until_ready(outs), None, False
+
+    def prepare(self, *examples: Any) -> None:
+        """Have the executable for these forms ready (arrays, or `jax.ShapeDtypeStruct`s of them): a first call only runs it."""
+        leaves, tree = jax.tree.flatten(examples)
+        form = form_of(leaves, tree, self.options)
+        if form is None:
+            with sharing, compile_cache.compiling():
+                self.jitted.lower(*examples).compile()
+        elif form not in self.kept:
+            entry = self._ready(form, examples)
+            if entry is not None:
+                self.kept[form] = entry
+
+    def _ready(self, form: Form, args: tuple[Any, ...]) -> Entry | None:
+        """The executable of a form, found or made; None where JAX has to run it in its own way."""
+        name = self._name(form)
+        content = None if name is None else compile_cache.read(name)
+        if content is None:
+            return self._compiled(name, form, args)
+        entry = from_bytes(content, form.device)
+        found_on_disk()
+        compile_cache.count("hits")
+        compile_cache.count("saved", entry.seconds)
+        if checker.enabled:
+            made = self._compiled(None, form, args)
+            checker.compared += 1
+            if made is None or made.key != entry.key:
+                checker.different.append(f"{self.jitted.__name__}{form.leaves}")
+        return entry
+
+    def _compiled(self, name: str | None, form: Form, args: tuple[Any, ...]) -> Entry | None:
+        """The executable compiled, and kept under a name."""
+        # A function of its own: what JAX remembers of it by weak references (traces, lowered modules) goes with it.
+        traced = jax.jit(copy_of(self.function), **self.options).trace(*args)
+        size = needed(traced.jaxpr.jaxpr)
+        check(size)
+        if traced.jaxpr.effects:
+            return None
+        began = time.perf_counter()
+        with sharing, compile_cache.compiling() as seen:
+            lowered: Any = traced.lower()
+            executable: Any = lowered.compile()._executable
+        seconds = time.perf_counter() - began
+        compile_cache.count("seconds", seconds)
+        count = len(form.leaves)
+        if not is_simple(executable, count):
+            return None
+        known = lowered.out_tree, lowered._lowering.compile_args["committed"], count
+        facts = {"key": seen.key, "seconds": round(seconds, 4), "size": size}
+        code = seen.content
+        if code is None and inside is not None and not jax.config.jax_compilation_cache_dir:  # pyright: ignore[reportAttributeAccessIssue]
+            with contextlib.suppress(jax.errors.JaxRuntimeError):  # what XLA cannot spell
+                code = inside.packed(executable.xla_executable)
+        content = None if code is None else to_bytes(executable, code, *known, facts)
+        if content is None:
+            return as_compiled(executable, *known, facts)
+        if name is not None and seen.content is not None:
+            compile_cache.write(name, content)
+        return from_bytes(content, form.device)
+
+    def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """JAX's own way."""
+        with sharing, compile_cache.compiling():
+            size = needed(self.jitted.trace(*args).jaxpr.jaxpr)
+            check(size)
+            found = self.jitted._cache_miss(*args)
+        return found if size <= LARGE else (jax.block_until_ready(found[0]), None, *found[2:])
+
+    def _name(self, form: Form) -> str | None:
+        """What the executable of a form is kept under."""
+        if compile_cache.directory() is None or self.digest is None:
+            return None
+        place = form.device.platform, form.device.device_kind, form.device.id
+        told = repr((str(form.tree), form.leaves, place, form.context, _configuration(), settings()))
+        digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
+        digest.update(compile_options())
+        name = self.jitted.__name__
+        return f"call_{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+
+
+# -- signatures
+
+
+class Form:
+    """The form of a call's arguments: their structure, the leaves' shapes, dtypes and the like, their device, JAX's context."""
+
+    __slots__ = ("_key", "context", "device", "leaves", "tree")
+
+    def __init__(self, tree: Any, leaves: tuple[Any, ...], device: Any, context: Any) -> None:
+        self.tree = tree
+        self.leaves = leaves
+        self.device = device
+        self.context = context
+        self._key = (tree, leaves, device, context)
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self._key == other._key
+
+
+def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | None:
+    """The form of arguments, None where JAX has to look at them itself."""
+    if inside is None or not inside.is_clean() or any(getattr(jax.config, name, False) for name in WATCHING):
+        return None
+    wanted = options.get("out_shardings")
+    device = None if wanted is None else wanted._device
+    found = []
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind is inside.Array:
+            told, sharding, committed = leaf.aval, leaf.sharding, leaf._committed
+        elif kind is jax.ShapeDtypeStruct:
+            told, sharding, committed = leaf, leaf.sharding, leaf.sharding is not None
+        elif kind in NUMBERS:
+            found.append(kind.__name__)
+            continue
+        elif isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "biufc":
+            found.append(("numpy", leaf.shape, leaf.dtype.name))
+            continue
+        else:
+            return None
+        if sharding is not None:
+            if type(sharding) is not inside.Single or sharding.memory_kind not in MEMORIES:
+                return None
+            device = sharding._device if device is None else device
+            if sharding._device is not device:
+                return None
+        found.append((told.shape, told.dtype.name, bool(told.weak_type), bool(committed)))
+    if device is None:
+        device = jax.config.jax_default_device or jax.local_devices()[0]  # pyright: ignore[reportAttributeAccessIssue]
+        if not isinstance(device, jax.Device):
+            return None
+    return Form(tree, tuple(found), device, inside.context()[:-1])
+
+
+MEMORIES = (None, "device", "unpinned_host")
+
+
+def _configuration() -> tuple[Any, ...]:
+    """All settings of JAX."""
+    return tuple([(name, repr(value)) for name, value in jax.config.values.items() if name not in ASIDE])
+
+
+@bounded(1)
+def compile_options() -> bytes:
+    """XLA's options with the flags that it has read."""
+    assert inside is not None
+    return inside.compile_options()
+
+
+def copy_of(function: Any) -> Callable[..., Any]:
+    """The same function as another object."""
+    if type(function) is functools.partial:
+        return functools.partial(function.func, *function.args, **function.keywords)
+    code, names = function.__code__, function.__globals__
+    made = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return made
