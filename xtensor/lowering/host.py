@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..xla.sizes import HostArray, comes_again, enabled, is_one_cpu
+from ..xla.sizes import HostArray, comes_again, enabled, is_one_cpu, put, varied
 from .recipes import Recipe
 
-__all__ = ["HostReader", "host_array", "is_host_readable"]
+__all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
 
 OFTEN = 64
 """Calls that are answered so."""
@@ -29,13 +29,13 @@ def is_host_readable(recipe: Recipe) -> bool:
     )
 
 
-def strided(recipe: Recipe, base: Any, offset: int) -> Any:
+def strided(recipe: Recipe, base: Any, offset: int, writeable: bool = False) -> Any:
     """The view's values over NumPy's view of an array, without a copy."""
     strides = [0] * len(recipe.sizes)
     for dim, (_, stride) in zip(recipe.dims, recipe.access.core, strict=True):
         strides[dim] = stride * base.itemsize
     flat = base.reshape(-1)[0 if recipe.static else offset :]
-    return np.lib.stride_tricks.as_strided(flat, recipe.sizes, strides, writeable=False)
+    return np.lib.stride_tricks.as_strided(flat, recipe.sizes, strides, writeable=writeable)
 
 
 def host_array(
@@ -57,6 +57,39 @@ def host_array(
 
 def ordered(values: Any, order: Sequence[int]) -> Any:
     return values.reshape((1,) * (len(order) - values.ndim) + values.shape).transpose(order)
+
+
+class HostAdjoint:
+    """What answers the first calls of a program that puts values where views lie among zeros, of sizes that vary."""
+
+    def __init__(self, recipes: Sequence[Recipe]) -> None:
+        self.recipes = recipes
+        self.left = 0
+        if all(map(is_host_writable, recipes)):
+            if any(n in varied for r in recipes for n in (*r.base_shape, *r.sizes)):
+                self.left = OFTEN
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The sum of the adjoints, None where the program is to be compiled; whether earlier calls were answered."""
+        values, offsets = args
+        several = type(values) is tuple
+        values, offsets = (values, offsets) if several else ((values,), (offsets,))
+        if not self.left or not enabled() or not all(map(is_one_cpu, values)):
+            return None, False
+        self.left -= 1
+        if not self.left:
+            return None, True
+        total = np.zeros(self.recipes[0].base_shape, self.recipes[0].base_dtype)
+        for recipe, value, offset in zip(self.recipes, values, offsets, strict=True):
+            view = strided(recipe, total, 0 if recipe.static else int(offset), writeable=True)
+            view += np.asarray(value)
+        return put(total, values[0].sharding, values[0].committed), False
+
+
+def is_host_writable(recipe: Recipe) -> bool:
+    """Whether NumPy can add to a view: what it can read, where every element has a place of its own."""
+    own = recipe.access.kind in ("reshape", "digits", "window")
+    return own and is_host_readable(recipe) and all(n == 1 or d in recipe.dims for d, n in enumerate(recipe.sizes))
 
 
 class HostReader:

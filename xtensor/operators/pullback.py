@@ -23,6 +23,7 @@ from ..xla.x64 import jit
 from .dependence import origin, trace, used
 from .derivatives import backward_function
 from .operator import Operator
+from .pullback_sizes import Later, ReadFirst, SizedRules, sized_rules
 from .schema import Parameter, Schema
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
@@ -88,6 +89,45 @@ def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return tensor_over(storage, make_view(storage, storage, dtype, shape, (0,) * len(shape), offset, *bits))
 
 
+def routes_of(
+    node: Any, given: Sequence[Any], mask: Sequence[bool], defined: Sequence[bool], jaxpr: Any
+) -> tuple[tuple[Any, ...], list[int]]:
+    """`Pullback`'s routes, and which of the rules' results its program gives."""
+    # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
+    places = [i for i, g in enumerate(given) if g is not None]
+    routes: list[Any] = [None] * len(mask)
+    kept: list[int] = []
+    for j, (k, edge) in enumerate(results_of(mask, defined)):
+        var = jaxpr.outvars[j]
+        found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
+        if (
+            found is not None
+            and found[0] < len(places)
+            and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+        ):
+            routes[edge] = (places[found[0]], tuple(var.aval.shape) if found[1] else None)
+        else:
+            routes[edge] = len(kept)
+            kept.append(k)
+    return tuple(routes), kept
+
+
+def traced_routes(node: Any, undefined: Sequence[bool], saved: Sequence[Any]) -> tuple[Any, Any]:
+    """`routes_of` a node by a trace of its own."""
+    mask = tuple([t is not None for t in node.targets])
+    function, count = rules_function(node, mask), len(undefined)
+    given = incoming(node, [None if u else True for u in undefined])
+    defined: list[bool] = []
+
+    def traced(*args: Any) -> tuple[Any, ...]:
+        found = function(args[:count], args[count:])
+        defined[:] = [g is not None for g in found]
+        return found
+
+    jaxpr = trace(traced, *given, *saved)
+    return routes_of(node, given, mask, defined, jaxpr)
+
+
 class Pullback:
     """The rules of a node over arrays.
 
@@ -105,6 +145,12 @@ class Pullback:
         function = rules_function(node, mask)
         count = len(grads)
         given = incoming(node, grads)
+        sizes = sized_rules(node, grads, saved, rules_function)
+        known = None if sizes is None else sizes.known(traced_routes)
+        if known is not None:
+            self.routes, kept = known
+            self._finish(node, function, count, kept, sizes)
+            return
         defined: list[bool] = []
 
         def traced(*args: Any) -> tuple[Any, ...]:
@@ -118,29 +164,31 @@ class Pullback:
         arrays = arrays if arrays is not None and traceable(arrays, given) else None
         if arrays is not None:
             traced.__name__ = traced.__qualname__ = node.op.name + "_backward"
+            traced.sized = Later()  # pyright: ignore[reportFunctionMemberAccess]
             program = jit(traced)
         if arrays is not None and hasattr(program, "trace"):
             jaxpr = program.trace(*arrays, *saved).jaxpr.jaxpr
         else:
             jaxpr = trace(traced, *given, *saved)
-        # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
-        places = [i for i, g in enumerate(given) if g is not None]
-        routes: list[Any] = [None] * len(mask)
-        kept: list[int] = []
-        for j, (k, edge) in enumerate(results_of(mask, defined)):
-            var = jaxpr.outvars[j]
-            found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
-            if (
-                found is not None
-                and found[0] < len(places)
-                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
-            ):
-                routes[edge] = (places[found[0]], tuple(var.aval.shape) if found[1] else None)
-            else:
-                routes[edge] = len(kept)
-                kept.append(k)
-        self.routes = tuple(routes)
-        self.plain = self.routes == tuple(range(len(mask)))
+        self.routes, kept = routes_of(node, given, mask, defined, jaxpr)
+        if program is not None and len(kept) == len(defined):
+            if sizes is not None:
+                traced.sized.inner = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
+        else:
+            program = None
+        self._finish(node, function, count, kept, sizes, program)
+
+    def _finish(
+        self,
+        node: Any,
+        function: Callable[..., Any],
+        count: int,
+        kept: Sequence[int],
+        sizes: SizedRules | None,
+        program: Any = None,
+    ) -> None:
+        """The program of the gradients that are kept: one that was traced already, else a new one."""
+        self.plain = self.routes == tuple(range(len(self.routes)))
         self.keep = (node.aval, node.targets)
         self.reading: BoundedCache[Any, Any] = BoundedCache(256)
         self.program = self.rules = None
@@ -151,9 +199,10 @@ class Pullback:
                 return tuple([found[k] for k in kept])
 
             rules.__name__ = rules.__qualname__ = node.op.name + "_backward"
+            if sizes is not None:
+                rules.sized = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
             self.rules = rules
-            whole = program is not None and len(kept) == len(defined)
-            self.program = program if whole else jit(rules)
+            self.program = program if program is not None else jit(rules)
 
     def reader(self, recipes: tuple[Any, ...]) -> Any:
         """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""
@@ -172,6 +221,7 @@ class Pullback:
                 return rules(*grads, *args[count : len(args) - sum(r is not None for r in recipes)])
 
             read_first.__name__ = read_first.__qualname__ = rules.__name__
+            read_first.sized = ReadFirst(self.program, recipes)  # pyright: ignore[reportFunctionMemberAccess]
             found = self.reading[recipes] = jit(read_first)
         return found
 

@@ -27,9 +27,25 @@ from jax.sharding import SingleDeviceSharding
 from . import padded_rules  # noqa: F401  # fills the table of rules
 from .cache import BoundedCache
 from .jax_internals import evaluate_dimension, place_array
-from .padded import Refused, Sizes, evaluate, open_axes, run
+from .padded import Refused, Sizes, evaluate, is_open, open_axes, run
 
-__all__ = ["OFTEN", "Families", "HostArray", "Sized", "comes_again", "enable", "enabled", "is_one_cpu", "stats"]
+__all__ = [
+    "NEVER",
+    "OFTEN",
+    "Families",
+    "HostArray",
+    "Sized",
+    "alike",
+    "comes_again",
+    "enable",
+    "enabled",
+    "is_one_cpu",
+    "put",
+    "stats",
+    "symbols",
+    "values_of",
+    "varied",
+]
 
 OFTEN = 128
 """Calls of one signature that a program for several sizes answers: together they cost about what a compile does."""
@@ -333,6 +349,37 @@ def terms_of(vectors: Sequence[Vector], where: Sequence[int]) -> tuple[Term | in
     return tuple(found)
 
 
+def values_of(terms: Sequence[Term | int], full: Vector) -> tuple[int, ...] | None:
+    """The variables' values with which terms give these sizes; None where none do."""
+    values = [0] * count_of(terms)
+    for term, size in zip(terms, full, strict=True):
+        if isinstance(term, int):
+            if term != size:
+                return None
+        elif not values[term.variable]:
+            if term.factor != 1 or term.rest or size < 2:  # a variable by itself comes before sizes that hang on it, or elsewhere
+                continue
+            values[term.variable] = size
+    if 0 in values:
+        return None
+    for term, size in zip(terms, full, strict=True):
+        if isinstance(term, Term) and term.factor * values[term.variable] + term.rest != size:
+            return None
+    return tuple(values)
+
+
+def count_of(terms: Sequence[Term | int]) -> int:
+    """How many variables there are."""
+    return 1 + max([t.variable for t in terms if isinstance(t, Term)])
+
+
+def symbols(terms: Sequence[Term | int]) -> list[Any]:
+    """Terms as JAX's symbolic sizes, whose variables are at least 2: a size of 1 is broadcast."""
+    names = [f"n{i}" for i in range(count_of(terms))]
+    variables = export.symbolic_shape(", ".join(names), constraints=[f"{n} >= 2" for n in names])
+    return [t if isinstance(t, int) else t.factor * variables[t.variable] + t.rest for t in terms]
+
+
 class Family:
     """A function over symbolic sizes, and its programs."""
 
@@ -340,8 +387,7 @@ class Family:
         self, jit: Any, function: Any, make: Any, tree: Any, leaves: Sequence[Any], terms: tuple[Term | int, ...]
     ) -> None:
         self.terms = terms
-        self.count = 1 + max([t.variable for t in terms if isinstance(t, Term)])
-        self.names = [f"n{i}" for i in range(self.count)]
+        self.names = [f"n{i}" for i in range(count_of(terms))]
         self.name = function.__name__
         self.programs: dict[tuple[int, ...], Any] = {}
         self.proven: set[tuple[int, ...]] = set()
@@ -354,8 +400,7 @@ class Family:
 
     def trace(self, function: Any, make: Any, tree: Any, leaves: Sequence[Any]) -> None:
         """Keep the function's jaxpr over symbolic sizes."""
-        variables = export.symbolic_shape(", ".join(self.names), constraints=[f"{n} >= 2" for n in self.names])
-        dims = [t if isinstance(t, int) else t.factor * variables[t.variable] + t.rest for t in self.terms]
+        dims = symbols(self.terms)
         self.shapes, at = [], 0
         given = []
         for leaf in leaves:
@@ -376,19 +421,7 @@ class Family:
 
     def values(self, full: Vector) -> tuple[int, ...] | None:
         """The variables' values for a signature; None where it is none of the family's."""
-        values = [0] * self.count
-        for term, size in zip(self.terms, full, strict=True):
-            if isinstance(term, int):
-                if term != size:
-                    return None
-            elif not values[term.variable]:
-                if term.factor != 1 or term.rest or size < 2:
-                    return None
-                values[term.variable] = size
-        for term, size in zip(self.terms, full, strict=True):
-            if isinstance(term, Term) and term.factor * values[term.variable] + term.rest != size:
-                return None
-        return tuple(values)
+        return values_of(self.terms, full)
 
     def ready(self, full: Vector) -> bool:
         """Whether there is a program for a signature; it is made here."""
@@ -497,8 +530,9 @@ def work_of(jaxpr: Any, sizes: dict[str, int]) -> int:
     total = 0
     for equation in jaxpr.eqns:
         inner = [j for value in equation.params.values() for j in programs_in(value)]
+        # A loop of open length makes its true number of turns.
         turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
-        total += evaluate(turns, sizes) * sum([work_of(j, sizes) for j in inner])
+        total += (1 if is_open(turns) else turns) * sum([work_of(j, sizes) for j in inner])
         for var in equation.outvars:
             made = math.prod([evaluate(d, sizes) for d in var.aval.shape])
             if equation.primitive.name == "dot_general":
