@@ -39,11 +39,9 @@ class Place(NamedTuple):
         return self.name
 
 
-def fake(
-    *shape: int, dtype: dtypes.dtype = dtypes.float32, device: str = "cpu", contiguous: bool = True
-) -> Any:
+def fake(*shape: int, dtype: dtypes.dtype = dtypes.float32, device: str = "cpu") -> Any:
     """Anything with a tensor's attributes."""
-    return SimpleNamespace(shape=shape, dtype=dtype, device=Place(device), is_contiguous=lambda: contiguous)
+    return SimpleNamespace(shape=shape, dtype=dtype, device=Place(device))
 
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
@@ -53,10 +51,8 @@ def fake(
     ("checker", "error"),
     [
         (checks.check, RuntimeError),
-        (checks.check_index, IndexError),
         (checks.check_type, TypeError),
         (checks.check_value, ValueError),
-        (checks.check_not_implemented, NotImplementedError),
     ],
 )
 def test_conditions(checker: Callable[..., None], error: type[Exception]) -> None:
@@ -176,8 +172,6 @@ def test_sequence_errors(torch: Any) -> None:
     assert ours == raised(torch.sum, x, dim=(1, "a"))
     ours = made(checks.unpack_error("view", "size", "tuple of ints", 2, 1.5))
     assert ours == raised(x.view, 1, 2, 1.5)
-    ours = made(checks.element_error("flip", "dims", 2, "tuple of ints", 0, "a"))
-    assert ours == raised(torch.flip, x, ("a",))
 
 
 def test_counting_errors(torch: Any) -> None:
@@ -255,37 +249,14 @@ def test_dtype_checks(torch: Any) -> None:
 
 
 def test_size_checks() -> None:
-    a, b = Argument(fake(2, 3), "a", 1), Argument(fake(2, 4), "b", 2)
+    a = Argument(fake(2, 3), "a", 1)
     checks.check_size("f", a, [2, 3])
-    checks.check_size_at("f", a, 1, 3)
-    checks.check_same_shape("f", a, a)
-    checks.check_same_dim("f", a, b)
-    checks.check_contiguous("f", a)
     end = r" \(while checking arguments for f\)$"
     with pytest.raises(
         RuntimeError,
         match=rf"^Expected tensor of size \[2, 4\], but got tensor of size \[2, 3\] for argument #1 'a'{end}",
     ):
         checks.check_size("f", a, (2, 4))
-    with pytest.raises(
-        RuntimeError,
-        match=rf"^Expected tensor to have size 4 at dimension 1, but got size 3 for argument #1 'a'{end}",
-    ):
-        checks.check_size_at("f", a, 1, 4)
-    with pytest.raises(
-        RuntimeError,
-        match=r"^Expected tensor for argument #1 'a' to have same size as tensor for argument #2 'b'; "
-        rf"but \[2, 3\] does not equal \[2, 4\]{end}",
-    ):
-        checks.check_same_shape("f", a, b)
-    with pytest.raises(
-        RuntimeError, match=rf"to have the same dimension as tensor for 'c'; but 2 does not equal 1{end}"
-    ):
-        checks.check_same_dim("f", a, Argument(fake(2), "c"))
-    with pytest.raises(
-        RuntimeError, match=rf"^Expected contiguous tensor, but got non-contiguous tensor for 'c'{end}"
-    ):
-        checks.check_contiguous("f", Argument(fake(2, contiguous=False), "c"))
 
 
 def test_device_checks() -> None:

@@ -202,35 +202,6 @@ def test_tensors_without_values(torch: Any) -> None:
         assert text == repr(torch.zeros(shape, dtype=getattr(torch, name), device="meta"))
 
 
-@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
-@pytest.mark.parametrize("name", ["float32", "float64", "int64"])
-def test_sparse_tensors(name: str, torch: Any) -> None:
-    generator = np.random.default_rng(0)
-    for shape in ((3, 3), (40, 30), (2, 3), (5, 6)):
-        array = (generator.integers(0, 3, shape) * (shape != (2, 3))).astype(name)
-        for layout in ("sparse_coo", "sparse_csr", "sparse_csc"):
-            tensor = to_torch(torch, array).to_sparse(layout=getattr(torch, layout))
-            if layout == "sparse_coo":
-                names, parts = ["indices", "values"], [tensor._indices(), tensor._values()]
-            else:
-                names = (
-                    ["crow_indices", "col_indices"]
-                    if layout == "sparse_csr"
-                    else ["ccol_indices", "row_indices"]
-                )
-                parts = [getattr(tensor, method)() for method in (*names, "values")]
-                names.append("values")
-            found = printing.suffixes(
-                getattr(dtypes, name), shape, layout=getattr(dtypes, layout), nnz=tensor._nnz()
-            )
-            text = printing.format_parts(
-                [(n, part.numpy(), part.shape) for n, part in zip(names, parts, strict=True)],
-                suffixes=[suffix.replace("xtensor.", "torch.") for suffix in found],
-                force_newline=layout == "sparse_coo",
-            ).replace("torch.Size(", "(")
-            assert text == repr(tensor)
-
-
 def test_prefix_sets_the_indent(torch: Any) -> None:
     class Image(torch.Tensor):
         pass

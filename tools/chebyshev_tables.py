@@ -6,12 +6,15 @@ python tools/chebyshev_tables.py
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import mpmath as mp  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
 
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "xtensor" / "ops" / "chebyshev_tables.py"
+TARGET = (
+    pathlib.Path(__file__).resolve().parent.parent / "xtensor" / "ops" / "pointwise" / "chebyshev_tables.py"
+)
 HEAD = '''"""Chebyshev coefficients of special functions on [-1, 1]; written by tools/chebyshev_tables.py.
 
 What each expands, and in what, stands where it is used: `bessel.py`, `probability.py`.
@@ -19,6 +22,7 @@ What each expands, and in what, stands where it is used: `bessel.py`, `probabili
 
 from __future__ import annotations
 
+# fmt: off
 '''
 
 
@@ -119,13 +123,16 @@ def tables() -> dict[str, list[Any]]:
     }
 
 
+def rows(items: Iterable[str]) -> str:
+    return textwrap.fill(", ".join(items) + ",", 110, initial_indent="    ", subsequent_indent="    ")
+
+
 def main() -> None:
     mp.mp.dps = 45
     found = tables()
-    names = "".join(f'    "{name}",\n' for name in sorted(found))
-    text = HEAD + f"__all__ = [\n{names}]\n"
+    text = HEAD + f"__all__ = [\n{rows(repr(name) for name in sorted(found))}\n]\n".replace("'", '"')
     for name, values in found.items():
-        text += f"\n{name} = (\n" + "".join(f"    {float(v)!r},\n" for v in values) + ")\n"
+        text += f"\n{name} = (\n{rows(repr(float(v)) for v in values)}\n)\n"
     TARGET.write_text(text, "utf-8")
 
 

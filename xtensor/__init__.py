@@ -173,6 +173,7 @@ from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
 from .serialization import load, save
 from .tensor import Size, Tensor
+from .xla import logs
 
 if TYPE_CHECKING:
     from . import (
@@ -218,6 +219,7 @@ if TYPE_CHECKING:
     from .functions import *  # the signatures of what declarations make
     from .xla import compile_cache
 
+logs.from_environment()
 if _collecting:
     gc.enable()
 del gc, _collecting

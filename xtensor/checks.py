@@ -27,12 +27,6 @@ def check(condition: object, message: Message, *arguments: object) -> None:
         raise RuntimeError(_word(message, arguments))
 
 
-def check_index(condition: object, message: Message, *arguments: object) -> None:
-    """IndexError unless the condition holds."""
-    if not condition:
-        raise IndexError(_word(message, arguments))
-
-
 def check_type(condition: object, message: Message, *arguments: object) -> None:
     """TypeError unless the condition holds."""
     if not condition:
@@ -43,12 +37,6 @@ def check_value(condition: object, message: Message, *arguments: object) -> None
     """ValueError unless the condition holds."""
     if not condition:
         raise ValueError(_word(message, arguments))
-
-
-def check_not_implemented(condition: object, message: Message, *arguments: object) -> None:
-    """NotImplementedError unless the condition holds."""
-    if not condition:
-        raise NotImplementedError(_word(message, arguments))
 
 
 # ---- dimensions ----------------------------------------------------------------------------------------------------
@@ -105,16 +93,6 @@ def argument_error(function: str, name: str, position: int | None, expected: str
     """An argument of the wrong type; `got` is its value, and a keyword-only one has no position (they count from 1)."""
     place = "" if position is None else f" (position {position})"
     return TypeError(f"{function}(): argument '{name}'{place} must be {expected}, not {type_name(got)}")
-
-
-def element_error(
-    function: str, name: str, position: int, expected: str, index: int, got: object
-) -> TypeError:
-    """An element of the wrong type at `index` (from 0) of a sequence argument whose first element decides."""
-    return TypeError(
-        f"{function}(): argument '{name}' (position {position}) must be {expected}, "
-        f"but found element of type {type_name(got)} at pos {index}"
-    )
 
 
 def unpack_error(function: str, name: str, expected: str, index: int, got: object) -> TypeError:
@@ -250,34 +228,6 @@ def check_size(function: str, tensor: Argument, shape: Sequence[int]) -> None:
         )
 
 
-def check_size_at(function: str, tensor: Argument, dim: int, size: int) -> None:
-    """RuntimeError unless the tensor has `size` elements along `dim`."""
-    got = tensor.value.shape[dim]
-    if got != size:
-        raise RuntimeError(
-            f"Expected tensor to have size {size} at dimension {dim}, but got size {got} for {tensor}{_while(function)}"
-        )
-
-
-def check_same_shape(function: str, first: Argument, second: Argument) -> None:
-    """RuntimeError unless two tensors have the same shape."""
-    if tuple(first.value.shape) != tuple(second.value.shape):
-        raise RuntimeError(
-            f"Expected tensor for {first} to have same size as tensor for {second}; "
-            f"but {_sizes(first.value)} does not equal {_sizes(second.value)}{_while(function)}"
-        )
-
-
-def check_same_dim(function: str, first: Argument, second: Argument) -> None:
-    """RuntimeError unless two tensors have the same number of dimensions."""
-    a, b = len(first.value.shape), len(second.value.shape)
-    if a != b:
-        raise RuntimeError(
-            f"Expected tensor for {first} to have the same dimension as tensor for {second}; "
-            f"but {a} does not equal {b}{_while(function)}"
-        )
-
-
 def check_dtypes(function: str, tensor: Argument, *allowed: _Dtype) -> None:
     """RuntimeError unless the tensor has the allowed dtype, or one of several."""
     if any(tensor.value.dtype is dtype for dtype in allowed):
@@ -296,14 +246,6 @@ def check_same_dtype(function: str, first: Argument, second: Argument) -> None:
         raise RuntimeError(
             f"Expected tensor for {first} to have the same type as tensor for {second}; but type "
             f"{tensor_type(first.value)} does not equal {tensor_type(second.value)}{_while(function)}"
-        )
-
-
-def check_contiguous(function: str, tensor: Argument) -> None:
-    """RuntimeError unless the tensor is contiguous."""
-    if not tensor.value.is_contiguous():
-        raise RuntimeError(
-            f"Expected contiguous tensor, but got non-contiguous tensor for {tensor}{_while(function)}"
         )
 
 

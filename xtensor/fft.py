@@ -1,5 +1,7 @@
 """Fourier transforms: `xtensor.fft`, the names of `torch.fft`."""
 
+# ruff: noqa: F401  # a public face: everything is imported to be found here
+
 from __future__ import annotations
 
 from .operators.functions.deferred import settle
@@ -27,30 +29,5 @@ from .ops.signal.fourier import (
     rfftfreq,
     rfftn,
 )
-
-__all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "hfft2",
-    "hfftn",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "ihfft2",
-    "ihfftn",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
 
 settle(__name__, globals())

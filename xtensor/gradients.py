@@ -443,13 +443,5 @@ def retain_grad(self: Tensor) -> None:
     meta.retains_grad = True
 
 
-attach_methods(
-    {
-        "_accumulate_grad": accumulate_grad,
-        "_gradient_edge": gradient_edge,
-        "backward": tensor_backward,
-        "register_hook": register_hook,
-        "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
-        "retain_grad": retain_grad,
-    }
-)
+attach_methods(register_hook, register_post_accumulate_grad_hook, retain_grad)
+attach_methods(_accumulate_grad=accumulate_grad, _gradient_edge=gradient_edge, backward=tensor_backward)

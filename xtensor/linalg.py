@@ -1,5 +1,7 @@
 """Linear algebra: `xtensor.linalg`, the names of `torch.linalg`."""
 
+# ruff: noqa: F401  # a public face: everything is imported to be found here
+
 from __future__ import annotations
 
 from .operators.functions.deferred import settle
@@ -40,50 +42,5 @@ from .ops.linalg.reflectors import householder_product
 from .ops.linalg.tensor_systems import diagonal, tensorinv, tensorsolve, vander
 from .ops.reduce.cumulative import cross_along as cross
 from .ops.reduce.norms import vector_norm
-
-__all__ = [
-    "LinAlgError",
-    "cholesky",
-    "cholesky_ex",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "householder_product",
-    "inv",
-    "inv_ex",
-    "ldl_factor",
-    "ldl_factor_ex",
-    "ldl_solve",
-    "lstsq",
-    "lu",
-    "lu_factor",
-    "lu_factor_ex",
-    "lu_solve",
-    "matmul",
-    "matrix_exp",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "norm",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_ex",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensorinv",
-    "tensorsolve",
-    "vander",
-    "vecdot",
-    "vector_norm",
-]
 
 settle(__name__, globals())

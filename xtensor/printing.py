@@ -208,42 +208,26 @@ def suffixes(
     requires_grad: bool = False,
     grad_fn_name: str | None = None,
     *,
-    layout: dtypes.layout = dtypes.strided,
-    nnz: int | None = None,
     meta: bool = False,
     tangent: str | None = None,
     options: PrintOptions | None = None,
 ) -> list[str]:
     """What follows the values: `device='cuda:0'`, `size=(0, 3)`, `dtype=xtensor.int32`, `grad_fn=<AddBackward0>`...
 
-    `device` is None where it is the default one. A `meta` tensor has no values; `nnz` is given for a sparse one.
+    `device` is None where it is the default one. A `meta` tensor has no values.
     """
     options = options or _options
     default = dtypes.get_default_dtype()
     known = dtype is default
-    sized = f"size={tuple(shape)}"
     found: list[str] = []
     if device is not None:
         found.append(f"device='{device}'")
-    if layout is not dtypes.strided:
-        found.append(sized)
-        if nnz is not None:
-            found.append(f"nnz={nnz}")
-    elif meta:
-        found.append(sized)
-    elif 0 in shape:
-        if len(shape) != 1:
-            found.append(sized)
-    elif not options.edgeitems:
-        found.append(sized)
-    if layout is not dtypes.strided or not (
-        meta or 0 in shape
-    ):  # the values show that these are what they are
+    if meta or (len(shape) != 1 if 0 in shape else not options.edgeitems):
+        found.append(f"size={tuple(shape)}")
+    if not (meta or 0 in shape):  # the values show that these are what they are
         known = known or dtype in (dtypes.int64, dtypes.bool, dtypes.get_default_complex_dtype())
     if not known:
         found.append(f"dtype={dtype}")
-    if layout is not dtypes.strided:
-        found.append(f"layout={layout}")
     if grad_fn_name is not None:
         found.append(f"grad_fn=<{grad_fn_name}>")
     elif requires_grad:
@@ -258,17 +242,15 @@ def add_suffixes(
     suffixes: Sequence[str],
     indent: int,
     *,
-    force_newline: bool = False,
     options: PrintOptions | None = None,
 ) -> str:
     """`text`, the suffixes (on new lines where they would not fit) and the closing parenthesis."""
     width = (options or _options).linewidth
     length = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if force_newline or length + len(suffix) + 2 > width:
+        if length + len(suffix) + 2 > width:
             text += ",\n" + " " * indent + suffix
             length = indent + len(suffix)
-            force_newline = False
         else:
             text += ", " + suffix
             length += len(suffix) + 2
@@ -289,30 +271,3 @@ def format_tensor(
     """
     text = "..." if values is None else format_values(values, len(prefix), shape=shape, options=options)
     return add_suffixes(prefix + text, suffixes, len(prefix), options=options)
-
-
-def format_parts(
-    parts: Sequence[tuple[str, np.ndarray[Any, Any] | None, Sequence[int]]],
-    *,
-    suffixes: Sequence[str] = (),
-    prefix: str = "tensor(",
-    force_newline: bool = False,
-    options: PrintOptions | None = None,
-) -> str:
-    """A tensor made of several, such as a sparse one: each part is a name, its values (None on meta) and its shape.
-
-    PyTorch starts the suffixes on a new line (`force_newline`) for the COO layout, but not for the compressed ones.
-    """
-    indent, lines = len(prefix), []
-    for name, values, shape in parts:
-        head = f"{name}=tensor("
-        text = (
-            "..."
-            if values is None
-            else format_values(values, indent + len(head), shape=shape, options=options)
-        )
-        if values is None or 0 in shape:
-            text += f", size={tuple(shape)}"
-        lines.append(f"{head}{text})")
-    whole = prefix + (",\n" + " " * indent).join(lines)
-    return add_suffixes(whole, suffixes, indent, force_newline=force_newline, options=options)

@@ -3,6 +3,7 @@
     python -m tests.flags                            # every row of the operator table, all flags together and each alone
     python -m tests.flags 'tanh' 'fft_*'             # some rows
     python -m tests.flags --flag xla_cpu_prefer_vector_width=512 'a*'   # a flag that is on trial, alone
+    python -m tests.flags --parity                   # PyTorch's own samples instead (`tests/parity`), enlarged alike
     python -m tests.flags --dtypes bfloat16,int64 --json flags.json
 
 The rows are those of `tests/table`, whose tensors are enlarged to 4,096 elements and more (`enlarge.py`): the loops over

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import fnmatch
+import importlib
 import json
 import platform
 import sys
@@ -49,16 +50,24 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--together", action="store_true", help="all of our flags at once, and none of them alone"
     )
+    parser.add_argument(
+        "--parity", action="store_true", help="PyTorch's samples, enlarged, instead of the table's"
+    )
     parser.add_argument("--dtypes", default="float32,float64", help="float32 stands for the row's main dtype")
     parser.add_argument("--calls", type=int, default=2, help="enlarged calls of a row in each dtype")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--json", help="write what was found to this file")
     options = parser.parse_args(argv)
-    names = [r.name for r in ROWS if any(fnmatch.fnmatch(r.name, p) for p in options.patterns)]
+    every = (
+        importlib.import_module(".entries", __package__).names() if options.parity else [r.name for r in ROWS]
+    )
+    names = [n for n in every if any(fnmatch.fnmatch(n, p) for p in options.patterns)]
     settings = environments(options.flag)
     if options.together:
         settings = {name: settings[name] for name in list(settings)[:1]}
-    wanted = Wanted(options.dtypes.split(","), options.calls, settings)
+    wanted = Wanted(
+        options.dtypes.split(","), options.calls, settings, "entries" if options.parity else "worker"
+    )
     chunks = [names[i : i + CHUNK] for i in range(0, len(names), CHUNK)]
     found: list[dict[str, Any]] = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -27,6 +27,8 @@ class Wanted(NamedTuple):
     dtypes: Sequence[str]
     calls: int
     environments: dict[str, dict[str, str]]
+    source: str = "worker"
+    """What the rows are, by the module that runs them: `worker` has those of the table, `entries` PyTorch's."""
 
 
 def environments(trials: Sequence[str] = ()) -> dict[str, dict[str, str]]:
@@ -65,7 +67,7 @@ def lines(
     options = [folder, task, ",".join(wanted.dtypes), str(wanted.calls)]
     while left:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.flags.worker", *options, *left],
+            [sys.executable, "-m", f"tests.flags.{wanted.source}", *options, *left],
             cwd=ROOT,
             env=given | environment,
             capture_output=True,

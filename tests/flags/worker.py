@@ -8,13 +8,14 @@ A line of JSON per row goes to the standard output when the row is done.
 from __future__ import annotations
 
 import faulthandler
+import functools
 import json
 import math
 import pathlib
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ try:
 except ImportError:  # Windows
     resource: Any = None
 
-__all__ = ["file_of", "kind_of"]
+__all__ = ["file_of", "kind_of", "serve", "worst_of"]
 
 SECONDS = 120
 """How long a row may take; then the process ends, and the row counts as one that ended it."""
@@ -133,33 +134,44 @@ def write(row: Row, dtypes: list[str], calls: int, folder: pathlib.Path) -> dict
 
 def compared(row: Row, folder: pathlib.Path) -> dict[str, Any]:
     """The same calls in this process against the file."""
-    worst: Case | None = None
     cases = pickle.loads(file_of(folder, row).read_bytes())
-    for dtype, sample, expected in cases:
+    calls = [(f"{row.name}{s} with {d}", functools.partial(run, row, s, d), e) for d, s, e in cases]
+    return {"calls": len(calls), **worst_of(calls, kind_of(row))}
+
+
+def worst_of(cases: Iterable[tuple[str, Callable[[], list[Any]], list[Any]]], kind: str) -> dict[str, Any]:
+    """The largest difference of calls, each with what it is called and what is expected of it."""
+    worst: Case | None = None
+    for what, call, expected in cases:
         try:
-            case = compare(run(row, sample, dtype), expected, kind_of(row))
+            case = compare(call(), expected, kind)
         except Exception as error:
             case = Case(math.inf, f"{type(error).__name__}: {error}")
         if worst is None or case.error > worst.error:
-            worst = case._replace(what=f"{row.name}{sample} with {dtype}: {case.what}"[:2000])
-    return {"calls": len(cases)} | ({} if worst is None else worst._asdict())
+            worst = case._replace(what=f"{what}: {case.what}"[:2000])
+    return {} if worst is None else worst._asdict()
 
 
-def main(arguments: list[str]) -> None:
+def serve(arguments: list[str], tasks: dict[str, Callable[..., dict[str, Any]]]) -> None:
+    """Do a task, by its name, for every row that the command line names."""
     folder, task, dtypes, calls, *names = arguments
     executor.enabled = False
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    place = pathlib.Path(folder)
-    rows = {row.name: row for row in ROWS}
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     for name in names:
         faulthandler.dump_traceback_later(SECONDS, exit=True)
-        row = rows[name]
-        told = write(row, dtypes.split(","), int(calls), place) if task == "write" else compared(row, place)
+        told = tasks[task](name, dtypes.split(","), int(calls), pathlib.Path(folder))
         print(json.dumps({"row": name, **told}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    rows = {row.name: row for row in ROWS}
+    serve(
+        sys.argv[1:],
+        {
+            "write": lambda name, *rest: write(rows[name], *rest),
+            "compare": lambda name, dtypes, calls, folder: compared(rows[name], folder),
+        },
+    )

@@ -56,7 +56,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "testing",
         "utils",
     ),
-    ("__init__", "__main__"),
+    ("__init__", "__main__", "warm"),
 )
 EVERYTHING_ELSE = len(FLOORS) - 2
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}

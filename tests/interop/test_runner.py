@@ -54,6 +54,13 @@ def test_a_script_sees_itself_as_main(tmp_path):
     assert out.split() == ["['--epochs',", "'3']", "True", "3", "torch", "1.0"]
 
 
+@pytest.mark.parametrize("module", ["amp.autocast_mode", "autograd.function", "nn.init", "utils.checkpoint"])
+def test_any_submodule_may_be_imported_first(tmp_path, module):
+    assert run(tmp_path, f"import torch.{module} as found; print(found.__name__)").split() == [
+        f"xtensor.{module}"
+    ]
+
+
 def test_a_module(tmp_path):
     assert run(
         tmp_path, "import torch; print(__name__, torch.ones(2).sum().item())", module=True

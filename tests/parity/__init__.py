@@ -6,6 +6,7 @@
     python -m tests.parity --facets forward,out   these facets only
     python -m tests.parity --dtypes all --record  everything, and write `agreeing.json` from what was found
     python -m tests.parity --quick ...            code that XLA does not optimize: a third of the time
+    python -m tests.parity --large                samples of 4,096 elements and more: values and gradients
 
 An entry is an operator (in one of its uses) with sample inputs and inputs that must fail. Samples are made by PyTorch
 and reach our library through their memory, strides kept. What is compared of a sample:
@@ -21,5 +22,6 @@ and reach our library through their memory, strides kept. What is compared of a 
 Operators that draw numbers are compared in shape, dtype and distribution; decompositions that are unique up to a sign
 or a phase by what they rebuild. Rounding is judged as PyTorch's own tests do, and where that is too narrow, against
 PyTorch in double precision: we may be a few times as far from it as PyTorch itself. Of an entry's samples, 20 evenly
-chosen ones are run (`facets.LIMITS` has the figures per facet; `--all` runs every one).
+chosen ones are run (`facets.LIMITS` has the figures per facet; `--all` runs every one). With `--large` two of them are
+enlarged (`large.py`): code for vectors is not in what PyTorch's own small samples run.
 """

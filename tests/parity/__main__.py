@@ -20,7 +20,9 @@ FACETS = ("forward", "gradient", "inplace", "out", "method", "errors", "gradgrad
 DTYPED = FACETS[:5]
 
 
-def jobs_for(names: list[str], dtypes: list[str], facets: list[str], every: bool) -> list[Job]:
+def jobs_for(
+    names: list[str], dtypes: list[str], facets: list[str], every: bool, large: bool = False
+) -> list[Job]:
     """The runs wanted: per dtype, and the two facets that have no dtype to choose."""
     jobs = []
     for name in names:
@@ -31,7 +33,7 @@ def jobs_for(names: list[str], dtypes: list[str], facets: list[str], every: bool
         for dtype in dtypes:
             wanted = tuple(f for f in facets if f in DTYPED)
             if dtype in has and wanted:
-                jobs.append(Job(name, dtype, wanted, every))
+                jobs.append(Job(name, dtype, wanted, every, large))
         if "errors" in facets:
             jobs.append(Job(name, has[0], ("errors",), every))
         if "gradgrad" in facets:
@@ -75,6 +77,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", default="float32", help="comma-separated, or 'all'")
     parser.add_argument("--facets", default=",".join(FACETS), help="comma-separated")
     parser.add_argument("--all", action="store_true", help="every sample")
+    parser.add_argument(
+        "--large", action="store_true", help="samples of 4,096 elements and more: values and gradients"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     parser.add_argument(
         "--timeout", type=float, default=120, help="seconds per entry and facet (default: 120)"
@@ -89,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     dtypes = list(DTYPES) if options.dtypes == "all" else options.dtypes.split(",")
-    facets = options.facets.split(",")
+    facets = ["forward", "gradient"] if options.large else options.facets.split(",")
     if options.record and (options.names or set(facets) != set(FACETS)):
         parser.error("--record is for all entries and all facets")
     for given, known in ((dtypes, DTYPES), (facets, FACETS)):
@@ -99,7 +104,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not names:
         parser.error("no entry has such a name")
     settings(options.quick)
-    jobs = jobs_for(names, dtypes, facets, options.all)
+    jobs = jobs_for(names, dtypes, facets, options.all, options.large)
     verdicts: list[Verdict] = []
     if options.resume and options.json and options.json.exists():
         held = [Verdict(**v) for v in json.loads(options.json.read_text("utf-8"))["verdicts"]]

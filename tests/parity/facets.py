@@ -30,6 +30,7 @@ from .convert import (
 )
 from .decompositions import REBUILT, TIES
 from .entries import DRAWN, RANDOM, UNSET, matches, name_of
+from .large import enlarged
 
 __all__ = ["FACETS", "LIMITS", "Subject"]
 
@@ -50,11 +51,12 @@ UNIMPLEMENTED = ("not implemented for", "not supported for", "INTERNAL ASSERT")
 class Subject:
     """An entry in a dtype, with its samples and both libraries' functions."""
 
-    def __init__(self, entry: Any, dtype: str, every: bool = False) -> None:
+    def __init__(self, entry: Any, dtype: str, every: bool = False, large: bool = False) -> None:
         self.entry = entry
         self.name = name_of(entry)
         self.dtype = dtype
         self.every = every
+        self.large = large
         self.random = matches(self.name, RANDOM)
         self.unset = matches(self.name, UNSET) or entry.has_nondeterministic_output
         self.theirs: Callable[..., Any] = entry.op
@@ -76,9 +78,10 @@ class Subject:
         """The samples that a facet runs: evenly chosen, first and last included."""
         if grad not in self.kept:
             seed()
-            self.kept[grad] = list(
-                self.entry.sample_inputs("cpu", getattr(torch, self.dtype), requires_grad=grad)
-            )
+            made = list(self.entry.sample_inputs("cpu", getattr(torch, self.dtype), requires_grad=grad))
+            if self.large:
+                made = list(enlarged(made, self.theirs, self.dtype, self.random or self.unset))
+            self.kept[grad] = made
         found = [s for s in self.kept[grad] if not self.draws(s)]
         limit = len(found) if self.every else LIMITS[facet][self.dtype != "float32"]
         if len(found) > limit:

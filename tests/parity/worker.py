@@ -31,6 +31,7 @@ class Job:
     dtype: str
     facets: tuple[str, ...]
     every: bool = False
+    large: bool = False
 
 
 @dataclass
@@ -63,7 +64,7 @@ def serve() -> None:
     answer({"ready": True})
     for line in sys.stdin:
         job = Job(**json.loads(line))
-        subject = facets.Subject(entries()[job.name], job.dtype, job.every)
+        subject = facets.Subject(entries()[job.name], job.dtype, job.every, job.large)
         for facet in job.facets:
             started = time.perf_counter()
             try:
@@ -145,7 +146,7 @@ class Worker:
             if self.process is None:
                 self.start()
             assert self.process is not None and self.process.stdin is not None
-            message = json.dumps(asdict(Job(job.name, job.dtype, tuple(left), job.every)))
+            message = json.dumps(asdict(Job(job.name, job.dtype, tuple(left), job.every, job.large)))
             self.process.stdin.write(message.encode() + b"\n")
             self.process.stdin.flush()
             while left:

@@ -44,6 +44,17 @@ def test_flags_change_nothing_but_rounding() -> None:
     assert [told for told in found if told.get("error", 0.0) > 1] == []
 
 
+@X86
+def test_flags_change_nothing_in_pytorch_s_own_samples_enlarged() -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[parity]'")
+    pytest.importorskip("expecttest", reason="PyTorch's OpInfo database needs it")
+    names = ["atan", "cumsum", "nn.functional.conv2d"]
+    together = dict(list(environments().items())[:1])
+    found = list(differences(names, Wanted(["float32"], 2, together, "entries")))
+    assert all(told["calls"] > 0 for told in found) and len(found) == 2 * len(names)
+    assert [told for told in found if told.get("error", 0.0) > 1] == []
+
+
 def test_the_environments_are_ours_together_and_each_alone() -> None:
     found = environments()
     assert list(found) == ["all flags", *host.FLAGS]

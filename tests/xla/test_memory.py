@@ -77,6 +77,7 @@ REQUESTS: dict[str, Callable[[], Any]] = {
     "Linear": lambda: x.nn.Linear(10**6, 10**6),
     "fft": lambda: x.fft.fft(x.ones(3), n=MANY),
     "resize_": lambda: x.ones(3).resize_(MANY),
+    "temporaries": lambda: F.multilabel_margin_loss(x.ones(1000, 15000), x.ones(1000, 15000, dtype=x.int64)),
 }
 
 
@@ -109,6 +110,21 @@ def test_free_memory_is_looked_at_by_large_programs_alone(monkeypatch: pytest.Mo
     assert len(asked) == 2
     monkeypatch.undo()
     assert (large + 1)[-1].item() == 2
+
+
+def test_what_a_program_takes_beside_its_results_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss compares all classes with all targets of a row: 1,500 by 1,500 values, ten times."""
+    values, targets = x.rand(10, 1500), x.randint(0, 9, (10, 1500))
+    expected = F.multilabel_margin_loss(values, targets)
+    taken = []
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "available", lambda: taken.append(None) or 0)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"you tried to allocate \d{8,} bytes, and 0 are free"):
+                F.multilabel_margin_loss(values, targets)
+        assert F.multilabel_margin_loss(values[:, :9], targets[:, :9]).shape == ()
+    assert len(taken) == 2
+    assert F.multilabel_margin_loss(values, targets).item() == expected.item()
 
 
 def test_the_processes_own_limit_counts() -> None:

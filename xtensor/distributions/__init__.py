@@ -2,167 +2,25 @@
 
 from __future__ import annotations
 
-from . import constraints, kl, transforms, utils
-from .composed import (
-    ContinuousBernoulli,
-    GeneralizedPareto,
-    LKJCholesky,
-    LowRankMultivariateNormal,
-    MixtureSameFamily,
-    VonMises,
-    Wishart,
-)
-from .continuous import (
-    Cauchy,
-    Exponential,
-    Gumbel,
-    HalfNormal,
-    Laplace,
-    Logistic,
-    LogNormal,
-    MultivariateNormal,
-    Normal,
-    Uniform,
-)
-from .counts import (
-    Binomial,
-    Multinomial,
-    NegativeBinomial,
-)
-from .discrete import (
-    Bernoulli,
-    Categorical,
-    Geometric,
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-    Poisson,
-)
-from .distribution import (
-    Distribution,
-    ExponentialFamily,
-    Independent,
-)
-from .gammas import (
-    Beta,
-    Chi2,
-    Dirichlet,
-    FisherSnedecor,
-    Gamma,
-    HalfCauchy,
-    InverseGamma,
-    StudentT,
-)
-from .kl import (
-    kl_divergence,
-    register_kl,
-)
-from .registry import (
-    biject_to,
-    transform_to,
-)
-from .transformed import (
-    Kumaraswamy,
-    LogisticNormal,
-    Pareto,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
-    TransformedDistribution,
-    Weibull,
-)
-from .transforms import (
-    AbsTransform,
-    AffineTransform,
-    CatTransform,
-    ComposeTransform,
-    CorrCholeskyTransform,
-    CumulativeDistributionTransform,
-    ExpTransform,
-    IndependentTransform,
-    LowerCholeskyTransform,
-    PositiveDefiniteTransform,
-    PowerTransform,
-    ReshapeTransform,
-    SigmoidTransform,
-    SoftmaxTransform,
-    SoftplusTransform,
-    StackTransform,
-    StickBreakingTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
-)
+from . import composed, constraints, continuous, counts, discrete, gammas, kl, transformed, transforms, utils
+from .composed import *
+from .continuous import *
+from .counts import *
+from .discrete import *
+from .distribution import Distribution, ExponentialFamily, Independent
+from .gammas import *
+from .kl import *
+from .registry import biject_to, transform_to
+from .transformed import *
+from .transforms import *
 
-__all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "CatTransform",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ComposeTransform",
-    "ContinuousBernoulli",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "Dirichlet",
-    "Distribution",
-    "ExpTransform",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "IndependentTransform",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "Logistic",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "LowerCholeskyTransform",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-    "StudentT",
-    "TanhTransform",
-    "Transform",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "constraints",
-    "identity_transform",
-    "kl",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-    "transforms",
-    "utils",
-]
+__all__ = ["Distribution", "ExponentialFamily", "Independent", "biject_to", "constraints", "kl"]
+__all__ += ["transform_to", "transforms", "utils"]
+__all__ += composed.__all__
+__all__ += continuous.__all__
+__all__ += counts.__all__
+__all__ += discrete.__all__
+__all__ += gammas.__all__
+__all__ += kl.__all__
+__all__ += transformed.__all__
+__all__ += transforms.__all__

@@ -103,8 +103,7 @@ class MixtureSameFamily(Distribution):
         return (found * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         found = self._component_distribution.log_prob(value.unsqueeze(self._along()))
         return (found + self._mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
@@ -132,8 +131,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, (), validate_args)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         found = self.concentration * (value - self.loc).cos() - math.log(2 * math.pi)
         # i0e leaves out the exponential, which would overflow.
         return found - (i0e(self.concentration).log() + self.concentration)
@@ -228,15 +226,13 @@ class ContinuousBernoulli(ByOdds):
         return self.icdf(rand(shape, dtype=self.given.dtype, device=self.given.device))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         cross = logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p()
         return self._log_norm() - cross
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         _, outside = self._clamped()
         cut = self._cut()
         found = (cut.pow(value) * (1.0 - cut).pow(1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
@@ -283,8 +279,7 @@ class GeneralizedPareto(Distribution):
         return self.icdf(u)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         z = (value - self.loc) / self.scale
         flat, k = self._flat()
         return (-z).where(flat, -(1 + 1 / k) * (k * z).log1p()) - self.scale.log()
@@ -400,8 +395,7 @@ class LowRankMultivariateNormal(Distribution):
         return 2 * diagonal.log().sum(-1) + self.cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         difference = value - self.loc
         low = (self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ difference.unsqueeze(-1)
         triangle = self._capacitance_tril.expand(*low.shape[:-2], *self._capacitance_tril.shape[-2:])
@@ -490,8 +484,7 @@ class Wishart(Distribution):
         return factor @ factor.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         p, nu = self._event_shape[0], self.df
         log_det = 2 * self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         value_det = 2 * cholesky(value).diagonal(dim1=-2, dim2=-1).log().sum(-1)
@@ -541,8 +534,7 @@ class LKJCholesky(Distribution):
         return rows + diagonal.diag_embed()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order

@@ -60,8 +60,7 @@ class LocationScale(Distribution):
         return self.loc
 
     def _standardized(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return (value - self.loc) / self.scale
 
 
@@ -229,8 +228,7 @@ class LogNormal(Distribution):
         return squared.expm1() * (2 * self.loc + squared).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return self.base.log_prob(value.log()) - value.log()
 
     def entropy(self) -> Tensor:
@@ -273,8 +271,7 @@ class HalfNormal(Distribution):
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return (self.base.log_prob(value) + math.log(2)).where(value >= 0, -math.inf)
 
     def entropy(self) -> Tensor:
@@ -324,8 +321,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         inside = (value >= self.low) & (value < self.high)
         return inside.type_as(self.low).log() - (self.high - self.low).log()
 
@@ -367,8 +363,7 @@ class Exponential(Distribution):
         return self.rate.pow(-2)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -456,8 +451,7 @@ class MultivariateNormal(Distribution):
         return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         difference = (value - self.loc).unsqueeze(-1)
         triangle = self.scale_tril.expand(*difference.shape[:-2], *self.scale_tril.shape[-2:])
         distance = solve_triangular(triangle, difference, upper=False).pow(2).sum((-2, -1))

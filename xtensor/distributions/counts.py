@@ -77,8 +77,7 @@ class Binomial(_Trials):
         return binomial(self.total_count.detach().expand(shape), self.probs.detach().expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         n, logits = self.total_count, self.logits
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         # log(1 + exp(logits)), which may be large, in two parts.
@@ -128,8 +127,7 @@ class NegativeBinomial(_Trials):
         return poisson(rates.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         n = self.total_count
         unnormalized = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = -(n + value).lgamma() + (1.0 + value).lgamma() + n.lgamma()
@@ -187,8 +185,7 @@ class Multinomial(Distribution):
         return counts.type_as(self.probs)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -float("inf")), 0)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)

@@ -112,8 +112,7 @@ class Gamma(Distribution):
         return standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         value = value if isinstance(value, Tensor) else self.rate.new_tensor(value)
         a, b = self.concentration, self.rate
         return xlogy(a, b) + xlogy(a - 1, value) - b * value - a.lgamma()
@@ -123,8 +122,7 @@ class Gamma(Distribution):
         return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         from_zero, product = broadcast_all(self.concentration, self.rate * value)
         return from_zero.igamma(product)
 
@@ -179,8 +177,7 @@ class InverseGamma(Distribution):
         return self.base_dist.rsample(sample_shape).reciprocal()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return self.base_dist.log_prob(value.reciprocal()) - 2 * value.log()
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -215,8 +212,7 @@ class Dirichlet(Distribution):
         return shares(self.concentration.expand(tuple(self._extended_shape(sample_shape))))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         a = self.concentration
         return xlogy(a - 1.0, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
@@ -281,8 +277,7 @@ class Beta(Distribution):
         return a.lgamma() + b.lgamma() - (a + b).lgamma()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return (
             xlogy(self.concentration1 - 1, value)
             + xlogy(self.concentration0 - 1, 1 - value)
@@ -370,8 +365,7 @@ class FisherSnedecor(Distribution):
         return one / two
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         first = (a + b).lgamma() - a.lgamma() - b.lgamma()
         return first + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
@@ -405,8 +399,7 @@ class HalfCauchy(Distribution):
         return self.base_dist.rsample(sample_shape).abs()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         return (self.base_dist.log_prob(value) + math.log(2)).where(value >= 0, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:

@@ -98,8 +98,7 @@ class TransformedDistribution(Distribution):
         return self._mapped(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         dim, found, y = len(self.event_shape), 0.0, value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -302,8 +301,7 @@ class LogitRelaxedBernoulli(ByOdds):
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         logits, value = broadcast_all(self.logits, value)
         difference = logits - value.mul(self.temperature)
         if not isinstance(self.temperature, Tensor):
@@ -381,8 +379,7 @@ class ExpRelaxedCategorical(Distribution):
         return scores - scores.logsumexp(-1, keepdim=True)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check(value)
         count = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         temperature = (

@@ -118,7 +118,9 @@ class Missing:
             found = vars(home).get(attribute)
             if isinstance(found, type):
                 return found
-        names = importlib.import_module(f"{LIBRARY}.interop.private").NAMES
+        # Python's import machinery asks every module for `__path__`, also while those that this one imports are being made.
+        special = attribute.startswith("__")
+        names = {} if special else importlib.import_module(f"{LIBRARY}.interop.private").NAMES
         path = f"{self.name}.{attribute}".removeprefix("torch.")
         if path in names:
             return names[path]

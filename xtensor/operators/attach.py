@@ -7,7 +7,15 @@ from typing import Any
 from ..tensor import Tensor
 from .functions.codegen import operator_method
 
-__all__ = ["DUNDERS", "INPLACE_DUNDERS", "REFLECTED_DUNDERS", "attach", "attach_methods"]
+__all__ = [
+    "DUNDERS",
+    "INPLACE_DUNDERS",
+    "REFLECTED_DUNDERS",
+    "attach",
+    "attach_as",
+    "attach_methods",
+    "named",
+]
 
 # Python's operator -> the operator that it calls.
 DUNDERS = {
@@ -86,9 +94,21 @@ def attach(op: Any) -> None:
             setattr(Tensor, dunder, op.inplace)
 
 
-def attach_methods(methods: dict[str, Any], rename: bool = False) -> None:
-    """Set methods of Tensor that are written by hand; with `rename`, functions take the names of their methods."""
-    for name, method in methods.items():
-        if rename:
-            method.__name__ = method.__qualname__ = name
+def attach_methods(*methods: Any, **named: Any) -> None:
+    """Set methods of Tensor that are written by hand, by their own names or those given."""
+    for name, method in [*((m.__name__, m) for m in methods), *named.items()]:
         setattr(Tensor, name, method)
+
+
+def attach_as(**named: Any) -> None:
+    """Set methods of Tensor, which take the names given."""
+    for name, method in named.items():
+        method.__name__ = method.__qualname__ = name
+    attach_methods(**named)
+
+
+def named(function: Any, name: str, doc: str) -> Any:
+    """A function that another one has made, with a name and a docstring of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

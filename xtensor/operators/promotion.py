@@ -15,7 +15,7 @@ from jax import lax
 from .. import dtypes
 
 __all__ = ["as_dtype", "common_dtype", "float_operands", "is_bool", "is_complex", "is_float", "is_integral"]
-__all__ += ["needs_tensor", "operands", "promote", "promote_float"]
+__all__ += ["needs_tensor", "operands", "promote"]
 
 
 def category(value: Any) -> int:
@@ -61,14 +61,6 @@ def as_dtype(value: Any, dtype: dtypes.dtype) -> Any:
 def promote(*values: Any) -> list[Any]:
     """The operands in their common dtype, shapes left as they are (None stays None)."""
     dtype = common_dtype(*values)
-    return [None if v is None else as_dtype(v, dtype) for v in values]
-
-
-def promote_float(*values: Any) -> list[Any]:
-    """As `promote`, but integers and bools become the default float."""
-    dtype = common_dtype(*values)
-    if not (dtype.is_floating_point or dtype.is_complex):
-        dtype = dtypes.get_default_dtype()
     return [None if v is None else as_dtype(v, dtype) for v in values]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .optimizer import ParamsT, RuleOptimizer, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_option, check_options, options_of
 
 __all__ = ["Adadelta"]
 
@@ -30,6 +30,7 @@ class Adadelta(RuleOptimizer):
     """Steps by the gradient, scaled by the ratio of the roots of mean squared steps and gradients."""
 
     rule = staticmethod(adadelta)
+    options = "lr rho eps weight_decay maximize capturable foreach differentiable"
     option_defaults = dict(foreach=None, maximize=False, differentiable=False, capturable=False)
 
     def __init__(
@@ -45,21 +46,10 @@ class Adadelta(RuleOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        check_options(lr=lr)
         check_option(0.0 <= rho <= 1.0, "rho value", rho)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr,
-            rho=rho,
-            eps=eps,
-            weight_decay=weight_decay,
-            maximize=maximize,
-            capturable=capturable,
-            foreach=foreach,
-            differentiable=differentiable,
-        )
-        super().__init__(params, defaults)
+        check_options(epsilon=eps, weight_decay=weight_decay)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["rho"], group["eps"], group["weight_decay"]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..ops.create.creation import zeros
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer
+from .optimizer import ParamsT, RuleOptimizer, options_of
 
 __all__ = ["Adafactor"]
 
@@ -49,6 +49,7 @@ class Adafactor(RuleOptimizer):
     """Steps relative to the size of the parameters, by mean squares whose memory is a row and a column per matrix."""
 
     rule = staticmethod(adafactor)
+    options = "lr beta2_decay eps d weight_decay foreach maximize"
     option_defaults = dict(foreach=None)
 
     def __init__(
@@ -77,16 +78,7 @@ class Adafactor(RuleOptimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = dict(
-            lr=lr,
-            beta2_decay=beta2_decay,
-            eps=eps,
-            d=d,
-            weight_decay=weight_decay,
-            foreach=foreach,
-            maximize=maximize,
-        )
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         eps1, eps2 = group["eps"]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..ops.create.creation import full_like
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, check_fused, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_options, options_of
 
 __all__ = ["Adagrad"]
 
@@ -31,6 +31,7 @@ class Adagrad(RuleOptimizer):
     """Steps by the gradient over the root of the sum of all squared gradients so far."""
 
     rule = staticmethod(adagrad)
+    options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
     option_defaults = dict(foreach=None, maximize=False, differentiable=False, fused=None)
 
     def __init__(
@@ -47,25 +48,14 @@ class Adagrad(RuleOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_option(lr_decay >= 0.0, "lr_decay value", lr_decay)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_option(
-            initial_accumulator_value >= 0.0, "initial_accumulator_value value", initial_accumulator_value
-        )
-        check_option(eps >= 0.0, "epsilon value", eps)
-        defaults = dict(
+        check_options(
             lr=lr,
             lr_decay=lr_decay,
-            eps=eps,
             weight_decay=weight_decay,
             initial_accumulator_value=initial_accumulator_value,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-            fused=fused,
+            epsilon=eps,
         )
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
         check_fused(fused, foreach, differentiable)
         for group in self.param_groups:
             for param in group["params"]:

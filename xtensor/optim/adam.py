@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, check_fused, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_options, options_of
 
 __all__ = ["Adam"]
 
@@ -39,6 +39,7 @@ class Adam(RuleOptimizer):
     """Steps by the running mean of gradients over the root of that of their squares."""
 
     rule = staticmethod(adam)
+    options = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
     option_defaults = dict(
         amsgrad=False,
         maximize=False,
@@ -65,16 +66,9 @@ class Adam(RuleOptimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor):
-            if foreach and not capturable:
-                raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-            if lr.numel() != 1:
-                raise ValueError("Tensor lr must be 1-element")
-        check_option(lr >= 0.0, "learning rate", lr)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        for i, beta in enumerate(betas):
-            check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_options(lr=lr, epsilon=eps, betas=betas, weight_decay=weight_decay)
         kinds = [
             type(beta) if isinstance(beta, float) else Tensor
             for beta in betas
@@ -90,20 +84,8 @@ class Adam(RuleOptimizer):
                     )
                 if beta.numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
-        defaults = dict(
-            lr=lr,
-            betas=tuple(betas),
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )
-        super().__init__(params, defaults)
+        betas = tuple(betas)
+        super().__init__(params, options_of(locals(), self.options))
         check_fused(fused, foreach, differentiable)
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .optimizer import ParamsT, RuleOptimizer, check_betas, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
 
 __all__ = ["Adamax"]
 
@@ -31,6 +31,7 @@ class Adamax(RuleOptimizer):
     """Steps by the running mean of gradients over their largest size, which decays."""
 
     rule = staticmethod(adamax)
+    options = "lr betas eps weight_decay foreach maximize differentiable capturable"
     option_defaults = dict(foreach=None, maximize=False, differentiable=False, capturable=False)
 
     def __init__(
@@ -46,21 +47,8 @@ class Adamax(RuleOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-            capturable=capturable,
-        )
-        super().__init__(params, defaults)
+        check_options(lr=lr, epsilon=eps, betas=betas, weight_decay=weight_decay)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])

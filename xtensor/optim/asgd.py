@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .. import dtypes
 from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, as_float, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, as_float, check_options, options_of
 
 __all__ = ["ASGD"]
 
@@ -34,6 +34,7 @@ class ASGD(RuleOptimizer):
     """Gradient descent with a decaying step, and the average of the parameters from step `t0` on in state "ax"."""
 
     rule = staticmethod(asgd)
+    options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
     option_defaults = dict(foreach=None, maximize=False, differentiable=False, capturable=False)
 
     def __init__(
@@ -49,20 +50,8 @@ class ASGD(RuleOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr,
-            lambd=lambd,
-            alpha=alpha,
-            t0=t0,
-            weight_decay=weight_decay,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-            capturable=capturable,
-        )
-        super().__init__(params, defaults)
+        check_options(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, options_of(locals(), self.options))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -10,7 +10,7 @@ from ..ops.shape.joining import cat
 from ..ops.shape.reinterpret import view_as_real
 from ..tensor import Tensor
 from .line_search import strong_wolfe
-from .optimizer import Optimizer, ParamsT, as_float, check_lr
+from .optimizer import Optimizer, ParamsT, as_float, check_options, options_of
 
 __all__ = ["LBFGS"]
 
@@ -21,6 +21,8 @@ def as_real(tensor: Tensor) -> Tensor:
 
 class LBFGS(Optimizer):
     """Limited-memory BFGS: `step` calls the closure several times. There can be one group of parameters only."""
+
+    options = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
 
     def __init__(
         self,
@@ -33,17 +35,9 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_lr(lr)
-        defaults = dict(
-            lr=lr,
-            max_iter=max_iter,
-            max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
-            tolerance_grad=tolerance_grad,
-            tolerance_change=tolerance_change,
-            history_size=history_size,
-            line_search_fn=line_search_fn,
-        )
-        super().__init__(params, defaults)
+        check_options(lr=lr)
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
+        super().__init__(params, options_of(locals(), self.options))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Tensor] = self.param_groups[0]["params"]

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer
+from .optimizer import ParamsT, RuleOptimizer, options_of
 
 __all__ = ["Muon"]
 
@@ -53,6 +53,7 @@ class Muon(RuleOptimizer):
 
     rule = staticmethod(muon)
     counted = False
+    options = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
 
     def __init__(
         self,
@@ -76,17 +77,7 @@ class Muon(RuleOptimizer):
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = dict(
-            lr=lr,
-            weight_decay=weight_decay,
-            momentum=momentum,
-            nesterov=nesterov,
-            ns_coefficients=ns_coefficients,
-            eps=eps,
-            ns_steps=ns_steps,
-            adjust_lr_fn=adjust_lr_fn,
-        )
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
         for group in self.param_groups:
             for param in group["params"]:
                 if param.ndim != 2:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .. import dtypes
 from ..ops.create.creation import ones
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, check_betas, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
 
 __all__ = ["NAdam"]
 
@@ -43,6 +43,7 @@ class NAdam(RuleOptimizer):
     """Adam whose step looks ahead by the momentum of the next one."""
 
     rule = staticmethod(nadam)
+    options = "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"
     option_defaults = dict(
         maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False
     )
@@ -62,24 +63,10 @@ class NAdam(RuleOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_option(momentum_decay >= 0.0, "momentum_decay value", momentum_decay)
-        defaults = dict(
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum_decay=momentum_decay,
-            decoupled_weight_decay=decoupled_weight_decay,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            differentiable=differentiable,
+        check_options(
+            lr=lr, epsilon=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay
         )
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         own = (group["eps"], group["weight_decay"], group["momentum_decay"])

@@ -514,17 +514,14 @@ def advance(counters: list[Tensor], counts: list[float]) -> None:
             counter._xt_storage.replace(devices.put(np.array(count + 1, counter.dtype.numpy), counter.device))
 
 
+def options_of(given: dict[str, Any], names: str) -> dict[str, Any]:
+    """The defaults of an optimizer's groups, in this order, from the `locals()` of its constructor."""
+    return {name: given[name] for name in names.split()}
+
+
 def as_float(value: Any) -> float:
     """An option that is a number, or a Tensor of one element."""
     return float(value.item()) if isinstance(value, Tensor) else float(value)
-
-
-def check_lr(lr: Any) -> None:
-    """Refuse a learning rate that is no number, in PyTorch's words."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
 
 
 def check_option(valid: Any, what: str, value: Any) -> None:
@@ -533,10 +530,18 @@ def check_option(valid: Any, what: str, value: Any) -> None:
         raise ValueError(f"Invalid {what}: {value}")
 
 
-def check_betas(betas: Any) -> None:
-    """Refuse decay rates outside of [0, 1)."""
-    for i, beta in enumerate(betas):
-        check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
+def check_options(**values: Any) -> None:
+    """Refuse learning rates and other options below zero, and decay rates outside of [0, 1), in PyTorch's words."""
+    for name, value in values.items():
+        if name == "lr":
+            if isinstance(value, Tensor) and value.numel() != 1:
+                raise ValueError("Tensor lr must be 1-element")
+            check_option(value >= 0.0, "learning rate", value)
+        elif name == "betas":
+            for i, beta in enumerate(value):
+                check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
+        else:
+            check_option(value >= 0.0, f"{name} value", value)
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .optimizer import ParamsT, RuleOptimizer, check_betas, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
 
 __all__ = ["RAdam"]
 
@@ -43,6 +43,7 @@ class RAdam(RuleOptimizer):
     """Adam whose adaptive step is rectified by the variance that its mean square can have so far."""
 
     rule = staticmethod(radam)
+    options = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
     option_defaults = dict(
         maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False
     )
@@ -61,22 +62,8 @@ class RAdam(RuleOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        check_betas(betas)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            maximize=maximize,
-            foreach=foreach,
-            capturable=capturable,
-            decoupled_weight_decay=decoupled_weight_decay,
-            differentiable=differentiable,
-        )
-        super().__init__(params, defaults)
+        check_options(lr=lr, epsilon=eps, betas=betas, weight_decay=weight_decay)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])

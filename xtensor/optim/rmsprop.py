@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from .optimizer import ParamsT, RuleOptimizer, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
 
 __all__ = ["RMSprop"]
 
@@ -41,6 +41,7 @@ class RMSprop(RuleOptimizer):
     """Steps by the gradient over the root of the running mean of its square."""
 
     rule = staticmethod(rmsprop)
+    options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
     option_defaults = dict(
         momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
     )
@@ -59,24 +60,8 @@ class RMSprop(RuleOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_option(eps >= 0.0, "epsilon value", eps)
-        check_option(momentum >= 0.0, "momentum value", momentum)
-        check_option(weight_decay >= 0.0, "weight_decay value", weight_decay)
-        check_option(alpha >= 0.0, "alpha value", alpha)
-        defaults = dict(
-            lr=lr,
-            momentum=momentum,
-            alpha=alpha,
-            eps=eps,
-            centered=centered,
-            weight_decay=weight_decay,
-            capturable=capturable,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-        )
-        super().__init__(params, defaults)
+        check_options(lr=lr, epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"]

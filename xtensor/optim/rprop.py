@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..ops.create.creation import full_like
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, as_float, check_lr
+from .optimizer import ParamsT, RuleOptimizer, as_float, check_options, options_of
 
 __all__ = ["Rprop"]
 
@@ -32,6 +32,7 @@ class Rprop(RuleOptimizer):
     """Steps of a size per element that follows how the gradient's sign behaves."""
 
     rule = staticmethod(rprop)
+    options = "lr etas step_sizes foreach maximize differentiable capturable"
     option_defaults = dict(foreach=None, maximize=False, differentiable=False, capturable=False)
 
     def __init__(
@@ -46,19 +47,10 @@ class Rprop(RuleOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        check_options(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = dict(
-            lr=lr,
-            etas=etas,
-            step_sizes=step_sizes,
-            foreach=foreach,
-            maximize=maximize,
-            differentiable=differentiable,
-            capturable=capturable,
-        )
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (*group["etas"], *group["step_sizes"])

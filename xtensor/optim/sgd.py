@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from .optimizer import ParamsT, RuleOptimizer, check_fused, check_lr, check_option
+from .optimizer import ParamsT, RuleOptimizer, check_fused, check_option, check_options, options_of
 
 __all__ = ["SGD"]
 
@@ -33,6 +33,7 @@ class SGD(RuleOptimizer):
 
     rule = staticmethod(sgd)
     counted = False
+    options = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     option_defaults = dict(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
     def __init__(
@@ -49,23 +50,12 @@ class SGD(RuleOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
+        check_options(lr=lr)
         check_option(not momentum < 0.0, "momentum value", momentum)
         check_option(not weight_decay < 0.0, "weight_decay value", weight_decay)
-        defaults = dict(
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-            maximize=maximize,
-            foreach=foreach,
-            differentiable=differentiable,
-            fused=fused,
-        )
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), self.options))
         check_fused(fused, foreach, differentiable)
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:

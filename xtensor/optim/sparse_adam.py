@@ -6,7 +6,7 @@ from typing import Any
 
 from ..engine import enable_grad
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_betas, check_option
+from .optimizer import Optimizer, ParamsT, check_option, check_options
 
 __all__ = ["SparseAdam"]
 
@@ -30,7 +30,7 @@ class SparseAdam(Optimizer):
             raise ValueError("Tensor lr must be 1-element")
         check_option(lr > 0.0, "learning rate", lr)
         check_option(eps > 0.0, "epsilon value", eps)
-        check_betas(betas)
+        check_options(betas=betas)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
         complexes = [
             [i, j]

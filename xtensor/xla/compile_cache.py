@@ -9,6 +9,7 @@ It holds xtensor's own programs only. JAX's configuration is left alone, and whe
 (`jax_compilation_cache_dir`) that one is used instead, by its own rules. Entries are written aside and renamed, so
 processes may share the folder, and carry a seal over key and content: one whose seal does not fit is removed and compiled
 again. What lies there is run, so the folder must be the user's own (`xtensor/xla/trust.py`): another is refused with a warning.
+What it lacks is looked for among programs made ahead for many (`xtensor/xla/shared_store.py`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from collections.abc import Callable, Iterator
 import jax
 
 from .. import checks
+from . import shared_store
+from .cache import bounded
 from .jax_internals import CacheInterface, caching
 from .trust import Seal, fault, make_folder, open_seal, write_file
 
@@ -46,9 +49,17 @@ LIMIT = 2 << 30
 """Bytes that the folder may hold; the oldest entries go when it has grown past them."""
 
 SUFFIX = ".xla"
+CALL = "call_"
+"""What the names of entries by signature begin with."""
 _own = threading.local()
 _lock = threading.Lock()
 _counts: dict[str, float] = {"hits": 0, "misses": 0, "damaged": 0, "seconds": 0.0, "saved": 0.0}
+
+
+def _made_ahead(key: str) -> bytes | None:
+    """An entry that was made ahead for many, or None."""
+    store = shared_store.named(machine())
+    return None if store is None else store.get(key + SUFFIX)
 
 
 figures: list[Callable[[], dict[str, float]]] = []
@@ -78,11 +89,13 @@ def default_directory() -> pathlib.Path | None:
         base = home.joinpath(
             *{"win32": ("AppData", "Local"), "darwin": ("Library", "Caches")}.get(sys.platform, (".cache",))
         )
-    return (
-        base
-        / "xtensor"
-        / f"jaxlib-{importlib.metadata.version('jaxlib')}-{platform.machine()}-{_processor()}"
-    )
+    return base / "xtensor" / machine()
+
+
+@bounded(1)
+def machine() -> str:
+    """What programs depend on besides JAX's keys, as a folder's name."""
+    return f"jaxlib-{importlib.metadata.version('jaxlib')}-{platform.machine()}-{_processor()}"
 
 
 def _processor() -> str:
@@ -138,14 +151,14 @@ class Cache(CacheInterface):
         except OSError:
             data = None
         if seal is None or data is None:
-            return None
+            return _made_ahead(key)
         content = seal.open(key, data)
         if content is None:
             # What an earlier version kept has no seal, and is no damage.
             _counts["damaged"] += Seal.MAGIC.startswith(data[: len(Seal.MAGIC)])
             with contextlib.suppress(OSError):
                 file.unlink()
-            return None
+            return _made_ahead(key)
         with contextlib.suppress(OSError):
             os.utime(file)
         return content

@@ -1,7 +1,7 @@
 """What a program or a copy may take: more than there is is refused before XLA is asked, which would end the process.
 
-The sizes of a program's results are known when its signature is first seen. Small programs are never looked at again; one whose results
-come to more than `LARGE` bytes looks at the free memory at every call.
+The sizes of a program's values are known when its signature is first seen; what of them XLA keeps beside the results, its executable tells.
+Small programs are never looked at again; one that takes more than `LARGE` bytes looks at the free memory at every call.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .cache import BoundedCache
+
 try:
     import resource
 except ImportError:  # Windows
     resource = None
 
-__all__ = ["LARGE", "available", "check", "check_sizes", "needed"]
+__all__ = ["ASKED", "LARGE", "available", "check", "check_sizes", "needed", "sizes", "temporaries"]
 
 LARGE = 64 << 20
-"""Bytes from which a program's results are compared with the free memory."""
+"""Bytes from which what a program takes is compared with the free memory."""
+ASKED = LARGE >> 3
+"""Bytes of values within a program from which its executable is asked for its temporaries: XLA makes some that the program has not."""
 OVERFLOW = 1 << 63
 CGROUP = pathlib.Path("/sys/fs/cgroup")
 MEMINFO = pathlib.Path("/proc/meminfo")
@@ -90,11 +94,41 @@ def equations(jaxpr: Any) -> Iterator[Any]:
                     yield from equations(found)
 
 
-def needed(jaxpr: Any) -> int:
-    """The bytes of a traced program's results; RuntimeError where any value within it has more than 64 bits can count."""
+def sizes(jaxpr: Any) -> tuple[int, int]:
+    """The bytes of a traced program's results and of all its values; RuntimeError where one has more than 64 bits can count."""
+    total = 0
     for equation in equations(jaxpr):
         for variable in equation.outvars:
-            if nbytes_of(variable.aval) >= OVERFLOW:
+            nbytes = nbytes_of(variable.aval)
+            if nbytes >= OVERFLOW:
                 sizes = list(variable.aval.shape)
                 raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
-    return sum(nbytes_of(v.aval) for v in jaxpr.outvars)
+            total += nbytes
+    return sum(nbytes_of(v.aval) for v in jaxpr.outvars), total
+
+
+def temporaries(compiled: Any) -> int:
+    """The bytes that a compiled program's code for the CPU takes beside arguments and results; elsewhere XLA itself raises."""
+    with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError):
+        if compiled.runtime_executable().local_devices()[0].platform == "cpu":
+            return compiled.memory_analysis().temp_size_in_bytes
+    return 0
+
+
+_large: BoundedCache[Any, int] = BoundedCache(256)
+
+
+def needed(traced: Any) -> int:
+    """The bytes of a traced program's results and temporaries; RuntimeError for more than there are."""
+    jaxpr = traced.jaxpr.jaxpr
+    size = _large.get(jaxpr)
+    if size is None:
+        size, within = sizes(jaxpr)
+        check(size)
+        if within > ASKED:
+            # The executable is the one that the call will find.
+            size += temporaries(traced.lower().compile())
+        if size > LARGE:
+            _large[jaxpr] = size
+    check(size)
+    return size

@@ -32,7 +32,7 @@ from .executables import Entry, as_compiled, from_bytes, is_simple, to_bytes
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
-from .memory import LARGE, check, needed
+from .memory import ASKED, LARGE, check, needed, sizes, temporaries
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "signatures"]
 
@@ -142,19 +142,22 @@ class Program:
         """The executable compiled, and kept under a name."""
         # A function of its own: what JAX remembers of it by weak references (traces, lowered modules) goes with it.
         traced = jax.jit(copy_of(self.function), **self.options).trace(*args)
-        size = needed(traced.jaxpr.jaxpr)
+        size, within = sizes(traced.jaxpr.jaxpr)
         check(size)
         if traced.jaxpr.effects:
             return None
         began = time.perf_counter()
         with sharing, compile_cache.compiling() as seen:
             lowered: Any = traced.lower()
-            executable: Any = lowered.compile()._executable
+            compiled: Any = lowered.compile()
+        executable: Any = compiled._executable
         seconds = time.perf_counter() - began
         compile_cache.count("seconds", seconds)
         count = len(form.leaves)
         if not is_simple(executable, count):
             return None
+        if within > ASKED:
+            size += temporaries(compiled)
         known = lowered.out_tree, lowered._lowering.compile_args["committed"], count
         facts = {"key": seen.key, "seconds": round(seconds, 4), "size": size}
         code = seen.content
@@ -171,8 +174,7 @@ class Program:
     def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """JAX's own way."""
         with sharing, compile_cache.compiling():
-            size = needed(self.jitted.trace(*args).jaxpr.jaxpr)
-            check(size)
+            size = needed(self.jitted.trace(*args))
             found = self.jitted._cache_miss(*args)
         return found if size <= LARGE else (jax.block_until_ready(found[0]), None, *found[2:])
 
@@ -185,7 +187,7 @@ class Program:
         digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
         digest.update(compile_options())
         name = self.jitted.__name__
-        return f"call_{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+        return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
 
 
 # -- signatures

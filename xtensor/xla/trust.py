@@ -21,7 +21,7 @@ try:
 except ImportError:  # Windows, where a user's folder is guarded by its access list
     grp = pwd = None
 
-__all__ = ["Seal", "fault", "make_folder", "open_seal", "write_file"]
+__all__ = ["Seal", "fault", "make_folder", "open_seal", "write_file", "write_once"]
 
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 LINKS = 40
@@ -66,11 +66,11 @@ class Seal:
 # -- folders
 
 
-def fault(folder: pathlib.Path) -> str | None:
+def fault(folder: pathlib.Path, roots: bool = False) -> str | None:
     """What keeps a folder from being the user's own, in words: who else may write to it or move it. None where nothing does.
 
     Every folder on the way counts, links included; one that everybody may write to passes where it is sticky, as `/tmp` is.
-    What is not there yet is no fault: `make_folder` makes it.
+    What is not there yet is no fault: `make_folder` makes it. roots: one of root's will do as well.
     """
     if not hasattr(os, "getuid"):
         return None
@@ -90,7 +90,7 @@ def fault(folder: pathlib.Path) -> str | None:
                 return f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})"
         with contextlib.suppress(FileNotFoundError):
             status = os.stat(folder)
-            if status.st_uid != mine:
+            if status.st_uid != mine and not (roots and status.st_uid == 0):
                 return f"{folder} belongs to user {status.st_uid}"
             if status.st_mode & OTHERS_MAY_WRITE:
                 return f"others may write to {folder} (mode {stat.S_IMODE(status.st_mode):04o})"
@@ -150,8 +150,8 @@ def _private(status: os.stat_result, mine: int) -> bool:
     )
 
 
-def make_folder(folder: pathlib.Path) -> None:
-    """Make a folder and those on the way to it that are missing, the user's own (0700) whatever the umask."""
+def make_folder(folder: pathlib.Path, mode: int = 0o700) -> None:
+    """Make a folder and those on the way to it that are missing, by default the user's own, whatever the umask."""
     missing = [folder]
     while not missing[-1].parent.exists() and missing[-1].parent != missing[-1]:
         missing.append(missing[-1].parent)
@@ -160,12 +160,12 @@ def make_folder(folder: pathlib.Path) -> None:
             os.mkdir(path, 0o700)
         except FileExistsError:
             continue  # another process of the user's, or not: `fault` tells
-        os.chmod(path, 0o700)
+        os.chmod(path, mode)
 
 
-def write_file(file: pathlib.Path, content: bytes) -> None:
-    """Write a file that only the user can read (0600), aside and renamed, so that it is there whole or not at all."""
-    aside = _aside(file.parent, content)
+def write_file(file: pathlib.Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file, by default one that only the user can read, aside and renamed, so that it is there whole or not at all."""
+    aside = _aside(file.parent, content, mode)
     try:
         os.replace(aside, file)
     except OSError:
@@ -173,12 +173,25 @@ def write_file(file: pathlib.Path, content: bytes) -> None:
         raise
 
 
-def _aside(folder: pathlib.Path, content: bytes) -> str:
+def write_once(file: pathlib.Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file unless there is one: of processes that do so at once, one's stays."""
+    aside = _aside(file.parent, content, mode)
+    try:
+        os.link(aside, file)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        os.replace(aside, file)
+    finally:
+        pathlib.Path(aside).unlink(missing_ok=True)
+
+
+def _aside(folder: pathlib.Path, content: bytes, mode: int = 0o600) -> str:
     handle, aside = tempfile.mkstemp(dir=folder, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             if hasattr(os, "fchmod"):
-                os.fchmod(handle, 0o600)
+                os.fchmod(handle, mode)
             file.write(content)
     except OSError:
         pathlib.Path(aside).unlink(missing_ok=True)
@@ -200,16 +213,10 @@ def open_seal(folder: pathlib.Path, make: bool) -> Seal | None:
     file = folder / SECRET
     secret = _read_secret(file)
     if secret is None and make:
-        aside = _aside(folder, secrets.token_bytes(LENGTH))
-        try:
-            os.link(aside, file)
-        except FileExistsError:
-            if _read_secret(file) is None:  # what it holds is no secret
-                os.replace(aside, file)
-        except OSError:  # a file system without links
-            os.replace(aside, file)
-        finally:
-            pathlib.Path(aside).unlink(missing_ok=True)
+        made = secrets.token_bytes(LENGTH)
+        write_once(file, made)
+        if _read_secret(file) is None:  # what it holds is no secret
+            write_file(file, made)
         secret = _read_secret(file)
     return None if secret is None else Seal(secret)
 

@@ -35,6 +35,7 @@ class _MaxPoolNd(Module):
     """The largest value of each window; the stride is the window's size unless given."""
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
+    _pool: Any
 
     def __init__(
         self,
@@ -59,15 +60,16 @@ class _MaxPoolNd(Module):
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
         )
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "kernel_size": self.kernel_size,
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-            "ceil_mode": self.ceil_mode,
-            "return_indices": self.return_indices,
-        }
+    def forward(self, input: Tensor) -> Any:
+        return type(self)._pool(
+            input,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -80,8 +82,7 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[5., 3.]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, **self._arguments())
+    _pool = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -98,8 +99,7 @@ class MaxPool2d(_MaxPoolNd):
              [13., 15.]]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, **self._arguments())
+    _pool = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -114,14 +114,14 @@ class MaxPool3d(_MaxPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(input, **self._arguments())
+    _pool = staticmethod(F.max_pool3d)
 
 
 class _MaxUnpoolNd(Module):
     """The values of a max pooling back where they came from, zeros elsewhere."""
 
     parse: Any
+    _unpool: Any
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
@@ -129,6 +129,9 @@ class _MaxUnpoolNd(Module):
         self.kernel_size = parse(kernel_size)
         self.stride = parse(stride if stride is not None else kernel_size)
         self.padding = parse(padding)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return type(self)._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -146,9 +149,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_single)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _unpool = staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -167,9 +168,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_pair)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _unpool = staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -185,9 +184,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """
 
     parse = staticmethod(_triple)
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _unpool = staticmethod(F.max_unpool3d)
 
 
 class _AvgPoolNd(Module):
@@ -231,7 +228,42 @@ class AvgPool1d(_AvgPoolNd):
         )
 
 
-class AvgPool2d(_AvgPoolNd):
+class _DividedAvgPoolNd(_AvgPoolNd):
+    """The mean of each window, or its sum over `divisor_override`."""
+
+    __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
+    _pool: Any
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._pool(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+
+class AvgPool2d(_DividedAvgPoolNd):
     """The mean of each window of images.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
@@ -242,38 +274,10 @@ class AvgPool2d(_AvgPoolNd):
              [10.5000, 12.5000]]])
     """
 
-    __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    _pool = staticmethod(F.avg_pool2d)
 
 
-class AvgPool3d(_AvgPoolNd):
+class AvgPool3d(_DividedAvgPoolNd):
     """The mean of each window of volumes.
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
@@ -284,41 +288,14 @@ class AvgPool3d(_AvgPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-        self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    _pool = staticmethod(F.avg_pool3d)
 
 
 class _LPPoolNd(Module):
     """The p-norm of each window."""
 
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+    _pool: Any
 
     def __init__(
         self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
@@ -328,6 +305,10 @@ class _LPPoolNd(Module):
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        norm_type = float(self.norm_type)
+        return type(self)._pool(input, norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -346,8 +327,7 @@ class LPPool1d(_LPPoolNd):
     tensor([[1.4142, 2.8284]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
@@ -361,8 +341,7 @@ class LPPool2d(_LPPoolNd):
              [1.4142, 1.4142]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
@@ -376,19 +355,22 @@ class LPPool3d(_LPPoolNd):
     xtensor.Size([1, 2, 2, 3, 4])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _pool = staticmethod(F.lp_pool3d)
 
 
 class _AdaptiveMaxPoolNd(Module):
     """The largest values of as many windows as the output has places."""
 
     __constants__ = ["output_size", "return_indices"]
+    _pool: Any
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
         self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return type(self)._pool(input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -403,8 +385,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     tensor([[5., 4.]])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -416,8 +397,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     xtensor.Size([1, 8, 5, 9])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -429,18 +409,21 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     xtensor.Size([1, 8, 2, 2, 2])
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+    _pool = staticmethod(F.adaptive_max_pool3d)
 
 
 class _AdaptiveAvgPoolNd(Module):
     """The means of as many windows as the output has places."""
 
     __constants__ = ["output_size"]
+    _pool: Any
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._pool(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -455,8 +438,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[3., 3.]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -468,8 +450,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     xtensor.Size([1, 8, 5, 9])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -481,5 +462,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     xtensor.Size([1, 8, 2, 2, 2])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool3d(input, self.output_size)
+    _pool = staticmethod(F.adaptive_avg_pool3d)

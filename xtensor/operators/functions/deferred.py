@@ -36,7 +36,10 @@ def settle(module: str, names: dict[str, Any]) -> None:
     """Says of the generated functions among a module's names that they are found there: pickle goes by that.
 
     A function `special_airy_ai` is `airy_ai` of the module `special`; `matmul` stays where `xtensor` itself has it.
+    All functions and classes that the module has imported, but this one, become its `__all__`.
     """
+    found = {n for n, v in names.items() if isinstance(v, (type, types.FunctionType)) and v is not settle}
+    names["__all__"] = sorted(found)
     prefix = module.rpartition(".")[2]
     for name, value in names.items():
         if getattr(value, "__module__", None) == "xtensor" and value.__name__ == f"{prefix}_{name}":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks, devices, dtypes, geometry
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_methods, named
 from ...operators.options import (
     check_layout,
     check_sizes,
@@ -289,49 +289,30 @@ def make_new(
     return finish(function, filled(sizes, chosen, place, value), requires_grad)
 
 
-def new_zeros(
-    self: Tensor,
-    *args: Any,
-    size: Sequence[int] | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Zeros of the sizes given, with this tensor's dtype and device."""
-    sizes = pick_sizes("new_zeros", args, size)
-    return make_new("new_zeros", self, sizes, 0, dtype, layout, device, requires_grad)
+def new_of(name: str, value: int, doc: str) -> Any:
+    """A method that makes tensors of one value."""
+
+    def made_new(
+        self: Tensor,
+        *args: Any,
+        size: Sequence[int] | None = None,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout | None = None,
+        device: devices.DeviceLike = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        sizes = pick_sizes(name, args, size)
+        return make_new(name, self, sizes, value, dtype, layout, device, requires_grad)
+
+    return named(made_new, name, doc)
 
 
-def new_ones(
-    self: Tensor,
-    *args: Any,
-    size: Sequence[int] | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Ones of the sizes given, with this tensor's dtype and device."""
-    sizes = pick_sizes("new_ones", args, size)
-    return make_new("new_ones", self, sizes, 1, dtype, layout, device, requires_grad)
-
-
-def new_empty(
-    self: Tensor,
-    *args: Any,
-    size: Sequence[int] | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A tensor of the sizes given, with this tensor's dtype and device; its values are zeros."""
-    sizes = pick_sizes("new_empty", args, size)
-    return make_new("new_empty", self, sizes, 0, dtype, layout, device, requires_grad)
+new_zeros = new_of("new_zeros", 0, "Zeros of the sizes given, with this tensor's dtype and device.")
+new_ones = new_of("new_ones", 1, "Ones of the sizes given, with this tensor's dtype and device.")
+new_empty = new_of(
+    "new_empty", 0, "A tensor of the sizes given, with this tensor's dtype and device; its values are zeros."
+)
 
 
 def new_full(
@@ -441,13 +422,4 @@ def empty_permuted(
     return empty_strided(sizes, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-attach_methods(
-    {
-        "new": new,
-        "new_empty": new_empty,
-        "new_empty_strided": new_empty_strided,
-        "new_full": new_full,
-        "new_ones": new_ones,
-        "new_zeros": new_zeros,
-    }
-)
+attach_methods(new, new_empty, new_empty_strided, new_full, new_ones, new_zeros)

@@ -221,20 +221,10 @@ def normal(
         if size is None:
             raise checks.combination_error("normal", (mean, std), {}, NORMAL_SIGNATURES)
         check_std(std)
+        sizes, numbers = pick_sizes("normal", (size,)), (float(mean), float(std))
+        kernel = sampling.shifted_normal
         return sampling.make(
-            "normal",
-            sampling.shifted_normal,
-            pick_sizes("normal", (size,)),
-            generator,
-            out,
-            dtype,
-            None,
-            layout,
-            device,
-            requires_grad,
-            sampling.check_normal,
-            float(mean),
-            float(std),
+            "normal", kernel, sizes, generator, out, dtype, layout, device, requires_grad, *numbers
         )
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
@@ -242,7 +232,7 @@ def normal(
     else:
         check_std(std)
     chosen = mean.dtype if isinstance(mean, Tensor) else std.dtype
-    sampling.check_normal(chosen)
+    sampling.check_drawable(sampling.standard_normal, chosen)
     if isinstance(mean, Tensor) and isinstance(std, Tensor):
         geometry.broadcast_shapes(tuple(sizes_of(mean)), tuple(sizes_of(std)))
     array, good = sample("normal", _normal_of, [_loose(mean), _loose(std)], generator, chosen.numpy)
@@ -473,16 +463,14 @@ def most(dtype: dtypes.dtype) -> int:
 
 
 attach_methods(
-    {
-        "bernoulli": bernoulli,
-        "bernoulli_": bernoulli_,
-        "cauchy_": cauchy_,
-        "exponential_": exponential_,
-        "geometric_": geometric_,
-        "log_normal_": log_normal_,
-        "multinomial": multinomial,
-        "normal_": normal_,
-        "random_": random_,
-        "uniform_": uniform_,
-    }
+    bernoulli,
+    bernoulli_,
+    cauchy_,
+    exponential_,
+    geometric_,
+    log_normal_,
+    multinomial,
+    normal_,
+    random_,
+    uniform_,
 )

@@ -552,5 +552,5 @@ def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None =
     return ingest("Tensor", data, dtype, place, copy=True)
 
 
-attach_methods({"new_tensor": new_tensor})
+attach_methods(new_tensor)
 Tensor._from_legacy = staticmethod(from_legacy)

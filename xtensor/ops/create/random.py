@@ -7,7 +7,7 @@ same numbers, on every device. Differs from PyTorch: the numbers are not PyTorch
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ... import checks, devices, dtypes, geometry
@@ -15,6 +15,7 @@ from ...operators.generator import Generator, pick_generator
 from ...operators.options import (
     check_layout,
     finish,
+    into_out,
     like_strides,
     pick_device,
     pick_dtype,
@@ -48,17 +49,7 @@ def rand(
     """
     sizes = pick_sizes("rand", args, size)
     return sampling.make(
-        "rand",
-        sampling.uniform,
-        sizes,
-        generator,
-        out,
-        dtype,
-        None,
-        layout,
-        device,
-        requires_grad,
-        sampling.check_uniform,
+        "rand", sampling.uniform, sizes, generator, out, dtype, layout, device, requires_grad
     )
 
 
@@ -82,17 +73,7 @@ def randn(
     """
     sizes = pick_sizes("randn", args, size)
     return sampling.make(
-        "randn",
-        sampling.standard_normal,
-        sizes,
-        generator,
-        out,
-        dtype,
-        None,
-        layout,
-        device,
-        requires_grad,
-        sampling.check_normal,
+        "randn", sampling.standard_normal, sizes, generator, out, dtype, layout, device, requires_grad
     )
 
 
@@ -143,18 +124,7 @@ def randint(
     kernel, *numbers = sampling.integer_range(operator.index(bottom), operator.index(top), chosen)
     sizes = pick_sizes("randint", (size,))
     return sampling.make(
-        "randint",
-        kernel,
-        sizes,
-        generator,
-        out,
-        chosen,
-        None,
-        layout,
-        device,
-        requires_grad,
-        sampling.no_check,
-        *numbers,
+        "randint", kernel, sizes, generator, out, chosen, layout, device, requires_grad, *numbers
     )
 
 
@@ -177,25 +147,15 @@ def randperm(
     if out is not None and dtype is dtypes.int64:
         dtype = None
 
-    def check(chosen: dtypes.dtype) -> None:
-        limit = dtypes.iinfo(chosen).max if chosen.is_integral else 2**53
-        if count > limit:
-            raise RuntimeError(
-                f"value cannot be converted to type {dtypes.c_name(chosen, sized=True)} without overflow"
-            )
-
+    dtype, device = into_out("randperm", out, dtype, device)
+    chosen = pick_dtype("randperm", dtype, dtypes.int64)
+    limit = dtypes.iinfo(chosen).max if chosen.is_integral else 2**53
+    if count > limit:
+        raise RuntimeError(
+            f"value cannot be converted to type {dtypes.c_name(chosen, sized=True)} without overflow"
+        )
     return sampling.make(
-        "randperm",
-        sampling.permutation,
-        sizes,
-        generator,
-        out,
-        dtype,
-        dtypes.int64,
-        layout,
-        device,
-        requires_grad,
-        check,
+        "randperm", sampling.permutation, sizes, generator, out, chosen, layout, device, requires_grad
     )
 
 
@@ -209,7 +169,6 @@ def make_like(
     device: Any,
     requires_grad: Any,
     memory_format: Any,
-    check: Callable[[dtypes.dtype], None],
     *numbers: Any,
 ) -> Tensor:
     """The body of the `_like` functions: numbers in the order of memory."""
@@ -218,7 +177,7 @@ def make_like(
     check_layout(function, layout)
     chosen = input.dtype if dtype is None else pick_dtype(function, dtype)
     place = input.device if device is None else pick_device(function, device)
-    check(chosen)
+    sampling.check_drawable(kernel, chosen)
     source = pick_generator(function, generator, place)
     sizes, strides = tuple(sizes_of(input)), like_strides(input, memory_format)
     if strides is None or strides == geometry.contiguous_strides(sizes):
@@ -242,16 +201,7 @@ def rand_like(
 ) -> Tensor:
     """Uniform numbers in [0, 1) with the sizes, dtype and device of `input`."""
     return make_like(
-        "rand_like",
-        sampling.uniform,
-        input,
-        generator,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-        memory_format,
-        sampling.check_uniform,
+        "rand_like", sampling.uniform, input, generator, dtype, layout, device, requires_grad, memory_format
     )
 
 
@@ -277,7 +227,6 @@ def randn_like(
         device,
         requires_grad,
         memory_format,
-        sampling.check_normal,
     )
 
 
@@ -308,6 +257,5 @@ def randint_like(
         device,
         requires_grad,
         memory_format,
-        sampling.no_check,
         *numbers,
     )

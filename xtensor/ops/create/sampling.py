@@ -191,11 +191,9 @@ def make(
     generator: Any,
     out: Tensor | None,
     dtype: Any,
-    default: dtypes.dtype | None,
     layout: Any,
     device: Any,
     requires_grad: Any,
-    check: Callable[[dtypes.dtype], None],
     *numbers: Any,
 ) -> Tensor:
     """The body of the functions that take sizes."""
@@ -203,8 +201,8 @@ def make(
         check_layout(function, layout)
     if out is not None:
         dtype, device = into_out(function, out, dtype, device)
-    chosen, place = pick_dtype(function, dtype, default), pick_device(function, device)
-    check(chosen)
+    chosen, place = pick_dtype(function, dtype), pick_device(function, device)
+    check_drawable(kernel, chosen)
     source = pick_generator(function, generator, place)
     made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
     if out is not None:
@@ -213,16 +211,18 @@ def make(
     return made if requires_grad is False else finish(function, made, requires_grad)
 
 
-def check_uniform(dtype: dtypes.dtype) -> None:
-    check_float("check_uniform_bounds", dtype)
+# What PyTorch says of dtypes in which these are not drawn.
+FLOATS_ONLY: dict[Kernel, str] = {
+    uniform: "check_uniform_bounds",
+    standard_normal: "normal_kernel_cpu",
+    shifted_normal: "normal_kernel_cpu",
+}
 
 
-def check_normal(dtype: dtypes.dtype) -> None:
-    check_float("normal_kernel_cpu", dtype)
-
-
-def no_check(dtype: dtypes.dtype) -> None:
-    pass
+def check_drawable(kernel: Kernel, dtype: dtypes.dtype) -> None:
+    """Refuse a dtype in which a kernel does not draw."""
+    if kernel in FLOATS_ONLY:
+        check_float(FLOATS_ONLY[kernel], dtype)
 
 
 # ---- integers ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ... import checks, dtypes
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -639,20 +639,11 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return run_inplace(PUT, (self, index, source, bool(accumulate)))
 
 
-attach_methods(
-    dict(
-        index_add=index_add_method,
-        index_add_=index_add_,
-        index_copy=index_copy_method,
-        index_copy_=index_copy_,
-        index_fill=index_fill,
-        index_fill_=index_fill_,
-        index_reduce=index_reduce_method,
-        index_reduce_=index_reduce_,
-        index_select=index_select_method,
-        put=put,
-        put_=put_,
-        take=take_method,
-    ),
-    rename=True,
+attach_methods(index_add_, index_copy_, index_fill, index_fill_, index_reduce_, put, put_)
+attach_as(
+    index_add=index_add_method,
+    index_copy=index_copy_method,
+    index_reduce=index_reduce_method,
+    index_select=index_select_method,
+    take=take_method,
 )

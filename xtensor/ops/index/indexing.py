@@ -18,7 +18,7 @@ from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
@@ -564,14 +564,5 @@ def delitem(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-attach_methods(
-    dict(
-        __delitem__=delitem,
-        __getitem__=getitem,
-        __setitem__=setitem,
-        index_put=index_put,
-        index_put_=index_put_,
-        masked_select=masked_select_method,
-    ),
-    rename=True,
-)
+attach_methods(index_put, index_put_)
+attach_as(__delitem__=delitem, __getitem__=getitem, __setitem__=setitem, masked_select=masked_select_method)

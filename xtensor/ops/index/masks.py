@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes, geometry
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general, pointwise
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
@@ -332,15 +332,5 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-attach_methods(
-    dict(
-        argwhere=argwhere,
-        masked_fill=masked_fill,
-        masked_fill_=masked_fill_,
-        masked_scatter=masked_scatter,
-        masked_scatter_=masked_scatter_,
-        nonzero=nonzero_method,
-        where=where_method,
-    ),
-    rename=True,
-)
+attach_methods(argwhere, masked_fill, masked_fill_, masked_scatter, masked_scatter_)
+attach_as(nonzero=nonzero_method, where=where_method)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes, geometry
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -642,16 +642,10 @@ def wrapped(indices: Tensor, size: int) -> Tensor:
     return indices.remainder(size)
 
 
-attach_methods(
-    dict(
-        gather=gather_method,
-        scatter=scatter_method,
-        scatter_=scatter_,
-        scatter_add=scatter_add_method,
-        scatter_add_=scatter_add_,
-        scatter_reduce=scatter_reduce_method,
-        scatter_reduce_=scatter_reduce_,
-        take_along_dim=take_along_dim,
-    ),
-    rename=True,
+attach_methods(scatter_, scatter_add_, scatter_reduce_, take_along_dim)
+attach_as(
+    gather=gather_method,
+    scatter=scatter_method,
+    scatter_add=scatter_add_method,
+    scatter_reduce=scatter_reduce_method,
 )

@@ -210,4 +210,4 @@ def lstsq(
 
 
 LstsqResult: Any = structure("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
-attach_methods({"pinverse": pinverse})
+attach_methods(pinverse)

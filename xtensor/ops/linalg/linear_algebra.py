@@ -469,14 +469,4 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)
 
 
-attach_methods(
-    {
-        "cholesky_inverse": cholesky_inverse,
-        "cholesky_solve": cholesky_solve,
-        "det": det,
-        "inverse": inv,
-        "logdet": logdet,
-        "matrix_power": matrix_power,
-        "slogdet": slogdet,
-    }
-)
+attach_methods(cholesky_inverse, cholesky_solve, logdet, matrix_power, det=det, inverse=inv, slogdet=slogdet)

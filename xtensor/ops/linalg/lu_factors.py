@@ -286,4 +286,4 @@ def lu_unpack(
     return Unpacked(*[given(m, o, "general") for m, o in zip(made, out, strict=True)])
 
 
-attach_methods({"lu": lu, "lu_solve": lu_solve})
+attach_methods(lu, lu_solve)

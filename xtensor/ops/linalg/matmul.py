@@ -326,10 +326,6 @@ def vdot(input: Array, other: Array) -> Array:
     return product(jnp.conj(input), other)
 
 
-def _inner_operands(input: Any, other: Any) -> tuple[Any, Any]:
-    return input, jnp.swapaxes(other, -1, -2) if other.ndim > 1 else other
-
-
 def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
     """The gradient of an operand of `inner`; its result has the leading dimensions of `input`, then `other`'s."""
     if not shape:

@@ -42,4 +42,4 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     return SVD(*[decompositions.given(m, o, "general") for m, o in zip(made, out, strict=True)])
 
 
-attach_methods({"cholesky": cholesky, "qr": qr, "svd": svd})
+attach_methods(cholesky, qr, svd)

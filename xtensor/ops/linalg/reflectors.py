@@ -192,4 +192,4 @@ def geqrf(input: Array) -> tuple[Array, ...]:
     return jnp.swapaxes(turned, -1, -2), tau
 
 
-attach_methods({"orgqr": orgqr})
+attach_methods(orgqr)

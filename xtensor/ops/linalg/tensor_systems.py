@@ -111,4 +111,4 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return diagonal_of(A, offset, dim1, dim2)
 
 
-attach_methods({"triangular_solve": triangular_solve})
+attach_methods(triangular_solve)

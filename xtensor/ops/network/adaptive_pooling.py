@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
+from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
@@ -357,37 +358,19 @@ def _unpool(
     return unpool(input, indices, wanted)
 
 
-def max_unpool1d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The maxima of `max_pool1d` put back where they were, zeros elsewhere."""
-    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+def max_unpool(n: int) -> Any:
+    def unpooled(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | Sequence[int] = 0,
+        output_size: Sequence[int] | None = None,
+    ) -> Tensor:
+        return _unpool(n, input, indices, kernel_size, stride, padding, output_size)
+
+    doc = f"The maxima of `max_pool{n}d` put back where they were, zeros elsewhere."
+    return named(unpooled, f"max_unpool{n}d", doc)
 
 
-def max_unpool2d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The maxima of `max_pool2d` put back where they were, zeros elsewhere."""
-    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(
-    input: Tensor,
-    indices: Tensor,
-    kernel_size: int | Sequence[int],
-    stride: int | Sequence[int] | None = None,
-    padding: int | Sequence[int] = 0,
-    output_size: Sequence[int] | None = None,
-) -> Tensor:
-    """The maxima of `max_pool3d` put back where they were, zeros elsewhere."""
-    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = max_unpool(1), max_unpool(2), max_unpool(3)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
+from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
@@ -164,51 +165,39 @@ def _fractional(
     return pool(input, several(kernel_size, n), several(output_size, n), samples)
 
 
-def fractional_max_pool2d_with_indices(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    output_size: int | Sequence[int] | None = None,
-    output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Maxima of randomly placed windows over the last two dimensions, and their flat indices."""
-    return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
+def fractional(n: int, dimensions: str) -> tuple[Any, Any]:
+    """The functions over so many dimensions: with indices, and with them on request."""
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int] | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+
+    def on_request(
+        input: Tensor,
+        kernel_size: int | Sequence[int],
+        output_size: int | Sequence[int] | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        found = _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+        return found if return_indices else found[0]
+
+    name, doc = (
+        f"fractional_max_pool{n}d",
+        f"Maxima of randomly placed windows over the last {dimensions} dimensions",
+    )
+    return (
+        named(with_indices, f"{name}_with_indices", f"{doc}, and their flat indices."),
+        named(on_request, name, f"{doc}; with `return_indices` also where they lie."),
+    )
 
 
-def fractional_max_pool3d_with_indices(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    output_size: int | Sequence[int] | None = None,
-    output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Maxima of randomly placed windows over the last three dimensions, and their flat indices."""
-    return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-
-
-def fractional_max_pool2d(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    output_size: int | Sequence[int] | None = None,
-    output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
-    """Maxima of randomly placed windows over the last two dimensions; with `return_indices` also where they lie."""
-    found = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
-    return found if return_indices else found[0]
-
-
-def fractional_max_pool3d(
-    input: Tensor,
-    kernel_size: int | Sequence[int],
-    output_size: int | Sequence[int] | None = None,
-    output_ratio: float | Sequence[float] | None = None,
-    return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Any:
-    """Maxima of randomly placed windows over the last three dimensions; with `return_indices` also where they lie."""
-    found = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
-    return found if return_indices else found[0]
+fractional_max_pool2d_with_indices, fractional_max_pool2d = fractional(2, "two")
+fractional_max_pool3d_with_indices, fractional_max_pool3d = fractional(3, "three")

@@ -289,4 +289,4 @@ def gumbel_softmax(
     return zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
 
 
-attach_methods({"prelu": prelu})
+attach_methods(prelu)

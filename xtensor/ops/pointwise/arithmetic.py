@@ -515,13 +515,4 @@ def abs_(self: Tensor) -> Tensor:
     return abs_inplace(self)
 
 
-attach_methods(
-    {
-        "abs_": abs_,
-        "absolute_": abs_,
-        "positive": positive,
-        "__pos__": positive,
-        "true_divide": true_divide,
-        "true_divide_": true_divide_,
-    }
-)
+attach_methods(abs_, positive, true_divide, true_divide_, absolute_=abs_, __pos__=positive)

@@ -338,4 +338,4 @@ def invert(input: Tensor) -> Tensor:
     return bitwise_not(input)
 
 
-attach_methods({"__invert__": invert, "allclose": allclose, "equal": equal})
+attach_methods(allclose, equal, __invert__=invert)

@@ -243,13 +243,4 @@ def frexp(input: Array) -> tuple[Array, Array]:
     return jnp.where(finite, mantissa, x).astype(dtype), jnp.where(finite, exponent, 0).astype(jnp.int32)
 
 
-attach_methods(
-    {
-        "__pow__": power_of,
-        "__rpow__": power_by,
-        "__ipow__": pow_,
-        "float_power_": float_power_,
-        "pow": pow,
-        "pow_": pow_,
-    }
-)
+attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=pow_)

@@ -335,4 +335,4 @@ def polygamma_(input: Tensor, n: int) -> Tensor:
 
 arctan2 = atan2
 
-attach_methods({"polygamma": polygamma_of_order, "polygamma_": polygamma_})
+attach_methods(polygamma_, polygamma=polygamma_of_order)

@@ -109,4 +109,4 @@ def corrcoef(input: Tensor) -> Tensor:
     return c.clamp(-1, 1)
 
 
-attach_methods({"corrcoef": corrcoef, "cov": cov})
+attach_methods(corrcoef, cov)

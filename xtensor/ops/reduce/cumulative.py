@@ -335,4 +335,4 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     return cross_along(input, other, dim=dim, out=out)
 
 
-attach_methods({"cross": cross, "diff": diff})
+attach_methods(cross, diff)

@@ -293,4 +293,4 @@ Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 
 (tensor(1), tensor([1, 4]), tensor([0, 1]))
 """
 
-attach_methods({"max": max, "min": min})
+attach_methods(max, min)

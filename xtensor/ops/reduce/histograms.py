@@ -190,4 +190,4 @@ def histogramdd(
     return HistogramDD(hist, tuple(edges))
 
 
-attach_methods({"histogram": histogram})
+attach_methods(histogram)

@@ -276,4 +276,4 @@ def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     return (x * factor).astype(input.dtype)
 
 
-attach_methods({"norm": _norm_method})
+attach_methods(norm=_norm_method)

@@ -558,4 +558,4 @@ def logsumexp(input: Array, dim: int | Sequence[int], keepdim: bool = False) -> 
     return (jnp.log(total) + kept(top, axes, keepdim)).astype(own.numpy)
 
 
-attach_methods({"std": std, "var": var})
+attach_methods(std, var)

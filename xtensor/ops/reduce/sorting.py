@@ -427,4 +427,4 @@ def isin(
     return ~found if invert else found
 
 
-attach_methods({"argsort": argsort, "msort": msort, "sort": sort})
+attach_methods(argsort, msort, sort)

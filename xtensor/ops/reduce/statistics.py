@@ -478,15 +478,4 @@ def unique_consecutive(
     return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)
 
 
-attach_methods(
-    {
-        "bincount": bincount,
-        "histc": histc,
-        "median": median,
-        "nanmedian": nanmedian,
-        "nanquantile": nanquantile,
-        "quantile": quantile,
-        "unique": unique,
-        "unique_consecutive": unique_consecutive,
-    }
-)
+attach_methods(bincount, histc, median, nanmedian, nanquantile, quantile, unique, unique_consecutive)

@@ -211,11 +211,4 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
     return loose(input, input.split_with_sizes(split_sizes, dim))
 
 
-attach_methods(
-    {
-        "narrow_copy": narrow_copy,
-        "unsafe_chunk": unsafe_chunk,
-        "unsafe_split": unsafe_split,
-        "unsafe_split_with_sizes": unsafe_split_with_sizes,
-    }
-)
+attach_methods(narrow_copy, unsafe_chunk, unsafe_split, unsafe_split_with_sizes)

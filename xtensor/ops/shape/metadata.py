@@ -184,19 +184,13 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, tuple(sizes_of(the_template)), memory_format=memory_format)
 
 
+attach_methods(detach, detach_, set_, resize_, resize_as_)
 attach_methods(
-    {
-        "detach": detach,
-        "detach_": detach_,
-        "set_": set_,
-        "resize_": resize_,
-        "resize_as_": resize_as_,
-        "as_strided_": inplace_view("as_strided_", as_strided),
-        "squeeze_": inplace_view("squeeze_", squeeze),
-        "swapaxes_": inplace_view("swapaxes_", swapaxes),
-        "swapdims_": inplace_view("swapdims_", swapdims),
-        "t_": inplace_view("t_", t),
-        "transpose_": inplace_view("transpose_", transpose),
-        "unsqueeze_": inplace_view("unsqueeze_", unsqueeze),
-    }
+    as_strided_=inplace_view("as_strided_", as_strided),
+    squeeze_=inplace_view("squeeze_", squeeze),
+    swapaxes_=inplace_view("swapaxes_", swapaxes),
+    swapdims_=inplace_view("swapdims_", swapdims),
+    t_=inplace_view("t_", t),
+    transpose_=inplace_view("transpose_", transpose),
+    unsqueeze_=inplace_view("unsqueeze_", unsqueeze),
 )

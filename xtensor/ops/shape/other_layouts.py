@@ -121,27 +121,27 @@ PARTS = {
     "row_indices": "sparse column compressed",
 }
 attach_methods(
-    {
-        **{name: unsupported(name) for name in MAKERS},
-        **{name: part(name, layout) for name, layout in PARTS.items()},
-        "chalf": refusal(
-            "chalf",
-            NotImplementedError,
-            "complex32 is not supported",
-            "Not supported: there is no complex32.",
-        ),
-        "const_data_ptr": const_data_ptr,
-        "dense_dim": dense_dim,
-        "dequantize": dequantize,
-        "eig": eig,
-        "is_distributed": is_distributed,
-        "lstsq": lstsq,
-        "reinforce": refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
-        "resize": resize,
-        "resize_as": resize_as,
-        "solve": solve,
-        "sparse_dim": sparse_dim,
-        "symeig": removed("symeig", "linalg.eigh"),
-        "to_dense": to_dense,
-    }
+    const_data_ptr,
+    dense_dim,
+    dequantize,
+    eig,
+    is_distributed,
+    lstsq,
+    resize,
+    resize_as,
+    solve,
+    sparse_dim,
+    to_dense,
+)
+attach_methods(
+    **{name: unsupported(name) for name in MAKERS},
+    **{name: part(name, layout) for name, layout in PARTS.items()},
+    chalf=refusal(
+        "chalf",
+        NotImplementedError,
+        "complex32 is not supported",
+        "Not supported: there is no complex32.",
+    ),
+    reinforce=refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
+    symeig=removed("symeig", "linalg.eigh"),
 )

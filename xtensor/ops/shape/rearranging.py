@@ -383,13 +383,4 @@ def trace(input: Array) -> Array:
     return total if own.is_integral else total.astype(input.dtype)
 
 
-attach_methods(
-    {
-        "diag": diag,
-        "diagflat": diagflat,
-        "fliplr": fliplr,
-        "flipud": flipud,
-        "repeat_interleave": repeat_interleave,
-        "tile": tile,
-    }
-)
+attach_methods(diag, diagflat, fliplr, flipud, repeat_interleave, tile)

@@ -188,15 +188,5 @@ def set_imag(self: Tensor, value: Any) -> None:
     )
 
 
-attach_methods(
-    {
-        "view": view_method,
-        "H": property(H),
-        "mH": property(mH),
-        "real": property(real, set_real),
-        "imag": property(imag, set_imag),
-        "_conj": conj,
-        "_neg_view": neg_view,
-        **{f.__name__: f for f in (adjoint, conj, resolve_conj, resolve_neg)},
-    }
-)
+attach_methods(adjoint, conj, resolve_conj, resolve_neg, view=view_method, _conj=conj, _neg_view=neg_view)
+attach_methods(H=property(H), mH=property(mH), real=property(real, set_real), imag=property(imag, set_imag))

@@ -515,15 +515,12 @@ def mT(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
+attach_methods(sum_to_size, broadcast_to, expand_as, flatten, ravel)
 attach_methods(
-    {
-        "view_as": lambda self, other: sized_view(self, tuple(sizes_of(other))),
-        "reshape": reshape_method,
-        "reshape_as": lambda self, other: reshape(self, tuple(sizes_of(other))),
-        "sum_to_size": sum_to_size,
-        "T": property(T),
-        "mT": property(mT),
-        **{f.__name__: f for f in (broadcast_to, expand_as, flatten, ravel)},
-        "split": split_method,
-    }
+    reshape=reshape_method,
+    split=split_method,
+    view_as=lambda self, other: sized_view(self, tuple(sizes_of(other))),
+    reshape_as=lambda self, other: reshape(self, tuple(sizes_of(other))),
+    T=property(T),
+    mT=property(mT),
 )

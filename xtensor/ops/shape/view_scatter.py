@@ -128,11 +128,4 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return laid_as(input, scatter_view("diagonal_scatter", input, src, made))
 
 
-attach_methods(
-    dict(
-        as_strided_scatter=as_strided_scatter,
-        diagonal_scatter=diagonal_scatter,
-        select_scatter=select_scatter,
-        slice_scatter=slice_scatter,
-    )
-)
+attach_methods(as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter)

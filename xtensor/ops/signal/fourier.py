@@ -13,6 +13,7 @@ from jax import lax
 from ... import checks, dtypes
 from ...devices import DeviceLike
 from ...dtypes import dtype_of
+from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.options import finish
@@ -313,76 +314,27 @@ def ihfftn(
 PLANE = (-2, -1)
 
 
-def fft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`fftn` over the last two dimensions, or those in `dim`."""
-    return fftn(input, s, dim, norm, out=out)
+def over_plane(transform: Any) -> Any:
+    """A transform over several dimensions as one over two: `fft2` from `fftn`."""
+
+    def over(
+        input: Tensor,
+        s: Sequence[int] | None = None,
+        dim: Sequence[int] = PLANE,
+        norm: str | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        return transform(input, s, dim, norm, out=out)
+
+    name = transform.__name__.removeprefix("fft_")
+    doc = f"`{name}` over the last two dimensions, or those in `dim`."
+    return named(over, name.removesuffix("n") + "2", doc)
 
 
-def ifft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`ifftn` over the last two dimensions, or those in `dim`."""
-    return ifftn(input, s, dim, norm, out=out)
-
-
-def rfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`rfftn` over the last two dimensions, or those in `dim`."""
-    return rfftn(input, s, dim, norm, out=out)
-
-
-def irfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`irfftn` over the last two dimensions, or those in `dim`."""
-    return irfftn(input, s, dim, norm, out=out)
-
-
-def hfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`hfftn` over the last two dimensions, or those in `dim`."""
-    return hfftn(input, s, dim, norm, out=out)
-
-
-def ihfft2(
-    input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = PLANE,
-    norm: str | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """`ihfftn` over the last two dimensions, or those in `dim`."""
-    return ihfftn(input, s, dim, norm, out=out)
+fft2, ifft2 = over_plane(fftn), over_plane(ifftn)
+rfft2, irfft2 = over_plane(rfftn), over_plane(irfftn)
+hfft2, ihfft2 = over_plane(hfftn), over_plane(ihfftn)
 
 
 # ---- frequencies ---------------------------------------------------------------------------------------------------

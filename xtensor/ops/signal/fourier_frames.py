@@ -315,4 +315,4 @@ def istft(
     return made
 
 
-attach_methods({"istft": istft, "stft": stft})
+attach_methods(istft, stft)

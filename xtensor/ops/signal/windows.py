@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import devices, dtypes
+from ...operators.attach import named
 from ...operators.options import check_layout, finish, pick_device, pick_dtype, placed
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
@@ -71,33 +72,29 @@ def window(
     return finish(name, made, requires_grad)
 
 
-def bartlett_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A triangle from 0 to 1 and back."""
-    return window("bartlett_window", window_length, periodic, triangle, dtype, layout, device, requires_grad)
+def plain(name: str, values: Values, doc: str) -> Any:
+    """The function of a window that has no options of its own."""
+
+    def plain_window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout | None = None,
+        device: devices.DeviceLike = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return window(name, window_length, periodic, values, dtype, layout, device, requires_grad)
+
+    return named(plain_window, name, doc)
 
 
-def blackman_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Blackman's window: the sum of two cosines and a constant."""
-    values = cosines(0.42, 0.5, 0.08)
-    return window("blackman_window", window_length, periodic, values, dtype, layout, device, requires_grad)
+bartlett_window = plain("bartlett_window", triangle, "A triangle from 0 to 1 and back.")
+blackman_window = plain(
+    "blackman_window", cosines(0.42, 0.5, 0.08), "Blackman's window: the sum of two cosines and a constant."
+)
+hann_window = plain("hann_window", cosines(0.5, 0.5), "Hann's window: a raised cosine from 0 to 1 and back.")
 
 
 def hamming_window(
@@ -115,21 +112,6 @@ def hamming_window(
     """Hamming's window: `alpha - beta * cos(2 pi i / n)`."""
     values = cosines(alpha, beta)
     return window("hamming_window", window_length, periodic, values, dtype, layout, device, requires_grad)
-
-
-def hann_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Hann's window: a raised cosine from 0 to 1 and back."""
-    values = cosines(0.5, 0.5)
-    return window("hann_window", window_length, periodic, values, dtype, layout, device, requires_grad)
 
 
 def kaiser_window(

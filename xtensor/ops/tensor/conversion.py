@@ -649,38 +649,27 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
+attach_methods(to, type_as, clone, contiguous, copy_, fill_, zero_, fill_diagonal_, pin_memory, share_memory_)
 attach_methods(
-    {
-        "to": to,
-        "type": type_method,
-        "type_as": type_as,
-        "clone": clone,
-        "contiguous": contiguous,
-        "copy_": copy_,
-        "fill_": fill_,
-        "zero_": zero_,
-        "fill_diagonal_": fill_diagonal_,
-        "pin_memory": pin_memory,
-        "is_pinned": lambda self, device=None: False,
-        "share_memory_": share_memory_,
-        "is_shared": lambda self: False,
-        **{
-            name: dtype_method(name, dtype)
-            for name, dtype in {
-                "bool": dtypes.bool,
-                "byte": dtypes.uint8,
-                "char": dtypes.int8,
-                "short": dtypes.int16,
-                "int": dtypes.int32,
-                "long": dtypes.int64,
-                "half": dtypes.float16,
-                "bfloat16": dtypes.bfloat16,
-                "float": dtypes.float32,
-                "double": dtypes.float64,
-                "cfloat": dtypes.complex64,
-                "cdouble": dtypes.complex128,
-            }.items()
-        },
-        **{name: device_method(name) for name in ("cpu", "cuda", "tpu")},
-    }
+    type=type_method,
+    is_pinned=lambda self, device=None: False,
+    is_shared=lambda self: False,
+    **{
+        name: dtype_method(name, dtype)
+        for name, dtype in {
+            "bool": dtypes.bool,
+            "byte": dtypes.uint8,
+            "char": dtypes.int8,
+            "short": dtypes.int16,
+            "int": dtypes.int32,
+            "long": dtypes.int64,
+            "half": dtypes.float16,
+            "bfloat16": dtypes.bfloat16,
+            "float": dtypes.float32,
+            "double": dtypes.float64,
+            "cfloat": dtypes.complex64,
+            "cdouble": dtypes.complex128,
+        }.items()
+    },
+    **{name: device_method(name) for name in ("cpu", "cuda", "tpu")},
 )

@@ -360,14 +360,12 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 Tensor._reduce = reduce_tensor
 
+attach_methods(numpy)
 attach_methods(
-    {
-        "numpy": numpy,
-        "__array__": as_array,
-        "__array_wrap__": wrap_array,
-        "__dlpack__": dlpack,
-        "__dlpack_device__": dlpack_device,
-        "__jax_array__": jax_array,
-        "__deepcopy__": deepcopy,
-    }
+    __array__=as_array,
+    __array_wrap__=wrap_array,
+    __dlpack__=dlpack,
+    __dlpack_device__=dlpack_device,
+    __jax_array__=jax_array,
+    __deepcopy__=deepcopy,
 )

@@ -117,4 +117,4 @@ def cell(text: str, size: float) -> str:
     return f"<td style='{CELL}{tint}'>{text}</td>"
 
 
-attach_methods({"_repr_html_": html_of})
+attach_methods(_repr_html_=html_of)

@@ -113,19 +113,15 @@ def is_nonzero(input: Tensor) -> bool:
     return truth(input)
 
 
+attach_methods(item, tolist, is_nonzero)
 attach_methods(
-    {
-        "item": item,
-        "tolist": tolist,
-        "is_nonzero": is_nonzero,
-        "__bool__": truth,
-        "__int__": lambda self: int(real_number(self)),
-        "__float__": lambda self: float(real_number(self)),
-        "__complex__": lambda self: complex(single(self)),
-        "__index__": index,
-        "__format__": formatted,
-        "__contains__": contains,
-        "__iter__": iterate,
-        "__reversed__": backwards,
-    }
+    __bool__=truth,
+    __index__=index,
+    __format__=formatted,
+    __contains__=contains,
+    __iter__=iterate,
+    __reversed__=backwards,
+    __int__=lambda self: int(real_number(self)),
+    __float__=lambda self: float(real_number(self)),
+    __complex__=lambda self: complex(single(self)),
 )

@@ -79,16 +79,8 @@ def grad_dtype(self: Tensor) -> Any:
     return self.dtype
 
 
+attach_methods(apply_, map_, map2_, as_subclass, dim_order, module_load, is_same_size)
 attach_methods(
-    {
-        "apply_": apply_,
-        "map_": map_,
-        "map2_": map2_,
-        "as_subclass": as_subclass,
-        "dim_order": dim_order,
-        "module_load": module_load,
-        "is_same_size": is_same_size,
-        "grad_dtype": property(grad_dtype),
-        **dict.fromkeys(("is_ipu", "is_maia", "is_mps", "is_mtia", "is_vulkan", "is_xla", "is_xpu"), False),
-    }
+    grad_dtype=property(grad_dtype),
+    **dict.fromkeys(("is_ipu", "is_maia", "is_mps", "is_mtia", "is_vulkan", "is_xla", "is_xpu"), False),
 )

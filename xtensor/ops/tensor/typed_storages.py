@@ -128,4 +128,4 @@ for dtype in dtypes.TYPED:
     name = f"{dtype.scalar_name}Storage"
     globals()[name] = _made(name, dtype)
 
-attach_methods({"storage": storage_of})
+attach_methods(storage=storage_of)

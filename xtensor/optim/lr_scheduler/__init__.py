@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from ..optimizer import Optimizer as Optimizer
-from .combined import ChainedScheduler, SequentialLR
-from .cycles import CyclicLR, OneCycleLR
-from .formulas import (
-    ConstantLR,
-    CosineAnnealingLR,
-    CosineAnnealingWarmRestarts,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiplicativeLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
+from . import combined, cycles, formulas
+from .combined import *
+from .cycles import *
+from .formulas import *
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler
 
-__all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "MultiplicativeLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-]
+__all__ = ["LRScheduler", "ReduceLROnPlateau"]
+__all__ += combined.__all__
+__all__ += cycles.__all__
+__all__ += formulas.__all__
 
 # The class's name before PyTorch 2.0, which many programs derive from.
 _LRScheduler = LRScheduler

@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from . import iter, map
-from .pipe import (
-    DataChunk,
-    DFIterDataPipe,
-    IterDataPipe,
-    MapDataPipe,
-    argument_validation,
-    functional_datapipe,
-    guaranteed_datapipes_determinism,
-    non_deterministic,
-    runtime_validation,
-    runtime_validation_disabled,
-)
+from . import iter, map, pipe
+from .pipe import *
 
-__all__ = [
-    "DFIterDataPipe",
-    "DataChunk",
-    "IterDataPipe",
-    "MapDataPipe",
-    "argument_validation",
-    "functional_datapipe",
-    "guaranteed_datapipes_determinism",
-    "iter",
-    "map",
-    "non_deterministic",
-    "runtime_validation",
-    "runtime_validation_disabled",
-]
+__all__ = ["iter", "map"]
+__all__ += pipe.__all__
