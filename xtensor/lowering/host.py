@@ -89,7 +89,11 @@ class HostAdjoint:
 def is_host_writable(recipe: Recipe) -> bool:
     """Whether NumPy can add to a view: what it can read, where every element has a place of its own."""
     own = recipe.access.kind in ("reshape", "digits", "window")
-    return own and is_host_readable(recipe) and all(n == 1 or d in recipe.dims for d, n in enumerate(recipe.sizes))
+    return (
+        own
+        and is_host_readable(recipe)
+        and all(n == 1 or d in recipe.dims for d, n in enumerate(recipe.sizes))
+    )
 
 
 class HostReader:

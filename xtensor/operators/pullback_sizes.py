@@ -10,7 +10,7 @@ import jax
 from jax.core import ShapedArray, Tracer
 
 from ..storage import MetaArray
-from ..xla.sizes import NEVER, Families, Sized, alike, enabled, symbols, values_of
+from ..xla.sizes import NEVER, Families, Sized, alike, enabled, span_of, symbols, values_of
 from ..xla.x64 import jit
 from .reading import Read
 from .reading_sizes import HostReading
@@ -52,6 +52,7 @@ class Template(NamedTuple):
     """What is known of rules of all sizes: as which terms their sizes are written, and `Pullback`'s routes and what it keeps."""
 
     terms: tuple[Any, ...]
+    spans: tuple[Any, ...]
     routes: tuple[Any, ...]
     kept: tuple[int, ...]
 
@@ -91,9 +92,7 @@ class SizedRules:
             input_metadata=tuple(node.input_metadata),
         )
         self.function = rules_function
-        forms = [
-            None if t is None else (t.dtype, t.weak_type) for t in (*node.targets, *node.input_metadata)
-        ]
+        forms = [None if t is None else (t.dtype, t.weak_type) for t in (*node.targets, *node.input_metadata)]
         leaves, tree = jax.tree.flatten(list(saved))
         told = tuple([(a.ndim, a.dtype, a.aval.weak_type) for a in leaves])
         undefined = tuple([g is None for g in grads])
@@ -111,7 +110,9 @@ class SizedRules:
             key=old.key,
             edges=old.edges,
             shapes=shapes,
-            targets=tuple([None if t is None else resized(t, s) for t, s in zip(old.targets, targets, strict=True)]),
+            targets=tuple(
+                [None if t is None else resized(t, s) for t, s in zip(old.targets, targets, strict=True)]
+            ),
             input_metadata=tuple([resized(o, s) for o, s in zip(old.input_metadata, outputs, strict=True)]),
         )
 
@@ -134,17 +135,23 @@ class SizedRules:
             families = variants[self.key, chosen] = Families(jit)
         return Sized(families, self.sizes, make)
 
-    def known(self, trace_routes: Callable[..., tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[int, ...]] | None:
+    def known(
+        self, trace_routes: Callable[..., tuple[Any, Any]]
+    ) -> tuple[tuple[Any, ...], tuple[int, ...]] | None:
         """Routes and what is kept, as a template tells; one is made where enough other sizes were met."""
         variants = self.node.op.variants
         known: Known | None = variants.get(self.key)
         if known is None:
             known = variants[self.key] = Known()
         for template in known.templates:
-            if values_of(template.terms, self.vector) is not None:
+            values = values_of(template.terms, self.vector)
+            if values is not None and all(
+                s.low <= v < s.end for v, s in zip(values, template.spans, strict=True)
+            ):
                 return self.routed(template), template.kept
         if known.refused < 3:
-            terms = alike(self.vector, 0, known.seen[-KEPT:])
+            fits = [t.terms for t in known.templates if values_of(t.terms, self.vector) is not None]
+            terms = fits[0] if fits else alike(self.vector, 0, known.seen[-KEPT:])
             if terms is not None:
                 template = self.template(terms, trace_routes)
                 if template is not None:
@@ -155,19 +162,24 @@ class SizedRules:
             known.seen.append((1, self.vector))
         return None
 
-    def template(self, terms: tuple[Any, ...], trace_routes: Callable[..., tuple[Any, Any]]) -> Template | None:
+    def template(
+        self, terms: tuple[Any, ...], trace_routes: Callable[..., tuple[Any, Any]]
+    ) -> Template | None:
         """What a trace with symbolic sizes tells; None where the rules cannot be traced so."""
         try:
-            dims = symbols(terms)
+            spans = tuple([span_of(v, FLOOR) for v in values_of(terms, self.vector) or ()])
+            dims = symbols(terms, spans)
             node = self.symbolic(dims[: len(self.sizes)])
             at, saved = len(self.sizes), []
             for a in self.leaves:
-                saved.append(jax.ShapeDtypeStruct(tuple(dims[at : at + a.ndim]), a.dtype, weak_type=a.weak_type))
+                saved.append(
+                    jax.ShapeDtypeStruct(tuple(dims[at : at + a.ndim]), a.dtype, weak_type=a.weak_type)
+                )
                 at += a.ndim
             routes, kept = trace_routes(node, self.undefined, jax.tree.unflatten(self.saved, saved))
         except Exception:  # whatever a rule or JAX cannot do with symbolic sizes
             return None
-        return Template(terms, tuple(routes), tuple(kept))
+        return Template(terms, spans, tuple(routes), tuple(kept))
 
     def routed(self, template: Template) -> tuple[Any, ...]:
         """The template's routes: what is spread is spread over the shape of the edge's gradient."""
@@ -181,6 +193,7 @@ class SizedRules:
 
 
 KEPT = 32
+FLOOR = 64
 
 
 def resized(aval: Any, shape: Any) -> Any:
@@ -192,7 +205,9 @@ def sized_rules(
     node: Any, grads: Sequence[Any], saved: Sequence[Any], rules_function: Any
 ) -> SizedRules | None:
     """The rules of a node as one of many, None where they cannot be."""
-    if not enabled() or any(isinstance(a, (Tracer, MetaArray)) for a in (*grads, *jax.tree.leaves(list(saved)))):
+    if not enabled() or any(
+        isinstance(a, (Tracer, MetaArray)) for a in (*grads, *jax.tree.leaves(list(saved)))
+    ):
         return None
     if not all(isinstance(a, jax.Array) for a in jax.tree.leaves(list(saved))):
         return None

@@ -161,7 +161,17 @@ def run_closed(sizes: Sizes, closed: Any, args: Sequence[Any]) -> list[Any]:
     return run(sizes, closed, (), args)
 
 
-@inner("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat", "remat2", "checkpoint")
+@inner(
+    "jit",
+    "pjit",
+    "closed_call",
+    "core_call",
+    "custom_jvp_call",
+    "custom_vjp_call",
+    "remat",
+    "remat2",
+    "checkpoint",
+)
 def called(sizes: Sizes, equation: Any, *args: Any) -> Any:
     """A function called: its equations."""
     params = equation.params
@@ -207,7 +217,9 @@ def scanned(sizes: Sizes, equation: Any, *args: Any) -> Any:
         return found[:count], found[count:]
 
     if not is_open(length):
-        carry, out = lax.scan(turn, carry, list(rows), length=length, reverse=reverse, unroll=params["unroll"])
+        carry, out = lax.scan(
+            turn, carry, list(rows), length=length, reverse=reverse, unroll=params["unroll"]
+        )
         return [*carry, *out]
     stop = sizes.true(length)
     out = [jnp.zeros(sizes.shape(v.aval.shape), v.aval.dtype) for v in equation.outvars[count:]]
@@ -216,9 +228,7 @@ def scanned(sizes: Sizes, equation: Any, *args: Any) -> Any:
         carry, out = state
         at = stop - 1 - k if reverse else k
         carry, found = turn(carry, [lax.dynamic_index_in_dim(r, at, keepdims=False) for r in rows])
-        return carry, [
-            lax.dynamic_update_index_in_dim(o, f, at, 0) for o, f in zip(out, found, strict=True)
-        ]
+        return carry, [lax.dynamic_update_index_in_dim(o, f, at, 0) for o, f in zip(out, found, strict=True)]
 
     carry, out = lax.fori_loop(jnp.zeros((), stop.dtype), stop, body, (carry, out))
     return [*carry, *out]

@@ -72,7 +72,11 @@ def moved(sizes: Sizes, equation: Any, *arrays: Any) -> Any:
 def tile(sizes: Sizes, equation: Any, array: Any) -> Any:
     """Repeated along dimensions that are not open."""
     (shape,), reps = shapes_in(equation), equation.params["reps"]
-    if len(reps) != len(shape) or any(reps[axis] != 1 for axis in open_axes(shape)) or any(map(is_open, reps)):
+    if (
+        len(reps) != len(shape)
+        or any(reps[axis] != 1 for axis in open_axes(shape))
+        or any(map(is_open, reps))
+    ):
         raise Refused("repeated along an open dimension")
     return equation.primitive.bind(array, **equation.params)
 
@@ -83,9 +87,7 @@ def reversed_(sizes: Sizes, equation: Any, array: Any) -> Any:
     axes = equation.params["dimensions"]
     (shape,) = shapes_in(equation)
     found = lax.rev(array, axes)
-    starts = [
-        array.shape[a] - sizes.true(d) if a in axes and is_open(d) else 0 for a, d in enumerate(shape)
-    ]
+    starts = [array.shape[a] - sizes.true(d) if a in axes and is_open(d) else 0 for a, d in enumerate(shape)]
     return window(found, starts, array.shape)
 
 
@@ -104,7 +106,9 @@ def reshape(sizes: Sizes, equation: Any, array: Any, *dims: Any) -> Any:
     flat = jnp.zeros(padded, np.int32)
     lengths, steps = list(map(sizes.true, old)), steps_of(array.shape)
     for axis in reversed(range(len(old))):
-        digit = place if axis == 0 else lax.rem(place, jnp.broadcast_to(lengths[axis], padded).astype(np.int32))
+        digit = (
+            place if axis == 0 else lax.rem(place, jnp.broadcast_to(lengths[axis], padded).astype(np.int32))
+        )
         if axis:
             place = lax.div(place, jnp.broadcast_to(lengths[axis], padded).astype(np.int32))
         flat = flat + digit * steps[axis]
@@ -183,7 +187,9 @@ def pad(sizes: Sizes, equation: Any, array: Any, fill: Any) -> Any:
     return window(lax.pad(array, fill, ends), late, sizes.shape(equation.outvars[0].aval.shape))
 
 
-def window(array: Any, starts: Sequence[Any], shape: Sequence[int], strides: Sequence[int] | None = None) -> Any:
+def window(
+    array: Any, starts: Sequence[Any], shape: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
     """The array from `starts` on, in the given shape; zeros follow it where it ends before."""
     strides = [1] * len(shape) if strides is None else strides
     spans = [(n - 1) * s + 1 if n else 0 for n, s in zip(shape, strides, strict=True)]
@@ -230,8 +236,11 @@ def moved_back(sizes: Sizes, start: Any, dim: Any, length: Any) -> Any:
     if same(dim, length):
         return 0
     last = jnp.asarray(sizes.true(dim) - sizes.true(length), np.int32)
-    start = lax.clamp(jnp.asarray(-1, start.dtype), start, jnp.asarray(np.iinfo(np.int32).max - 1, start.dtype)) \
-        if start.dtype.itemsize > 4 else start
+    start = (
+        lax.clamp(jnp.asarray(-1, start.dtype), start, jnp.asarray(np.iinfo(np.int32).max - 1, start.dtype))
+        if start.dtype.itemsize > 4
+        else start
+    )
     return lax.clamp(jnp.zeros((), np.int32), lax.convert_element_type(start, np.int32), last)
 
 
@@ -287,7 +296,9 @@ IDENTITY: dict[str, Any] = {
     "reduce_max": least,
     "reduce_min": greatest,
     "reduce_or": nothing,
-    "reduce_and": lambda dtype: True if dtype == np.bool_ else -1 if jnp.issubdtype(dtype, np.signedinteger) else jnp.iinfo(dtype).max,
+    "reduce_and": lambda dtype: (
+        True if dtype == np.bool_ else -1 if jnp.issubdtype(dtype, np.signedinteger) else jnp.iinfo(dtype).max
+    ),
     "reduce_xor": nothing,
     "argmax": least,
     "argmin": greatest,
@@ -299,7 +310,17 @@ IDENTITY: dict[str, Any] = {
 }
 
 
-@rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_or", "reduce_and", "reduce_xor", "argmax", "argmin")
+@rule(
+    "reduce_sum",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_or",
+    "reduce_and",
+    "reduce_xor",
+    "argmax",
+    "argmin",
+)
 def fold(sizes: Sizes, equation: Any, array: Any) -> Any:
     """A fold, whose padding changes nothing."""
     fill = IDENTITY[equation.primitive.name](array.dtype)
@@ -315,7 +336,9 @@ def reduce(sizes: Sizes, equation: Any, *args: Any) -> Any:
     arrays = []
     for array, first, shape in zip(args[:count], args[count:], shapes, strict=False):
         valid = sizes.valid(shape, axes)
-        arrays.append(array if valid is None else lax.select(valid, array, jnp.broadcast_to(first, array.shape)))
+        arrays.append(
+            array if valid is None else lax.select(valid, array, jnp.broadcast_to(first, array.shape))
+        )
     return equation.primitive.bind(*arrays, *args[count:], **equation.params)
 
 
@@ -345,9 +368,13 @@ def convolution(sizes: Sizes, equation: Any, left: Any, right: Any) -> Any:
     numbers = params["dimension_numbers"]
     batch, features, *_ = numbers.lhs_spec
     _, inputs, *_ = numbers.rhs_spec
-    if any(axis not in (batch, features) for axis in open_axes(a)) or any(axis != inputs for axis in open_axes(b)):
+    if any(axis not in (batch, features) for axis in open_axes(a)) or any(
+        axis != inputs for axis in open_axes(b)
+    ):
         raise Refused("open windows")
-    if open_axes(a) and (params["batch_group_count"] > 1 or (is_open(a[features]) and params["feature_group_count"] > 1)):
+    if open_axes(a) and (
+        params["batch_group_count"] > 1 or (is_open(a[features]) and params["feature_group_count"] > 1)
+    ):
         raise Refused("groups of open size")
     left = sizes.masked(left, a, [features], nothing(left.dtype))
     right = sizes.masked(right, b, [inputs], nothing(right.dtype))
@@ -359,7 +386,12 @@ def reduce_window(sizes: Sizes, equation: Any, array: Any) -> Any:
     """Folds of windows that lie within one place of the open dimensions."""
     params, (shape,) = equation.params, shapes_in(equation)
     for axis in open_axes(shape):
-        one = params["window_dimensions"][axis] == params["window_strides"][axis] == params["base_dilation"][axis] == 1
+        one = (
+            params["window_dimensions"][axis]
+            == params["window_strides"][axis]
+            == params["base_dilation"][axis]
+            == 1
+        )
         if not one or tuple(params["padding"][axis]) != (0, 0):
             raise Refused("windows along an open dimension")
     return equation.primitive.bind(array, **params)
@@ -374,7 +406,10 @@ def sort(sizes: Sizes, equation: Any, *arrays: Any) -> Any:
         return equation.primitive.bind(*arrays, **params)
     last = lax.broadcasted_iota(np.int32, arrays[0].shape, axis) >= sizes.true(shape[axis])
     found = lax.sort(
-        [last.astype(np.int8), *arrays], dimension=axis, is_stable=params["is_stable"], num_keys=params["num_keys"] + 1
+        [last.astype(np.int8), *arrays],
+        dimension=axis,
+        is_stable=params["is_stable"],
+        num_keys=params["num_keys"] + 1,
     )
     return list(found[1:])
 
@@ -476,5 +511,10 @@ def scatter(sizes: Sizes, equation: Any, array: Any, index: Any, new: Any) -> An
         array,
         index,
         new,
-        **{**params, "mode": lax.GatherScatterMode.FILL_OR_DROP, "unique_indices": False, "indices_are_sorted": False},
+        **{
+            **params,
+            "mode": lax.GatherScatterMode.FILL_OR_DROP,
+            "unique_indices": False,
+            "indices_are_sorted": False,
+        },
     )

@@ -41,6 +41,7 @@ __all__ = [
     "enabled",
     "is_one_cpu",
     "put",
+    "span_of",
     "stats",
     "symbols",
     "values_of",
@@ -197,7 +198,16 @@ class Families:
                 if known is None:
                     known = self.kept[skeleton] = []
                 family = self.find(function, make, known, tree, leaves, full)
-                entry = self.met[key] = Met(None if family is None else family.way(full, *place))
+                program = None if family is None else family.program(full)
+                way = None
+                if family is not None and program is not None:
+                    values = values_of(family.terms, full)
+                    assert values is not None
+                    varied.update(dict.fromkeys(values))
+                    way = Way(program, values, *place)
+                elif family is not None:
+                    self.refused += 1
+                entry = self.met[key] = Met(way)
             if entry.way is None:
                 return NO
             entry.left -= 1
@@ -215,21 +225,16 @@ class Families:
         for entry in known:
             if type(entry) is tuple:
                 seen.append(entry)
-            elif (values := entry.values(full)) is not None:
-                if not entry.ready(full):
-                    return None
-                varied.update(dict.fromkeys(values))
+            elif values_of(entry.terms, full) is not None:
                 return entry
         here = site()
         terms = alike(full, here, seen)
         if terms is not None:
-            family = Family(self.jit, function, make, tree, leaves, terms)
-            values = [family.values(vector) for _, vector in (*seen, (here, full))]
-            known[:] = [e for e in known if type(e) is not tuple or family.values(e[1]) is None] + [family]
-            if not family.ready(full):
-                self.refused += 1
-                return None
-            varied.update(dict.fromkeys([n for v in values if v is not None for n in v]))
+            family = Family(self.jit, function, make, tree, [leaf.aval for leaf in leaves], terms)
+            if family.program(full) is not None:
+                values = [values_of(terms, vector) for _, vector in seen]
+                varied.update(dict.fromkeys([n for v in values if v is not None for n in v]))
+            known[:] = [e for e in known if type(e) is not tuple or values_of(terms, e[1]) is None] + [family]
             return family
         if (here, full) not in seen:
             known.append((here, full))
@@ -338,7 +343,12 @@ def terms_of(vectors: Sequence[Vector], where: Sequence[int]) -> tuple[Term | in
         for at, base in enumerate(bases):
             factor, left = divmod(column[1] - column[0], base[1] - base[0])
             rest = column[0] - factor * base[0]
-            if not left and factor >= 1 and rest >= 0 and all(c == factor * b + rest for b, c in zip(base, column, strict=True)):
+            if (
+                not left
+                and factor >= 1
+                and rest >= 0
+                and all(c == factor * b + rest for b, c in zip(base, column, strict=True))
+            ):
                 found[i] = Term(at, factor, rest)
                 break
         else:
@@ -357,7 +367,9 @@ def values_of(terms: Sequence[Term | int], full: Vector) -> tuple[int, ...] | No
             if term != size:
                 return None
         elif not values[term.variable]:
-            if term.factor != 1 or term.rest or size < 2:  # a variable by itself comes before sizes that hang on it, or elsewhere
+            if (
+                term.factor != 1 or term.rest or size < 2
+            ):  # a variable by itself comes before sizes that hang on it, or elsewhere
                 continue
             values[term.variable] = size
     if 0 in values:
@@ -373,115 +385,120 @@ def count_of(terms: Sequence[Term | int]) -> int:
     return 1 + max([t.variable for t in terms if isinstance(t, Term)])
 
 
-def symbols(terms: Sequence[Term | int]) -> list[Any]:
+class Span(NamedTuple):
+    """Values of a variable that one program is for: from `low` to before `end`, which is the power of two that arrays are made for."""
+
+    low: int
+    end: int
+
+
+def span_of(value: int, floor: int) -> Span:
+    """The span of a value: all below `floor`, else from one power of two to the next."""
+    end = 1 << value.bit_length()
+    return Span(2, floor) if end <= floor else Span(end // 2, end)
+
+
+def symbols(terms: Sequence[Term | int], spans: Sequence[Span]) -> list[Any]:
     """Terms as JAX's symbolic sizes, whose variables are at least 2: a size of 1 is broadcast."""
-    names = [f"n{i}" for i in range(count_of(terms))]
-    variables = export.symbolic_shape(", ".join(names), constraints=[f"{n} >= 2" for n in names])
+    names = [f"n{i}" for i in range(len(spans))]
+    lowest = [f"{n} >= {s.low}" for n, s in zip(names, spans, strict=True)]
+    highest = [f"{n} <= {s.end - 1}" for n, s in zip(names, spans, strict=True)]
+    variables = export.symbolic_shape(", ".join(names), constraints=[*lowest, *highest])
     return [t if isinstance(t, int) else t.factor * variables[t.variable] + t.rest for t in terms]
 
 
 class Family:
-    """A function over symbolic sizes, and its programs."""
+    """A function of signatures that are written as the same terms, and its programs, each for a span of every variable."""
 
     def __init__(
-        self, jit: Any, function: Any, make: Any, tree: Any, leaves: Sequence[Any], terms: tuple[Term | int, ...]
+        self,
+        jit: Any,
+        function: Any,
+        make: Any,
+        tree: Any,
+        avals: Sequence[Any],
+        terms: tuple[Term | int, ...],
     ) -> None:
-        self.terms = terms
-        self.names = [f"n{i}" for i in range(count_of(terms))]
-        self.name = function.__name__
-        self.programs: dict[tuple[int, ...], Any] = {}
-        self.proven: set[tuple[int, ...]] = set()
-        self.jit = jit
-        self.jaxpr: Any = None
-        try:
-            self.trace(function, make, tree, leaves)
-        except Exception as error:  # whatever a kernel or JAX cannot do with symbolic sizes
-            _counts["refused"] += 1
+        self.function, self.make, self.jit = function, make, jit
+        self.tree, self.avals, self.terms = tree, avals, terms
+        self.programs: dict[tuple[Span, ...], Spanning | None] = {}
 
-    def trace(self, function: Any, make: Any, tree: Any, leaves: Sequence[Any]) -> None:
-        """Keep the function's jaxpr over symbolic sizes."""
-        dims = symbols(self.terms)
-        self.shapes, at = [], 0
-        given = []
-        for leaf in leaves:
-            shape = tuple(dims[at : at + leaf.ndim])
-            at += leaf.ndim
-            self.shapes.append(shape)
-            given.append(jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=leaf.aval.weak_type))
-        if make is not None:
-            function = make(tuple(dims[at:]))
-        closed, out = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(tree, given))
-        results = closed.jaxpr.outvars
-        if closed.effects or any(v.aval.weak_type for v in results):
-            raise Refused("effects, or results that are numbers")
-        self.tree = jax.tree.structure(out)
-        self.results = [v.aval.shape for v in results]
-        self.jaxpr = closed
-        _counts["families"] += 1
-
-    def values(self, full: Vector) -> tuple[int, ...] | None:
-        """The variables' values for a signature; None where it is none of the family's."""
-        return values_of(self.terms, full)
-
-    def ready(self, full: Vector) -> bool:
-        """Whether there is a program for a signature; it is made here."""
-        values = self.values(full)
-        if self.jaxpr is None or values is None:
-            return False
-        longest = self.longest(values)
-        if longest is None:
-            return False
-        if longest not in self.programs:
-            self.programs[longest] = self.program(longest)
-        return True
-
-    def longest(self, values: Sequence[int]) -> tuple[int, ...] | None:
-        """The sizes of the program for some values; None where that had too much to do."""
+    def program(self, full: Vector) -> Spanning | None:
+        """The program for a signature, made here where there is none yet; None where there cannot be one."""
+        values = values_of(self.terms, full)
+        if values is None:
+            return None
         for floor, most in FLOORS:
-            found = tuple([max(floor, 1 << (v - 1).bit_length()) for v in values])
-            if self.work(found) <= most:
+            spans = tuple([span_of(v, floor) for v in values])
+            if spans not in self.programs:
+                self.programs[spans] = self.made(spans)
+            found = self.programs[spans]
+            if found is None or found.work <= most:
                 return found
         return None
 
-    def work(self, longest: Sequence[int]) -> int:
-        """Elements made, and multiplied, by a program of these sizes."""
-        return work_of(self.jaxpr.jaxpr, dict(zip(self.names, longest, strict=True)))
+    def made(self, spans: tuple[Span, ...]) -> Spanning | None:
+        """A program for some spans; None where the function cannot be traced with symbolic sizes."""
+        try:
+            found = Spanning(self, spans)
+        except Exception:  # whatever a kernel or JAX cannot do with symbolic sizes
+            _counts["refused"] += 1
+            return None
+        _counts["families"] += 1
+        return found
 
-    def program(self, longest: tuple[int, ...]) -> Any:
-        """A program over arrays of these sizes, the true ones its first argument."""
-        sizes, jaxpr, names = dict(zip(self.names, longest, strict=True)), self.jaxpr, self.names
+
+class Spanning:
+    """A function's program for all sizes in some spans.
+
+    shapes, results: those of arguments and results, in symbolic sizes. out: the structure of the results. work: elements that it makes,
+    and multiplies. proven: whether it has run.
+    """
+
+    def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
+        dims = symbols(family.terms, spans)
+        self.shapes, at, given = [], 0, []
+        for aval in family.avals:
+            shape = tuple(dims[at : at + len(aval.shape)])
+            at += len(aval.shape)
+            self.shapes.append(shape)
+            given.append(jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type))
+        function = family.function if family.make is None else family.make(tuple(dims[at:]))
+        closed, out = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(family.tree, given))
+        results = closed.jaxpr.outvars
+        if closed.effects or any(v.aval.weak_type for v in results) or not sees(closed.jaxpr):
+            raise Refused("effects, results that are numbers, or that lie where no argument says")
+        self.out = jax.tree.structure(out)
+        self.results = [v.aval.shape for v in results]
+        self.sizes = {f"n{i}": span.end for i, span in enumerate(spans)}
+        self.work = work_of(closed.jaxpr, self.sizes)
+        self.proven = False
+        sizes = self.sizes
 
         def padded(given: Any, *arrays: Any) -> Any:
-            true = Sizes(sizes, {name: given[i] for i, name in enumerate(names)})
-            return run(true, jaxpr.jaxpr, jaxpr.consts, arrays)
+            true = Sizes(sizes, {name: given[i] for i, name in enumerate(sizes)})
+            return run(true, closed.jaxpr, closed.consts, arrays)
 
-        padded.__name__ = padded.__qualname__ = self.name
+        padded.__name__ = padded.__qualname__ = family.function.__name__
         padded.sized = NEVER  # pyright: ignore[reportFunctionMemberAccess]
-        return self.jit(padded)
-
-    def way(self, full: Vector, sharding: Any, committed: bool) -> Way | None:
-        """How calls of a signature are answered; None where that had too much to do."""
-        values = self.values(full)
-        longest = None if values is None else self.longest(values)
-        return None if values is None or longest is None else Way(self, values, longest, sharding, committed)
+        self.run = family.jit(padded)
 
 
 class Way:
     """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
 
-    __slots__ = ("committed", "direct", "family", "longer", "longest", "numbers", "parts", "program", "sharding")
+    __slots__ = ("committed", "direct", "longer", "numbers", "parts", "program", "sharding")
 
-    def __init__(
-        self, family: Family, values: tuple[int, ...], longest: tuple[int, ...], sharding: Any, committed: bool
-    ) -> None:
-        sizes, true = dict(zip(family.names, longest, strict=True)), dict(zip(family.names, values, strict=True))
-        self.family, self.longest = family, longest
+    def __init__(self, program: Spanning, values: Sequence[int], sharding: Any, committed: bool) -> None:
+        true = dict(zip(program.sizes, values, strict=True))
+        self.program = program
         self.sharding, self.committed = sharding, committed
-        self.program = family.programs[longest]
         self.numbers = np.asarray(values, np.int32)
-        self.longer = [tuple([evaluate(d, sizes) for d in s]) if open_axes(s) else None for s in family.shapes]
+        self.longer = [
+            tuple([evaluate(d, program.sizes) for d in s]) if open_axes(s) else None for s in program.shapes
+        ]
         self.parts = [
-            tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in family.results
+            tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in program.results
         ]
         # Arguments in NumPy's memory go where JAX puts them.
         self.direct = sharding.device_set == {jax.devices()[0]}
@@ -497,17 +514,16 @@ class Way:
             longer = np.zeros(shape, leaf.dtype)
             longer[tuple([slice(n) for n in leaf.shape])] = leaf.read() if host else np.asarray(leaf)
             given.append(self.placed(longer))
-        family, longest = self.family, self.longest
+        program = self.program
         try:
-            found = self.program(*given)
+            found = program.run(*given)
         except Exception:
-            if longest in family.proven:
+            if program.proven:
                 raise
-            family.jaxpr = None
             _counts["refused"] += 1
             return None
-        if longest not in family.proven:
-            family.proven.add(longest)
+        if not program.proven:
+            program.proven = True
             _counts["programs"] += 1
         _counts["calls"] += 1
         own = [
@@ -516,13 +532,22 @@ class Way:
             else r
             for r, part in zip(found, self.parts, strict=True)
         ]
-        return jax.tree.unflatten(family.tree, own)
+        return jax.tree.unflatten(program.out, own)
 
     def placed(self, array: Any) -> Any:
         return array if self.direct else put(array, self.sharding, self.committed)
 
     def own(self, array: Any) -> Any:
         return put(array, self.sharding, self.committed)
+
+
+def sees(jaxpr: Any) -> bool:
+    """Whether any result depends on an argument."""
+    live = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+    for equation in reversed(jaxpr.eqns):
+        if any(v in live for v in equation.outvars):
+            live.update(v for v in equation.invars if not hasattr(v, "val"))
+    return any(v in live for v in jaxpr.invars)
 
 
 def work_of(jaxpr: Any, sizes: dict[str, int]) -> int:
