@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..xla.sizes import HostArray, comes_again, enabled, is_one_cpu, put, varied
+from ..xla.sizes import HostArray, comes_again, count_host, enabled, is_one_cpu, put, varied
 from .recipes import Recipe
 
 __all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
@@ -62,8 +62,9 @@ def ordered(values: Any, order: Sequence[int]) -> Any:
 class HostAdjoint:
     """What answers the first calls of a program that puts values where views lie among zeros, of sizes that vary."""
 
-    def __init__(self, recipes: Sequence[Recipe]) -> None:
+    def __init__(self, recipes: Sequence[Recipe], offsets: Sequence[Any] | None = None) -> None:
         self.recipes = recipes
+        self.offsets = offsets
         self.left = 0
         if all(map(is_host_writable, recipes)):
             if any(n in varied for r in recipes for n in (*r.base_shape, *r.sizes)):
@@ -71,9 +72,8 @@ class HostAdjoint:
 
     def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
         """The sum of the adjoints, None where the program is to be compiled; whether earlier calls were answered."""
-        values, offsets = args
-        several = type(values) is tuple
-        values, offsets = (values, offsets) if several else ((values,), (offsets,))
+        values = args[:1] if self.offsets is None else args[0]
+        offsets = args[1:] if self.offsets is None else self.offsets
         if not self.left or not enabled() or not all(map(is_one_cpu, values)):
             return None, False
         self.left -= 1
@@ -83,6 +83,7 @@ class HostAdjoint:
         for recipe, value, offset in zip(self.recipes, values, offsets, strict=True):
             view = strided(recipe, total, 0 if recipe.static else int(offset), writeable=True)
             view += np.asarray(value)
+        count_host()
         return put(total, values[0].sharding, values[0].committed), False
 
 
@@ -111,10 +112,12 @@ class HostReader:
             return None, False
         if not self.asked:
             self.asked = True
-            if not comes_again("read", id(self.recipe)):
+            here = (*self.recipe.sizes, *self.recipe.base_shape)
+            if not comes_again("read", id(self.recipe)) and not any(n in varied for n in here):
                 self.left = 0
                 return None, False
         self.left -= 1
         if not self.left:
             return None, True
+        count_host()
         return host_array(self.recipe, array, *(offset or (0,))).put(), False

@@ -9,7 +9,7 @@ from jax import Array as JaxArray
 from jax.core import Tracer
 
 from ..lowering.host import OFTEN, host_array, is_host_readable
-from ..xla.sizes import HostArray, comes_again, enabled, is_one_cpu
+from ..xla.sizes import HostArray, comes_again, count_host, enabled, is_one_cpu
 
 __all__ = ["HostReading"]
 
@@ -55,6 +55,7 @@ class HostReading:
         found, came = self.kernel.sized.answer(self.kernel._fun, tuple(grouped))
         if found is None and self.same_kernel(args):
             found = self.kernel(*[put(g) for g in grouped])
+            count_host()
         return None if found is None else (found, [k.put() for k in kept]), came
 
     def same_kernel(self, args: Any) -> bool:

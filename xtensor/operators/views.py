@@ -232,7 +232,7 @@ def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
 
 
 view_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(key)
-views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(key[0])
+views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key)
 
 
 def geometry_of(tensor: Tensor) -> Geometry:

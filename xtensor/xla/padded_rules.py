@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .padded import Refused, Sizes, is_open, open_axes, rule, shapes_in
+from .padded import Refused, Sizes, evaluate, is_open, open_axes, rule, shapes_in
 
 __all__: list[str] = []
 
@@ -144,13 +144,9 @@ def same(a: Any, b: Any) -> bool:
 
 
 def larger(a: Any, b: Any) -> bool:
-    """Whether a size is surely at least another: where that cannot be told, the one with the larger factor at 1000."""
-    if not is_open(a) and not is_open(b):
-        return a > b
-    try:
-        return bool(a >= b)
-    except Exception as error:
-        raise Refused("sizes that do not compare") from error
+    """Whether a size is the larger one at some place: which of two groups of dimensions is to take one more."""
+    point = dict.fromkeys([f"n{i}" for i in range(8)], 1009)
+    return evaluate(a, point) > evaluate(b, point)
 
 
 @rule("concatenate")
@@ -443,12 +439,8 @@ def gather(sizes: Sizes, equation: Any, array: Any, index: Any) -> Any:
     numbers, mode = params["dimension_numbers"], params["mode"]
     lengths = params["slice_sizes"]
     places = numbers.start_index_map
-    for axis, (dim, length) in enumerate(zip(shape, lengths, strict=True)):
-        whole = is_open(length) and same(dim, length)
-        if is_open(length) and (not whole or axis in places):
-            raise Refused("parts of open size")
     params = {**params, "slice_sizes": sizes.shape(lengths)}
-    if not any(is_open(shape[d]) for d in places):
+    if not any(is_open(shape[d]) or is_open(lengths[d]) for d in places):
         return equation.primitive.bind(array, index, **params)
     if min(array.shape[d] for d in places) == 0:
         raise Refused("places in nothing")
@@ -480,6 +472,15 @@ def filling(dtype: Any) -> Any:
     return jnp.iinfo(dtype).min if jnp.issubdtype(dtype, np.signedinteger) else jnp.iinfo(dtype).max
 
 
+NEUTRAL = {
+    "scatter-add": "reduce_sum",
+    "scatter-mul": "reduce_prod",
+    "scatter-min": "reduce_min",
+    "scatter-max": "reduce_max",
+}
+"""What the padding of a part of open size is: it falls on what lies behind the part."""
+
+
 @rule("scatter", "scatter-add", "scatter-mul", "scatter-min", "scatter-max", "scatter-sub")
 def scatter(sizes: Sizes, equation: Any, array: Any, index: Any, new: Any) -> Any:
     """Elements, or parts, put or added at places: the padding's are put nowhere."""
@@ -492,7 +493,9 @@ def scatter(sizes: Sizes, equation: Any, array: Any, index: Any, new: Any) -> An
     for d, axis in zip(within, numbers.update_window_dims, strict=True):
         lengths[d] = parts[axis]
         if is_open(parts[axis]) and (d in places or not same(parts[axis], shape[d])):
-            raise Refused("parts of open size")
+            if equation.primitive.name not in NEUTRAL:
+                raise Refused("parts of open size")
+            new = sizes.masked(new, parts, [axis], IDENTITY[NEUTRAL[equation.primitive.name]](new.dtype))
     inside = sizes.valid(at[:-1])
     if not places:
         if inside is not None:

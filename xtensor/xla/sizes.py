@@ -35,15 +35,19 @@ __all__ = [
     "Families",
     "HostArray",
     "Sized",
+    "Term",
     "alike",
     "comes_again",
+    "count_host",
     "enable",
     "enabled",
+    "forget",
     "is_one_cpu",
     "put",
     "span_of",
     "stats",
     "symbols",
+    "terms_of",
     "values_of",
     "varied",
 ]
@@ -68,7 +72,7 @@ class _State:
 
 
 _lock = threading.RLock()
-_counts = {"families": 0, "programs": 0, "calls": 0, "refused": 0}
+_counts = {"families": 0, "programs": 0, "calls": 0, "host": 0, "refused": 0}
 Vector = tuple[int, ...]
 NO = (None, False)
 
@@ -84,8 +88,22 @@ def enabled() -> bool:
 
 
 def stats() -> dict[str, int]:
-    """Functions traced with symbolic sizes, programs made of them, calls these answered, and functions that were refused."""
+    """Functions traced with symbolic sizes, programs made of them, calls that these answered, calls that were answered in the host's
+    memory alone, and functions that were refused.
+    """
     return dict(_counts)
+
+
+def count_host() -> None:
+    """Count a call that was answered in the host's memory."""
+    _counts["host"] += 1
+
+
+def forget() -> None:
+    """Take no size for one that varies until it is seen to; the counts begin anew."""
+    varied.clear()
+    _places.clear()
+    _counts.update(dict.fromkeys(_counts, 0))
 
 
 class Sized(NamedTuple):
@@ -248,10 +266,15 @@ varied: BoundedCache[int, None] = BoundedCache(1024)
 
 
 def site() -> int:
-    """Where the program is: all lines that are being run, and the objects whose methods they are in; less what runs every call."""
+    """Where the program is: all lines that are being run, and the objects whose methods they are in; less what runs every call.
+
+    0 in a backward pass, which goes through all layers in one place.
+    """
     found, frame, depth = 0, sys._getframe(1), 0
     while frame is not None and depth < DEPTH:
         module, code = frame.f_globals.get("__name__", ""), frame.f_code
+        if module.startswith("xtensor.engine."):
+            return 0
         if not module.startswith(UNSEEN):
             # A tensor's methods have another `self` each time.
             tells = code.co_varnames[:1] in OWN and (
@@ -291,8 +314,11 @@ _places: BoundedCache[Any, set[Any]] = BoundedCache(4096)
 
 def comes_again(what: Any, variant: Any) -> bool:
     """Whether this place in the program has come to `what` with more than `ALIKE` variants."""
+    here = site()
+    if not here:
+        return False
     with _lock:
-        key = (site(), what)
+        key = (here, what)
         met = _places.get(key)
         if met is None:
             met = _places[key] = set()
@@ -314,7 +340,7 @@ def alike(full: Vector, here: int, seen: Sequence[tuple[int, Vector]]) -> tuple[
             groups.setdefault(where, []).append((there, other))
     for where in sorted(groups, key=len):
         group = groups[where]
-        same_place = [vector for there, vector in group if there == here]
+        same_place = [vector for there, vector in group if there == here != 0]
         others = same_place if len(same_place) >= ALIKE else [vector for _, vector in group]
         if len(others) < ALIKE:
             continue

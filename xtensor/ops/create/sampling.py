@@ -18,7 +18,7 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
-from ...xla.sizes import comes_again, enabled, put
+from ...xla.sizes import comes_again, count_host, enabled, put
 from ...xla.x64 import call, jit
 from . import draws
 
@@ -175,6 +175,7 @@ def longer(
 ) -> Any:
     """The numbers for a shape out of a longer row of them, since each depends on its own index alone."""
     count = math.prod(shape)
+    count_host()
     found = program(kernel, (max(1024, 1 << (count - 1).bit_length()),), dtype, place)(*args)
     return put(np.array(np.asarray(found)[:count]).reshape(shape), found.sharding, found.committed)
 
