@@ -1,7 +1,8 @@
 """Every benchmark, one table: what is measured, the bound, and whether it holds.
 
-    python benchmarks/suite.py                          about fifteen minutes; writes results.json and results.png
+    python benchmarks/suite.py                          over an hour, nearly all of it `start`; writes results.json and results.png
     python benchmarks/suite.py --only steps kernels     some
+    python benchmarks/suite.py --only start --keep      some, and the figures of the others stay
     python benchmarks/suite.py --results folder         where the files go
     python benchmarks/suite.py --report folder          the table and the plot of results that are there already
 
@@ -19,6 +20,8 @@ import platform
 import subprocess
 import sys
 from typing import Any, NamedTuple
+
+import start
 
 HERE = pathlib.Path(__file__).parent
 PARTS = ("dispatch", "backward", "kernels", "steps", "memory", "programs", "start")
@@ -82,9 +85,46 @@ def rows(found: dict[str, Any]) -> list[Row]:
         made.append(Row("memory", name, "jit", figures["ratio to jit"], 1.5))
         made.append(Row("memory", name, "torch", figures["ratio to torch"], None))
     if "start" in found:
-        made.append(Row("start", "first", "torch", found["start"]["first to torch"], None))
-        made.append(Row("start", "later", "torch", found["start"]["later to torch"], 2.0))
+        made += start_rows(found["start"])
     return made
+
+
+def start_rows(found: dict[str, Any]) -> list[Row]:
+    """Of first losses, of sizes that vary (in seconds), and of whole processes."""
+    made: list[Row] = []
+    if "first" in found:
+        made.append(Row("start", "first loss, cold", "torch", found["first to torch"], None))
+        made.append(Row("start", "first loss, warm", "torch", found["later to torch"], 1.0))
+    for name, figures in found.get("lengths", {}).items():
+        for state, bound in zip(("cold", "warm"), start.LENGTHS[name], strict=True):
+            made.append(Row("start", f"lengths: {name}, {state}", "seconds", figures[state], bound))
+    if "all scripts" in found:
+        for state, bound in (("cold", start.TOTAL_COLD), ("warm", start.TOTAL_WARM)):
+            ratio = found["all scripts"][f"{state} to torch"]
+            made.append(Row("start", f"{len(found['scripts'])} scripts, {state}", "torch", ratio, bound))
+    for name, figures in found.get("scripts", {}).items():
+        for state, bound in (("cold", start.COLD), ("warm", start.WARM)):
+            made.append(Row("scripts", f"{name}, {state}", "torch", figures[f"{state} to torch"], bound))
+    return made
+
+
+def scripts_table(found: dict[str, Any]) -> list[str]:
+    """Seconds of whole processes, with the ratios to PyTorch, a script in a line."""
+    lines = [
+        "",
+        "Seconds of whole processes, and times PyTorch's: unmodified scripts, with an empty compile cache (cold) and a full one (warm).",
+        f"At most {start.COLD} and {start.WARM} times for any.",
+        "",
+        "| script | kind | PyTorch | cold | | warm | | programs |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, f in found.items():
+        cells = [name, f["kind"], f"{f['torch']:.2f}"]
+        for state, bound in (("cold", start.COLD), ("warm", start.WARM)):
+            ratio = f[f"{state} to torch"]
+            cells += [f"{f[state]:.2f}", f"{ratio:.2f}" if ratio <= bound else f"**{ratio:.2f}**"]
+        lines.append(f"| {' | '.join(cells)} | {f['programs']} |")
+    return lines
 
 
 def markdown(found: dict[str, Any]) -> str:
@@ -98,6 +138,8 @@ def markdown(found: dict[str, Any]) -> str:
         "|---|---|---|---:|---:|---|",
     ]
     for row in rows(found):
+        if row.part == "scripts":
+            continue
         bound = "" if row.bound is None else f"{row.bound:.2f}"
         verdict = "" if row.bound is None else "holds" if row.holds else "**missed**"
         lines.append(f"| {row.part} | {row.name} | {row.against} | {row.ratio:.2f} | {bound} | {verdict} |")
@@ -111,6 +153,8 @@ def markdown(found: dict[str, Any]) -> str:
         ]
         for name, counts in found["programs"].items():
             lines.append(f"| {name} | {counts['first']} | {counts['settled']} | {counts['second']} |")
+    if found.get("start", {}).get("scripts"):
+        lines += scripts_table(found["start"]["scripts"])
     return "\n".join(lines) + "\n"
 
 
@@ -154,9 +198,9 @@ def version(package: str) -> str:
         return "absent"
 
 
-def measure(parts: list[str], folder: pathlib.Path) -> dict[str, Any]:
-    """Run the parts, each in a process of its own."""
-    found: dict[str, Any] = {
+def measure(parts: list[str], folder: pathlib.Path, kept: dict[str, Any]) -> dict[str, Any]:
+    """Run the parts, each in a process of its own. kept: figures of others."""
+    found: dict[str, Any] = kept | {
         "about": {
             "processor": processor(),
             "cores": os.cpu_count(),
@@ -183,6 +227,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path())
     parser.add_argument("--report", type=pathlib.Path)
+    parser.add_argument("--keep", action="store_true", help="let the figures of parts that do not run stay")
     options = parser.parse_args(argv)
     folder = options.report or options.results
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +235,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.report:
         found = json.loads(path.read_text("utf-8"))
     else:
-        found = measure(options.only, folder)
+        kept = json.loads(path.read_text("utf-8")) if options.keep and path.exists() else {}
+        found = measure(options.only, folder, kept)
         path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     (folder / "RESULTS.md").write_text(f"# Results\n\n{markdown(found)}", "utf-8")
     print("\n" + markdown(found))

@@ -20,12 +20,13 @@ from xtensor.plans.plans import PlanExecutor, executor
 
 @pytest.fixture(autouse=True)
 def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanExecutor]:
-    """Plans from the second time a structure is seen, compiled at once."""
+    """Plans from the second time a structure is seen, never from the first, compiled at once."""
     executor.clear()
     engine.reset_stats()
     monkeypatch.setattr(executor, "enabled", True)
     monkeypatch.setattr(executor, "background", False)
     monkeypatch.setattr(executor, "hot", 2)
+    monkeypatch.setattr(executor, "at_once", 0)
     yield executor
     executor.clear()
 

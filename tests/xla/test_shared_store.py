@@ -24,10 +24,10 @@ def store(tmp_path: pathlib.Path) -> SharedStore:
 
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    compile_cache._own.depth = 1
+    compile_cache._own.seen = compile_cache.Seen()
     monkeypatch.setattr(shared_store, "_opened", {})
     yield
-    compile_cache._own.depth = 0
+    compile_cache._own.seen = None
 
 
 def mode(path: pathlib.Path) -> int:

@@ -215,6 +215,12 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple(result)
 
 
+NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+    "backward mode AD."
+)
+
+
 class Function:
     """An operation with a derivative of its own.
 
@@ -267,20 +273,12 @@ class Function:
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """One gradient per argument of `forward` (None for what is no tensor)."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use "
-            "it with "
-            "backward mode AD."
-        )
+        raise NotImplementedError(NO_BACKWARD)
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
         """Another name for `backward`."""
-        raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function to use "
-            "it with "
-            "backward mode AD."
-        )
+        raise NotImplementedError(NO_BACKWARD)
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:

@@ -201,6 +201,10 @@ class Replayable(Node):
         """Whether the work is that of the node of this class which has the pattern; if so, `args` has its values added."""
         raise NotImplementedError
 
+    def unmade(self) -> Any:
+        """Something hashable that stands for the program which `apply` would have to make; None where it needs no new one."""
+        return None
+
     @classmethod
     def replay(cls, pattern: Any, grads: Gradients, values: Sequence[Any]) -> Gradients:
         """`apply` of a node that has the pattern, with the values that `matches` added."""

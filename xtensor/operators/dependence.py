@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..xla.x64 import call
-
-__all__ = ["origin", "trace", "used"]
+__all__ = ["origin", "used"]
 
 _CALLS = ("jit", "pjit")
-
-
-def trace(function: Callable[..., Any], *args: Any) -> Any:
-    """The jaxpr of a function of arrays, `jax.ShapeDtypeStruct`s and numbers; its inputs are their leaves in order."""
-    return call(jax.make_jaxpr(function), *args).jaxpr
 
 
 def is_literal(var: Any) -> bool:

@@ -31,6 +31,7 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
+from ..xla.number_arrays import as_operand
 from ..xla.x64 import call
 from .arguments import prepare
 from .operator import Operator
@@ -289,7 +290,7 @@ def node_for(
         elif type(value) is list:
             saved.append([save(t, a) for t, a in zip(value, array, strict=True)])
         else:
-            saved.append(value)
+            saved.append(as_operand(array))
     node.saved = tuple(saved)
     if modes.state.mode & modes.ANOMALY:
         anomaly.record(node)

@@ -12,6 +12,7 @@ from ..engine import RELEASED, modes
 from ..engine.graph import Replayable
 from ..storage import MetaArray, Storage, abstract
 from ..tensor import Tensor, new, recipe_of, wrap
+from ..xla.cache import BoundedCache
 from ..xla.x64 import call, restore, swap
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
@@ -23,6 +24,8 @@ state = modes.state
 INFERENCE = modes.INFERENCE
 NO_GRAD = modes.NO_GRAD
 SCALARS = frozenset((int, float, complex, bool))
+MADE: BoundedCache[Any, bool] = BoundedCache(8192)
+"""The nodes, by all that decides their programs, whose rules were made ready, to run by themselves or within a plan."""
 
 
 class OpNode(Replayable):
@@ -207,6 +210,10 @@ class OpNode(Replayable):
             args.append(found[1])
         return True
 
+    def unmade(self) -> Any:
+        signature = (self.op, self.key, self.shapes, self.aval, self.targets)
+        return None if signature in MADE else signature
+
     @classmethod
     def replay(cls, pattern: Any, grads: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
         made = object.__new__(cls)
@@ -220,6 +227,7 @@ class OpNode(Replayable):
         saved = [concrete(a) for a in args[count:]]
         arrays = args[:count] if whole and all(a is b for a, b in zip(saved, args[count:])) else None
         found = self.op.pullbacks[key] = call(Pullback, self, grads, saved, arrays)
+        MADE[self.op, self.key, self.shapes, self.aval, self.targets] = True
         return found
 
     def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:

@@ -19,8 +19,8 @@ from .. import lowering
 from ..storage import MetaArray
 from ..tensor import Tensor, make_view, sizes_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
-from ..xla.x64 import jit
-from .dependence import origin, trace, used
+from ..xla.x64 import facts, jit
+from .dependence import origin, used
 from .derivatives import backward_function
 from .operator import Operator
 from .pullback_sizes import Later, ReadFirst, SizedRules, sized_rules
@@ -124,7 +124,7 @@ def traced_routes(node: Any, undefined: Sequence[bool], saved: Sequence[Any]) ->
         defined[:] = [g is not None for g in found]
         return found
 
-    jaxpr = trace(traced, *given, *saved)
+    jaxpr = jax.make_jaxpr(traced)(*given, *saved).jaxpr
     return routes_of(node, given, mask, defined, jaxpr)
 
 
@@ -153,30 +153,27 @@ class Pullback:
             return
         defined: list[bool] = []
 
-        def traced(*args: Any) -> tuple[Any, ...]:
+        def every(*args: Any) -> tuple[Any, ...]:
             found = function(args[:count], args[count:])
             defined[:] = [g is not None for g in found]
             return found
 
+        def tell(jaxpr: Any) -> Any:
+            routes, kept = routes_of(node, given, mask, defined, jaxpr)
+            return routes, kept, len(kept) == len(defined)
+
         # Where the gradients are whole arrays, the program that will run is traced, so that it need not be once more.
-        program: Any = None
-        jaxpr: Any
-        arrays = arrays if arrays is not None and traceable(arrays, given) else None
-        if arrays is not None:
-            traced.__name__ = traced.__qualname__ = node.op.name + "_backward"
-            traced.sized = Later()  # pyright: ignore[reportFunctionMemberAccess]
-            program = jit(traced)
-        if arrays is not None and hasattr(program, "trace"):
-            jaxpr = program.trace(*arrays, *saved).jaxpr.jaxpr
-        else:
-            jaxpr = trace(traced, *given, *saved)
-        self.routes, kept = routes_of(node, given, mask, defined, jaxpr)
-        if program is not None and len(kept) == len(defined):
-            if sizes is not None:
-                traced.sized.inner = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
-        else:
-            program = None
-        self._finish(node, function, count, kept, sizes, program)
+        examples = arrays if arrays is not None and traceable(arrays, given) else given
+        every.__name__ = every.__qualname__ = node.op.name + "_backward"
+        later = every.sized = Later()  # pyright: ignore[reportFunctionMemberAccess]
+        program = jit(every)
+        routes, kept, all_kept = facts(program, (*examples, *saved), tell)
+        self.routes: tuple[Any, ...] = tuple(
+            [(r[0], None if r[1] is None else tuple(r[1])) if type(r) in (list, tuple) else r for r in routes]
+        )
+        if sizes is not None and all_kept:
+            later.inner = sizes.sized(kept)
+        self._finish(node, function, count, kept, sizes, program if all_kept else None)
 
     def _finish(
         self,
@@ -296,37 +293,49 @@ class RecordedPullback:
         mask = tuple([t is not None for t in node.targets])
         function = rules_function(node, mask)
 
+        incoming = sum(s is not None for s in structure[:count])
         defined: list[bool] = []
 
         def flat_function(*flat: Any) -> tuple[Any, ...]:
             full = unflatten(structure, flat)
-            found = function(tuple(full[:count]), tuple(full[count:]))
+            return function(tuple(full[:count]), tuple(full[count:]))
+
+        def every(*flat: Any) -> tuple[Any, ...]:
+            found = flat_function(*flat)
             defined[:] = [g is not None for g in found]
             return found
 
-        jaxpr = trace(flat_function, *[stand_in(f) for f in forms])
-        incoming = sum(s is not None for s in structure[:count])
+        def tell(jaxpr: Any) -> Any:
+            told: list[Any] = []
+            for j, (k, edge) in enumerate(results_of(mask, defined)):
+                aval = jaxpr.outvars[j].aval
+                found = origin(jaxpr, j)
+                if (
+                    found is not None
+                    and found[0] < incoming
+                    and aval.dtype == jaxpr.invars[found[0]].aval.dtype
+                ):
+                    told.append((edge, found[0], aval.shape if found[1] else None))
+                    continue
+                chosen = [i == j for i in range(len(jaxpr.outvars))]
+                uses = used(jaxpr, chosen), used(jaxpr, chosen, smoothly=True)
+                told.append((edge, k, aval.shape, aval.dtype.name, *uses))
+            return told
+
         self.keep = (node.aval, node.targets)
         self.routes: list[Any] = [None] * len(mask)
-        for j, (k, edge) in enumerate(results_of(mask, defined)):
-            var = jaxpr.outvars[j]
-            found = origin(jaxpr, j)
-            chosen = [i == j for i in range(len(jaxpr.outvars))]
-            if (
-                found is not None
-                and found[0] < incoming
-                and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
-            ):
-                self.routes[edge] = (found[0], tuple(var.aval.shape) if found[1] else None)
+        for edge, k, shape, *computed in facts(jit(every), tuple(map(stand_in, forms)), tell):
+            if not computed:
+                self.routes[edge] = (k, None if shape is None else tuple(shape))
                 continue
-            needs = used(jaxpr, chosen)
+            dtype, needs, smooth = computed
             takes = tuple([i for i, u in enumerate(needs) if u])
-            smooth = used(jaxpr, chosen, smoothly=True)
             if node.op.zero_slope:
                 smooth = [
                     u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)
                 ]
-            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth), takes)
+            out = jax.ShapeDtypeStruct(tuple(shape), dtype)
+            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth, out), takes)
 
     def deliver(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """One gradient per edge."""
@@ -349,8 +358,12 @@ def derived(
     takes: tuple[int, ...],
     forms: tuple[Any, ...],
     smooth: Sequence[bool],
+    out: Any,
 ) -> Operator:
-    """Result `k` of `function` as an operator over the arguments in `takes`, with rules for those that are `smooth`."""
+    """Result `k` of `function` as an operator over the arguments in `takes`, with rules for those that are `smooth`.
+
+    out: the result's shape and dtype.
+    """
     names = [f"x{i}" for i in takes]
 
     def kernel(**values: Any) -> Any:
@@ -358,17 +371,11 @@ def derived(
         return function(*full)[k]
 
     examples = {n: stand_in(forms[i]) for n, i in zip(names, takes, strict=True)}
-    out = jax_shape(kernel, examples)
     ruled = [n for n, i in zip(names, takes, strict=True) if smooth[i]]
     rules = {n: rule_of(kernel, n, examples, out) for n in ruled}
     parameters = tuple([Parameter(n, "Operand", "Operand", False, UNSET, False) for n in names])
     name = op.name + "_backward"
     return type(op)("general", name, Schema(name, parameters, "Array"), kernel, rules)
-
-
-def jax_shape(kernel: Callable[..., Any], examples: dict[str, Any]) -> Any:
-    var = trace(lambda *xs: kernel(**dict(zip(examples, xs, strict=True))), *examples.values()).outvars[0]
-    return jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype)
 
 
 def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out: Any) -> Callable[..., Any]:
@@ -385,7 +392,7 @@ def rule_of(kernel: Callable[..., Any], name: str, examples: dict[str, Any], out
     def flat(grad: Any, *values: Any) -> tuple[Any]:
         return (pulled(grad, **dict(zip(examples, values, strict=True))),)
 
-    needs = used(trace(flat, out, *examples.values()), [True])[1:]
+    needs = facts(jit(flat), (out, *examples.values()), lambda jaxpr: used(jaxpr, [True]))[1:]
     wanted = [n for n, u in zip(examples, needs, strict=True) if u]
     absent = [n for n, u in zip(examples, needs, strict=True) if not u]
 

@@ -54,8 +54,5 @@ class Adadelta(RuleOptimizer):
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["rho"], group["eps"], group["weight_decay"]
 
-    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
-
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         return "square_avg", "acc_delta"

@@ -67,9 +67,6 @@ class Adagrad(RuleOptimizer):
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["lr_decay"], group["weight_decay"], group["eps"]
 
-    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
-
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("sum",)
 

@@ -53,8 +53,5 @@ class Adamax(RuleOptimizer):
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
 
-    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
-
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"

@@ -70,9 +70,6 @@ class ASGD(RuleOptimizer):
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["lambd"], group["alpha"], group["t0"], group["weight_decay"]
 
-    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return bool(group["maximize"]), group["weight_decay"] != 0
-
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         return "eta", "mu", "ax"
 

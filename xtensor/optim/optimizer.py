@@ -367,7 +367,7 @@ class RuleOptimizer(Optimizer):
 
     def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         """The options that the program depends on."""
-        return (bool(group["maximize"]),)
+        return bool(group["maximize"]), group["weight_decay"] != 0
 
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         """The names of the states that the rule takes, in its order."""

@@ -55,6 +55,9 @@ class Rprop(RuleOptimizer):
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (*group["etas"], *group["step_sizes"])
 
+    def flags_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (bool(group["maximize"]),)
+
     def states_of(self, group: dict[str, Any]) -> tuple[str, ...]:
         return "prev", "step_size"
 

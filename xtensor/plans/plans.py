@@ -2,9 +2,10 @@
 
 A plan is the interpreter's own walk, traced: the same programs in the same order, called from one. The structure is
 operators, static arguments, edges, shapes and dtypes (`patterns.py`). What has been seen a few times is compiled in the
-background, while the interpreter answers. What a plan cannot honour (hooks, anomaly mode, `create_graph`, custom
-Functions, several devices, ...) it declines with a reason, which `engine.stats()` counts; errors too are left to the
-interpreter, which knows their words.
+background, while the interpreter answers. On the CPU, a graph whose nodes would compile several programs that no earlier graph
+has made is a plan from its first time on: one program of all of them takes less to compile than they do. What a plan cannot
+honour (hooks, anomaly mode, `create_graph`, custom Functions, several devices, ...) it declines with a reason, which
+`engine.stats()` counts; errors too are left to the interpreter, which knows their words.
 
 A saved array that nothing but the graph can see any more, and that has the shape and dtype of a leaf's gradient, is donated:
 the gradient takes its buffer.
@@ -46,6 +47,8 @@ set_grad: Any = AutogradMeta.grad.__set__  # type: ignore[attr-defined]  # pyrig
 by_age = attrgetter("sequence_nr")
 # Where too many structures are known, one in so many is forgotten.
 SHARE = 8
+# A graph of which one node in so many would make a program of its own is a plan at once.
+DENSE = 4
 
 DECLINED = {
     reason: Fallback(reason)
@@ -74,13 +77,14 @@ class Plan:
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. donated: the arguments whose buffers
     become gradients, and where else the same arrays are. plain: whether to do without, since other arrays were there once.
+    untried: whether the program was neither compiled nor run yet.
     """
 
-    __slots__ = ("compiling", "donated", "failed", "leaves", "plain", "program", "ran", "seen")
+    __slots__ = ("compiling", "donated", "failed", "leaves", "plain", "program", "ran", "seen", "untried")
 
     def __init__(self) -> None:
         self.seen = 0
-        self.compiling = self.failed = False
+        self.compiling = self.failed = self.untried = False
         self.program: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
@@ -93,6 +97,7 @@ class PlanExecutor:
 
     hot: how often a structure must come before it is compiled. limit: how many structures are kept. largest: of how many
     nodes. background: whether compiling waits for a thread of its own, or is done at once (for tests and measurements).
+    at_once: how many programs a graph's nodes must need that are not there for it to be compiled when first seen; 0 for never.
     """
 
     name = "plan"
@@ -103,6 +108,7 @@ class PlanExecutor:
         self.largest = largest
         self.enabled = os.environ.get("XTENSOR_PLANS", "") not in ("0", "off")
         self.background = True
+        self.at_once = 3
         self.patterns = Patterns()
         self.compiled = 0
         self.donated = 0
@@ -173,7 +179,16 @@ class PlanExecutor:
         program: Any = plan.program
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
-        found = call(program, *args)
+        try:
+            found = call(program, *args)
+        except Exception:
+            if not plan.untried:
+                raise
+            plan.program, plan.failed = None, True
+            return DECLINED["failed to compile"]
+        if plan.untried:
+            plan.untried = False
+            self.compiled += 1
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
                 node.release()
@@ -272,7 +287,8 @@ class PlanExecutor:
             plan = pattern.plans[wanted] = Plan()
             self._known += 1
         plan.seen += 1
-        if plan.seen < self.hot:
+        at_once = plan.seen == 1 and self._is_new(nodes, args)
+        if plan.seen < self.hot and not at_once and not plan.failed:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
@@ -284,10 +300,20 @@ class PlanExecutor:
             for _, others in plan.donated:
                 for j in others:
                     examples[j] = None
+            if at_once:
+                plan.program, plan.untried = program, True
+                return plan
             self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
         if plan.failed:
             return DECLINED["failed to compile"]
         return DECLINED["being compiled"] if plan.program is None else plan
+
+    def _is_new(self, nodes: list[Any], args: list[Any]) -> bool:
+        """Whether a graph's nodes would compile so many programs that its plan is made instead: each counts in one graph only."""
+        if not self.at_once or isinstance(args[0], Tracer) or next(iter(args[0].devices())).platform != "cpu":
+            return False
+        unmade = {found for node in nodes if (found := node.unmade()) is not None}
+        return len(unmade) >= max(self.at_once, len(nodes) / DENSE)
 
     def _donate(self, plan: Plan, nodes: list[Any], args: list[Any], keep_graph: bool) -> bool:
         """Ready the arguments that a plan's program takes over; False where other arrays are the same than were then."""

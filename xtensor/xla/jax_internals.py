@@ -111,6 +111,7 @@ try:
         compile_options=lambda: _jax.CompileOptions().SerializeAsString(),
         context=trace_context,
         decompress=compilation_cache.decompress_executable,
+        free=lambda array, aval: ArrayImpl(aval, array.sharding, [array], committed=False, _skip_checks=True),
         is_clean=core.trace_state_clean,
         lapack=initialize_lapack,
         packed=lambda executable: compilation_cache.compress_executable(

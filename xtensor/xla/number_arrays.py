@@ -12,7 +12,7 @@ from jax.core import Tracer
 from .cache import BoundedCache
 from .x64 import call, jit
 
-__all__ = ["NUMBER_ARRAYS", "NumberArrays", "operand", "size_as"]
+__all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "operand", "size_as"]
 
 _as_weak = jit(lambda value: value)
 
@@ -41,6 +41,16 @@ class NumberArrays(BoundedCache[tuple[type, Any], Any]):
 
 
 NUMBER_ARRAYS = NumberArrays(4096)
+
+
+def as_operand(value: Any) -> Any:
+    """What a program is given for a value: a kept array for a Python number, so that one signature serves all."""
+    if type(value) is not int and type(value) is not float:
+        return value
+    try:
+        return NUMBER_ARRAYS[type(value), value]
+    except LookupError:
+        return value
 
 
 def operand(value: int) -> Any:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import json
 import time
 import types
 from collections.abc import Callable
@@ -41,6 +42,7 @@ CAPACITY = 4096
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
+FACTS = "-facts"
 NUMBERS = (bool, int, float, complex)
 # Settings under which JAX looks at every call itself.
 WATCHING = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_no_tracing", "jax_debug_key_reuse")
@@ -72,7 +74,7 @@ compile_cache.figures.append(figures)
 class Program:
     """A function, the options of its `jit`, and the way to its executables."""
 
-    __slots__ = ("_digest", "function", "jitted", "kept", "options")
+    __slots__ = ("_digest", "_traced", "function", "jitted", "kept", "options")
 
     def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
         self.function = function
@@ -80,6 +82,7 @@ class Program:
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(16)
         self._digest: bytes | bool | None = False
+        self._traced: tuple[Form, Any] | None = None
 
     @property
     def digest(self) -> Any:
@@ -121,13 +124,35 @@ class Program:
             if entry is not None:
                 self.kept[form] = entry
 
+    def facts(self, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
+        """What `tell(jaxpr)` says of the function traced for these arguments, as JSON has it: on disk, or by tracing.
+
+        The trace is kept for the program that may be compiled next.
+        """
+        leaves, tree = jax.tree.flatten(args)
+        form = form_of(leaves, tree, self.options)
+        name = None if form is None else self._name(form)
+        content = None if name is None else compile_cache.read(name + FACTS)
+        if content is None:
+            traced = self.jitted.trace(*args) if form is None else self._trace(args)
+            if form is not None:
+                self._traced = form, traced
+            content = json.dumps(tell(traced.jaxpr.jaxpr)).encode()
+            if name is not None:
+                compile_cache.write(name + FACTS, content)
+        return json.loads(content)
+
+    def _trace(self, args: tuple[Any, ...]) -> Any:
+        # A function of its own: what JAX remembers of it by weak references (traces, lowered modules) goes with it.
+        return jax.jit(copy_of(self.function), **self.options).trace(*args)
+
     def _ready(self, form: Form, args: tuple[Any, ...]) -> Entry | None:
         """The executable of a form, found or made; None where JAX has to run it in its own way."""
         name = self._name(form)
         content = None if name is None else compile_cache.read(name)
-        if content is None:
+        entry = None if content is None else loaded(content, form)
+        if entry is None:
             return self._compiled(name, form, args)
-        entry = from_bytes(content, form.device)
         found_on_disk()
         compile_cache.count("hits")
         compile_cache.count("saved", entry.seconds)
@@ -140,8 +165,8 @@ class Program:
 
     def _compiled(self, name: str | None, form: Form, args: tuple[Any, ...]) -> Entry | None:
         """The executable compiled, and kept under a name."""
-        # A function of its own: what JAX remembers of it by weak references (traces, lowered modules) goes with it.
-        traced = jax.jit(copy_of(self.function), **self.options).trace(*args)
+        before, self._traced = self._traced, None
+        traced = before[1] if before is not None and before[0] == form else self._trace(args)
         size, within = sizes(traced.jaxpr.jaxpr)
         check(size)
         if traced.jaxpr.effects:
@@ -161,15 +186,16 @@ class Program:
         known = lowered.out_tree, lowered._lowering.compile_args["committed"], count
         facts = {"key": seen.key, "seconds": round(seconds, 4), "size": size}
         code = seen.content
-        if code is None and inside is not None and not jax.config.jax_compilation_cache_dir:  # pyright: ignore[reportAttributeAccessIssue]
+        if code is None and inside is not None and not compile_cache.in_use():
             with contextlib.suppress(jax.errors.JaxRuntimeError):  # what XLA cannot spell
                 code = inside.packed(executable.xla_executable)
         content = None if code is None else to_bytes(executable, code, *known, facts)
-        if content is None:
+        entry = None if content is None else loaded(content, form)
+        if entry is None or content is None:
             return as_compiled(executable, *known, facts)
         if name is not None and seen.content is not None:
             compile_cache.write(name, content)
-        return from_bytes(content, form.device)
+        return entry
 
     def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """JAX's own way."""
@@ -188,6 +214,13 @@ class Program:
         digest.update(compile_options())
         name = self.jitted.__name__
         return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+
+
+def loaded(content: bytes, form: Form) -> Entry | None:
+    """The executable that these bytes are; None where XLA cannot make it of them."""
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        return from_bytes(content, form.device)
+    return None
 
 
 # -- signatures
@@ -269,4 +302,5 @@ def copy_of(function: Any) -> Callable[..., Any]:
     code, names = function.__code__, function.__globals__
     made = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    made.__module__ = function.__module__
     return made

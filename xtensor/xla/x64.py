@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ import jax
 from jax.core import Tracer
 
 from .compiles import watched
-from .jax_internals import jitting
+from .jax_internals import jitting, programs
 from .sizes import Families, Sized
 from .store import Program, signatures
 
@@ -26,7 +27,7 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "jit", "prepare", "restore", "swap", "x64"]
+__all__ = ["call", "facts", "jit", "prepare", "restore", "swap", "x64"]
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -67,7 +68,9 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def copied(array: Any) -> Any:
     """An array in memory of its own; what is no array is as it is."""
     if isinstance(array, jax.Array) and not isinstance(array, Tracer):
-        return jax.device_put(array, array.sharding, may_alias=False)
+        made = jax.device_put(array, array.sharding, may_alias=False)
+        # `device_put` ties what it makes to its device, and then it would be of another signature.
+        return made if programs is None or array.committed else programs.free(made, array.aval)
     return array
 
 
@@ -114,6 +117,14 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
     made.sized = sized
     return made
+
+
+def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
+    """What `tell(jaxpr)` says of a program of `jit` traced for these arguments, as JSON has it; on disk for later processes."""
+    made: Program | None = getattr(program, "_xt_program", None)
+    if made is None:
+        return json.loads(json.dumps(tell(call(jax.make_jaxpr(program), *args).jaxpr)))
+    return call(made.facts, args, tell)
 
 
 def prepare(program: Any, *examples: Any) -> None:

@@ -63,7 +63,27 @@ class CrossMapLRN2d(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class LayerNorm(Module):
+class _Scaled(Module):
+    """A normalisation with a scale and a shift, where they are wanted."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def _scale(self, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+        for name, wanted in (("weight", weight), ("bias", weight and bias)):
+            made = Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Scale 1, shift 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Scaled):
     """Normalisation over the last dimensions, those of `normalized_shape` (Ba et al., 2016).
 
     Shape: input `(*, *normalized_shape)`, output as the input.
@@ -74,8 +94,6 @@ class LayerNorm(Module):
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
-    weight: Tensor | None
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -92,17 +110,7 @@ class LayerNorm(Module):
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._scale(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -114,7 +122,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_Scaled):
     """Normalisation over groups of channels of every sample (Wu and He, 2018).
 
     Shape: input `(N, C, *)`, output as the input; C is `num_channels`, a multiple of `num_groups`.
@@ -124,8 +132,6 @@ class GroupNorm(Module):
     """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
-    weight: Tensor | None
-    bias: Tensor | None
 
     def __init__(
         self,
@@ -145,17 +151,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = Parameter(empty(num_channels, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._scale(num_channels, affine, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -285,18 +285,16 @@ class TransformerDecoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with a residual and a normalisation (before it: `norm_first`).
-
-    Shape: source `(S, N, E)`, output `(S, N, E)`; E is `d_model`. N is left out without a batch, and comes
-    first with `batch_first`.
-
-    >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32)
-    >>> layer(xtensor.zeros(5, 2, 16)).shape
-    xtensor.Size([5, 2, 16])
-    """
+class _Layer(Module):
+    """Attentions and a feed-forward network, each with a dropout and a normalisation."""
 
     __constants__ = ["norm_first"]
+    attentions: tuple[str, ...]
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
 
     def __init__(
         self,
@@ -314,47 +312,28 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
-        )
+        for name in type(self).attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
+            )
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        activation = activation_named(activation)
-        if activation is F.relu or isinstance(activation, ReLU):
-            self.activation_relu_or_gelu = 1
-        elif activation is F.gelu or isinstance(activation, GELU):
-            self.activation_relu_or_gelu = 2
-        else:
-            self.activation_relu_or_gelu = 0
+        steps = range(1, len(type(self).attentions) + 2)
+        for i in steps:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory))
+        for i in steps:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self._set_activation(activation_named(activation))
+
+    def _set_activation(self, activation: Any) -> None:
         self.activation = activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state.setdefault("activation", F.relu)
         super().__setstate__(state)
-        if not hasattr(self, "activation"):
-            self.activation = F.relu
-
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        """The source (L, N, E) after attention to itself, or (N, L, E) with `batch_first`."""
-        src_key_padding_mask = added(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask)
-        src_mask = added(src_mask, "src_mask", src.dtype)
-        x = src
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
-            return x + self._ff_block(self.norm2(x))
-        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._ff_block(x))
 
     def _sa_block(
         self,
@@ -374,11 +353,51 @@ class TransformerEncoderLayer(Module):
         )[0]
         return self.dropout1(x)
 
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with a residual and a normalisation (before it: `norm_first`).
+
+    Shape: source `(S, N, E)`, output `(S, N, E)`; E is `d_model`. N is left out without a batch, and comes
+    first with `batch_first`.
+
+    >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32)
+    >>> layer(xtensor.zeros(5, 2, 16)).shape
+    xtensor.Size([5, 2, 16])
+    """
+
+    attentions = ("self_attn",)
+
+    def _set_activation(self, activation: Any) -> None:
+        if activation is F.relu or isinstance(activation, ReLU):
+            self.activation_relu_or_gelu = 1
+        elif activation is F.gelu or isinstance(activation, GELU):
+            self.activation_relu_or_gelu = 2
+        else:
+            self.activation_relu_or_gelu = 0
+        self.activation = activation
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The source (L, N, E) after attention to itself, or (N, L, E) with `batch_first`."""
+        src_key_padding_mask = added(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask)
+        src_mask = added(src_mask, "src_mask", src.dtype)
+        x = src
+        if self.norm_first:
+            x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
+            return x + self._ff_block(self.norm2(x))
+        x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
+        return self.norm2(x + self._ff_block(x))
+
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the memory and a feed-forward network, each with a residual and a normalisation.
 
     Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
@@ -389,42 +408,7 @@ class TransformerDecoderLayer(Module):
     xtensor.Size([7, 2, 16])
     """
 
-    __constants__ = ["norm_first"]
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        factory = {"device": device, "dtype": dtype}
-        for name in ("self_attn", "multihead_attn"):
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **factory
-            )
-            setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
-        self.norm_first = norm_first
-        for name in ("norm1", "norm2", "norm3"):
-            setattr(self, name, LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory))
-        for name in ("dropout1", "dropout2", "dropout3"):
-            setattr(self, name, Dropout(dropout))
-        self.activation = activation_named(activation)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state.setdefault("activation", F.relu)
-        super().__setstate__(state)
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -448,24 +432,6 @@ class TransformerDecoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, memory, *others))
         return self.norm3(x + self._ff_block(x))
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        x = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
-        return self.dropout1(x)
 
     def _mha_block(
         self,

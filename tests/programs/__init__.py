@@ -1,0 +1,1 @@
+"""What becomes of a process's compiled programs."""
