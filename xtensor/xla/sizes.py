@@ -54,7 +54,7 @@ __all__ = [
 
 OFTEN = 128
 """Calls of one signature that a program for several sizes answers: together they cost about what a compile does."""
-UNSEEN = ("jax.", "xtensor.xla.", "xtensor.lowering.", "xtensor.operators.", "xtensor.tensor")
+UNSEEN = ("jax.", "xtensor.xla.", "xtensor.lowering.", "xtensor.operators.", "xtensor.ops.made", "xtensor.tensor")
 OWN = {("self",)}
 DEPTH = 48
 """Frames by which a place in a program is told from others."""

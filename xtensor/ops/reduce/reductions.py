@@ -203,7 +203,7 @@ def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtyp
 def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     axes = axes_of(dim, len(input_shape))
     count = size_along(input_shape, axes)
-    return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
+    return spread(grad / size_as(count, grad.dtype), input_shape, axes, keepdim)
 
 
 @reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad))
@@ -226,7 +226,7 @@ def mean(
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
     total = jnp.sum(x, axis=axes, keepdims=keepdim)
-    return (total / np.asarray(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
+    return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
 def _nanmean_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
