@@ -62,8 +62,9 @@ ALIKE = 2
 """Signatures that differ from a new one in the same sizes, after which these are taken to vary."""
 KEPT = 48
 """Signatures of a program that are looked back on."""
+FAMILIES = 64
 VARIABLES = 3
-LONG, FLOORS = 1 << 24, ((64, 1 << 21), (16, 1 << 24))
+FLOORS = ((64, 1 << 21), (16, 1 << 24))
 """The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
 
 
@@ -252,7 +253,9 @@ class Families:
             if family.program(full) is not None:
                 values = [values_of(terms, vector) for _, vector in seen]
                 varied.update(dict.fromkeys([n for v in values if v is not None for n in v]))
-            known[:] = [e for e in known if type(e) is not tuple or values_of(terms, e[1]) is None] + [family]
+            rest = [e for e in known if type(e) is not tuple or values_of(terms, e[1]) is None]
+            # Sizes beyond those that vary together make a family each: the first of many goes.
+            known[:] = [*rest[len(rest) > FAMILIES :], family]
             return family
         if (here, full) not in seen:
             known.append((here, full))
