@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import ShapedArray
 
-from ..xla.sizes import HostArray, comes_again, count_host, enabled, is_one_cpu, put, varied
+from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
+from ..xla.spans import HostArray, put
+from ..xla.terms import varied
 from .recipes import Recipe
 
 __all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
@@ -51,7 +53,7 @@ def host_array(
 
     if order is not None:
         shape = (1,) * (len(order) - len(aval.shape)) + tuple(aval.shape)
-        aval = jax.core.ShapedArray(tuple([shape[d] for d in order]), aval.dtype, aval.weak_type)
+        aval = ShapedArray(tuple([shape[d] for d in order]), aval.dtype, aval.weak_type)
     return HostArray(array, aval, read)
 
 
@@ -120,4 +122,4 @@ class HostReader:
         if not self.left:
             return None, True
         count_host()
-        return host_array(self.recipe, array, *(offset or (0,))).put(), False
+        return host_array(self.recipe, array, offset[0] if offset else 0).put(), False

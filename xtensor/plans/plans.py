@@ -35,7 +35,7 @@ from ..operators.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
-from ..xla.sizes import varied
+from ..xla.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
 from .patterns import Pattern, Patterns

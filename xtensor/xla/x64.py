@@ -83,20 +83,22 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     donated = frozenset(info.donate_argnums)
     name = jitted.__name__
     program = Program(jitted._fun, jitted, options)
-    sized = None if options else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
+    plain = all(option == "donate_argnums" for option in options)
+    sized = None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
 
     def cache_miss(*args: Any) -> Any:
-        if donated:
-            # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
-            args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
-            return call(jitted._cache_miss, *args)
-        if sized is not None:
+        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
+        if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
             if found is not None:
                 return found, None, False
             if came:  # JAX's cache says of its signature that it comes by here
                 built._clear_cache()
+        if donated:
+            # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
+            args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
+        if traced:
+            return call(jitted._cache_miss, *args)
         with watched(name):
             return call(program, args)
 

@@ -18,7 +18,8 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
-from ...xla.sizes import comes_again, count_host, enabled, put
+from ...xla.sizes import comes_again, count_host, enabled
+from ...xla.spans import put
 from ...xla.x64 import call, jit
 from . import draws
 
