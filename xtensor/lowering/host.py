@@ -23,9 +23,10 @@ LARGEST = 1 << 18
 
 
 def is_host_readable(recipe: Recipe) -> bool:
-    """Whether NumPy can read a view: small, of its array's dtype, without bits or stacked parts."""
+    """Whether NumPy can read a view: small, of its array's dtype (none of 8 bits), without bits or stacked parts."""
     return (
         recipe.dtype == recipe.base_dtype
+        and (recipe.dtype.itemsize > 1 or recipe.dtype.kind in "biu")
         and not (recipe.conj or recipe.neg or recipe.stacked or recipe.access.kind == "empty")
         and prod(recipe.sizes) * recipe.dtype.itemsize <= LARGEST
     )
@@ -73,20 +74,19 @@ class HostAdjoint:
                 self.left = OFTEN
 
     def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
-        """The sum of the adjoints, None where the program is to be compiled; whether earlier calls were answered."""
+        """The sum of the adjoints, None where the program is to be compiled; as `Sized.answer` the other."""
         values = args[:1] if self.offsets is None else args[0]
         offsets = args[1:] if self.offsets is None else self.offsets
         if not self.left or not enabled() or not all(map(is_one_cpu, values)):
-            return None, False
+            came, self.left = 0 < self.left < OFTEN, 0
+            return None, came
         self.left -= 1
-        if not self.left:
-            return None, True
         total = np.zeros(self.recipes[0].base_shape, self.recipes[0].base_dtype)
         for recipe, value, offset in zip(self.recipes, values, offsets, strict=True):
             view = strided(recipe, total, 0 if recipe.static else int(offset), writeable=True)
             view += np.asarray(value)
         count_host()
-        return put(total, values[0].sharding, values[0].committed), False
+        return put(total, values[0].sharding, values[0].committed), not self.left
 
 
 def is_host_writable(recipe: Recipe) -> bool:
@@ -108,10 +108,11 @@ class HostReader:
         self.asked = False
 
     def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
-        """The values, None where the program is to be compiled; whether earlier calls were answered."""
+        """The values, None where the program is to be compiled; as `Sized.answer` the other."""
         array, *offset = args
         if not self.left or not enabled() or not is_one_cpu(array):
-            return None, False
+            came, self.left = 0 < self.left < OFTEN, 0
+            return None, came
         if not self.asked:
             self.asked = True
             here = (*self.recipe.sizes, *self.recipe.base_shape)
@@ -119,7 +120,5 @@ class HostReader:
                 self.left = 0
                 return None, False
         self.left -= 1
-        if not self.left:
-            return None, True
         count_host()
-        return host_array(self.recipe, array, offset[0] if offset else 0).put(), False
+        return host_array(self.recipe, array, offset[0] if offset else 0).put(), not self.left

@@ -28,15 +28,21 @@ class HostReading:
         self.reads = reads
         self.order = order
         self.left = OFTEN
-        self.asked = False
+        self.asked = self.answered = False
         self.readable = getattr(kernel, "sized", None) is not None and all(
             r is None or is_host_readable(r.recipe) for r in reads
         )
 
     def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
-        """The kernel's results with the values that are kept, None where the program is to be compiled; whether earlier calls were answered."""
+        """The kernel's results with the values that are kept, None where the program is to be compiled; as `Sized.answer` the other."""
         if not self.readable or any(isinstance(a, Tracer) for a in args):
             return None, False
+        found, came = self.found(args)
+        came, self.answered = came or (found is None and self.answered), found is not None
+        return found, came
+
+    def found(self, args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """As `answer`."""
         arrays, offsets = args[: len(self.reads)], iter(args[len(self.reads) :])
         read: list[Any] = []
         kept: list[Any] = []
@@ -56,6 +62,7 @@ class HostReading:
         found, came = self.kernel.sized.answer(self.kernel._fun, tuple(grouped))
         if found is None and self.same_kernel(args):
             found = self.kernel(*[put(g) for g in grouped])
+            came = not self.left
             count_host()
         return None if found is None else (found, [k.put() for k in kept]), came
 
@@ -70,7 +77,7 @@ class HostReading:
                 self.left = 0
                 return False
         self.left -= 1
-        return self.left > 0
+        return True
 
 
 def put(value: Any) -> Any:

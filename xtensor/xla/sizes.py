@@ -106,7 +106,9 @@ class Sized(NamedTuple):
     make: Callable[[tuple[Any, ...]], Callable[..., Any]] | None
 
     def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
-        """The results by a program for several sizes, None where the call is to be compiled as it is; whether one had answered before."""
+        """The results by a program for several sizes, None where the call is to be compiled as it is; whether the next one, or this one
+        after others that were answered, is to be: JAX's cache has it then as one that always comes by here.
+        """
         return self.families.answer(function, self.sizes, self.make, args)
 
 
@@ -133,7 +135,8 @@ class Families:
         self, function: Callable[..., Any], sizes: Vector, make: Any, args: tuple[Any, ...]
     ) -> tuple[Any, bool]:
         """As `Sized.answer`; arguments may also be `HostArray`s."""
-        if not _State.enabled or self.refused > 3 or evaluate_dimension is None:
+        making = _State.enabled and self.refused <= 3 and evaluate_dimension is not None
+        if not making and not self.met:
             return NO
         leaves, tree = jax.tree.flatten(args)
         form: list[Any] = [tree]
@@ -142,6 +145,8 @@ class Families:
             if not isinstance(leaf, (jax.Array, HostArray)) or isinstance(leaf, Tracer):
                 return NO
             aval: Any = leaf.aval
+            if aval.dtype.itemsize == 1 and aval.dtype.kind not in "biu":
+                return NO
             form.append((len(aval.shape), aval.dtype, aval.weak_type))
             vector += aval.shape
         place = place_of(leaves)
@@ -154,6 +159,8 @@ class Families:
         with _lock:
             entry = self.met.get(key)
             if entry is None:
+                if not making:
+                    return NO
                 known = self.kept.get(skeleton)
                 if known is None:
                     known = self.kept[skeleton] = []
@@ -170,12 +177,17 @@ class Families:
                 entry = self.met[key] = Met(way)
             if entry.way is None:
                 return NO
+            way, came = entry.way, entry.left < OFTEN
             entry.left -= 1
-            way = entry.way if entry.left else None
-        found = None if way is None else way.call(leaves)
+            if not _State.enabled or not entry.left:
+                entry.way = None
+        if not _State.enabled:
+            return None, came
+        found = way.call(leaves)
         if found is None:
             entry.way = None
-        return found, found is None
+            return None, came
+        return found, not entry.left
 
     def find(
         self, function: Any, make: Any, known: list[Any], tree: Any, leaves: list[Any], full: Vector

@@ -90,10 +90,10 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
         traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
         if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
+            if came:
+                built._clear_cache()
             if found is not None:
                 return found, None, False
-            if came:  # JAX's cache says of its signature that it comes by here
-                built._clear_cache()
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
