@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
@@ -18,6 +17,7 @@ from ...operators.declare import reduction
 from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
+from ...xla.number_arrays import size_as
 
 __all__ = [
     "all",
@@ -203,7 +203,7 @@ def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtyp
 def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     axes = axes_of(dim, len(input_shape))
     count = size_along(input_shape, axes)
-    return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
+    return spread(grad / size_as(count, grad.dtype), input_shape, axes, keepdim)
 
 
 @reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad), several=True)
@@ -226,7 +226,7 @@ def mean(
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
     total = jnp.sum(x, axis=axes, keepdims=keepdim)
-    return (total / np.asarray(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
+    return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
 def _nanmean_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -326,7 +326,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
     axes = axes_of(dim, input.ndim, name)
     x = computed(input, own)
     count = size_along(input.shape, axes)
-    average = jnp.sum(x, axis=axes, keepdims=True) / np.asarray(count, x.dtype)
+    average = jnp.sum(x, axis=axes, keepdims=True) / size_as(count, x.dtype)
     centred = x - average
     squares = jnp.real(centred) ** 2 + jnp.imag(centred) ** 2 if is_complex(x) else centred * centred
     degrees = builtins.max(count - correction, 0)
@@ -336,7 +336,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
             "(input numel divided by output numel).",
             UserWarning,
         )
-    variance = jnp.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(degrees, squares.dtype)
+    variance = jnp.sum(squares, axis=axes, keepdims=keepdim) / size_as(degrees, squares.dtype)
     return variance, kept(average, axes, keepdim), own
 
 
@@ -344,9 +344,9 @@ def _var_grad(grad: Array, input: Array, dim: Any, correction: float, keepdim: b
     axes = axes_of(dim, input.ndim)
     count = size_along(input.shape, axes)
     x = computed(input, dtype_of(input))
-    centred = x - jnp.sum(x, axis=axes, keepdims=True) / np.asarray(count, x.dtype)
-    degrees = np.asarray(count - correction, jnp.real(x).dtype)
-    if degrees <= 0:
+    centred = x - jnp.sum(x, axis=axes, keepdims=True) / size_as(count, x.dtype)
+    degrees = size_as(count - correction, jnp.real(x).dtype)
+    if count - correction <= 0:
         undefined = jnp.where(centred == 0, jnp.nan, jnp.inf).astype(degrees.dtype)
         return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * undefined
     return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * centred * (2 / degrees)
