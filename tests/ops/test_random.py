@@ -13,6 +13,7 @@ import pytest
 import xtensor
 from tests.expressions import expressions
 from xtensor.ops.create import draws, sampling
+from xtensor.xla import compiles
 from xtensor.xla.x64 import call
 
 test_arguments = expressions(
@@ -447,3 +448,32 @@ def test_in_place_draws_reach_views_and_count_as_writes():
     y = xtensor.zeros(2, 3).t()
     y.normal_()
     assert y.stride() == (1, 3)
+
+
+@pytest.mark.parametrize("kernel", [sampling.uniform, sampling.standard_normal, sampling.exponential])
+@pytest.mark.parametrize("shape", [(2,), (31,), (7, 13), (1031,), (3, 1, 9, 9)])
+def test_a_shape_s_first_numbers_come_out_of_a_longer_row_with_the_same_bits(kernel, shape):
+    numbers = (np.float64(1.5),) if kernel is sampling.exponential else ()
+    place, args = xtensor.device("cpu"), (np.int64(7), np.int64(3), *numbers)
+    row = call(sampling.longer, kernel, shape, xtensor.float32, place, *args)
+    exact = call(sampling.program(kernel, shape, xtensor.float32, place), *args)
+    assert row.shape == exact.shape == shape
+    assert (row.dtype, row.committed, row.sharding) == (exact.dtype, exact.committed, exact.sharding)
+    assert np.asarray(row).tobytes() == np.asarray(exact).tobytes()
+
+
+def test_the_numbers_of_many_shapes_are_made_by_few_programs():
+    names = []
+
+    def watcher(name):
+        names.append(name)
+        return lambda _: None
+
+    compiles.watch(watcher)
+    try:
+        for n in range(2, 30):
+            xtensor.randn(n, 17)
+            xtensor.nn.init.normal_(xtensor.empty(n, 19))
+    finally:
+        compiles.unwatch(watcher)
+    assert len(names) <= 4

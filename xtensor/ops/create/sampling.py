@@ -18,7 +18,7 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
-from ...xla.sizes import comes_again, count_host, enabled
+from ...xla.sizes import count_host, enabled
 from ...xla.spans import put
 from ...xla.x64 import call, jit
 from . import draws
@@ -109,32 +109,24 @@ def permutation(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
 Kernel = Callable[..., Any]
 
 
-MANY = 1 << 18
+MANY = 1 << 22
 """Numbers of a shape that are taken out of a longer row of them."""
-OFTEN = 64
+OFTEN = 16
 """How often."""
 
 
 class Draws:
-    """Whether a shape's numbers are taken out of a longer row: where one place in the program draws many shapes, and not often."""
+    """Whether a shape's numbers are taken out of a longer row: at first, since weights are drawn once, each of a shape of its own."""
 
-    __slots__ = ("kernel", "left", "rank", "asked")
+    __slots__ = ("left",)
 
-    def __init__(self, kernel: Kernel, rank: int, few: bool) -> None:
-        self.kernel = kernel
-        self.rank = rank
+    def __init__(self, few: bool) -> None:
         self.left = OFTEN if few else 0
-        self.asked = False
 
-    def serves(self, shape: tuple[int, ...]) -> bool:
+    def serves(self) -> bool:
         """Whether the next draw is one of those."""
         if not self.left or not enabled():
             return False
-        if not self.asked:
-            self.asked = True
-            if not comes_again(("draw", self.kernel, self.rank), shape):
-                self.left = 0
-                return False
         self.left -= 1
         return True
 
@@ -149,7 +141,7 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
 
     run.__name__ = kernel.__name__.strip("_")
     made: Any = jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
-    made.sized = Draws(kernel, len(shape), place.type == "cpu" and math.prod(shape) <= MANY)
+    made.sized = Draws(place.type == "cpu" and 1 < math.prod(shape) <= MANY)
     return made
 
 
@@ -166,7 +158,7 @@ def drawn(
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw()
     made = program(kernel, shape, dtype, place)
-    if kernel is not permutation and made.sized.serves(shape):
+    if kernel is not permutation and made.sized.serves():
         return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
     return call(made, seed, draw, *numbers)
 
