@@ -76,7 +76,7 @@ SOLVERS = (
 ).split()
 EINOPS = (
     "__init__ _backends _torch_specific array_api einops packing parsing layers/__init__ layers/_einmix layers/torch "
-    "experimental/__init__ experimental/indexing tests/__init__ tests/test_ops tests/test_einsum tests/test_packing tests/test_layers"
+    "experimental/__init__ experimental/indexing tests/__init__ tests/test_ops tests/test_einsum tests/test_packing"
 ).split()
 
 REPOSITORIES: dict[str, Repository] = {
@@ -102,6 +102,9 @@ REPOSITORIES: dict[str, Repository] = {
             "12_2_hello_rnn.py",
             "12_4_hello_rnn_emb.py",
             "13_1_rnn_classification_basics.py",
+            "name_dataset.py",
+            "data/names_train.csv.gz",
+            "data/names_test.csv.gz",
         ),
     ),
     "jcjohnson/pytorch-examples": Repository(
@@ -153,7 +156,6 @@ REPOSITORIES: dict[str, Repository] = {
         "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
         (
             "tutorial-contents/202_variable.py",
-            "tutorial-contents/304_save_reload.py",
             "tutorial-contents/305_batch_train.py",
             "tutorial-contents/306_optimizer.py",
         ),
@@ -256,18 +258,17 @@ SCRIPTS: dict[str, Script] = {
     "zero-to-all 12_2": script("recurrent", "hunkim/PyTorchZeroToAll", "12_2_hello_rnn.py"),
     "zero-to-all 12_4": script("recurrent", "hunkim/PyTorchZeroToAll", "12_4_hello_rnn_emb.py"),
     "zero-to-all 13_1": script("recurrent", "hunkim/PyTorchZeroToAll", "13_1_rnn_classification_basics.py"),
+    # Their switch `--cuda` turns it off.
     "TCN adding": script(
         "sequence",
         "locuslab/TCN",
-        *("TCN/adding_problem/add_test.py", "--epochs", "1", "--seq_len", "20", "--batch_size", "1000"),
-        *("--nhid", "8", "--levels", "3"),
+        *"TCN/adding_problem/add_test.py --cuda --epochs 1 --seq_len 20 --batch_size 1000 --nhid 8 --levels 3".split(),
         path=(".",),
     ),
     "TCN copying": script(
         "sequence",
         "locuslab/TCN",
-        *("TCN/copy_memory/copymem_test.py", "--epochs", "1", "--blank_len", "20", "--batch_size", "500"),
-        *("--levels", "3"),
+        *"TCN/copy_memory/copymem_test.py --cuda --epochs 1 --blank_len 20 --batch_size 500 --levels 3".split(),
         path=(".",),
     ),
     "makemore bow": makemore("tutorial", "bow"),
@@ -284,12 +285,6 @@ SCRIPTS: dict[str, Script] = {
     "two layers optim": script("tutorial", "jcjohnson/pytorch-examples", "nn/two_layer_net_optim.py"),
     "dynamic net": script("tutorial", "jcjohnson/pytorch-examples", "nn/dynamic_net.py"),
     "tutorial 202": script("tutorial", "MorvanZhou/PyTorch-Tutorial", "tutorial-contents/202_variable.py"),
-    "tutorial 304": script(
-        "tutorial",
-        "MorvanZhou/PyTorch-Tutorial",
-        "tutorial-contents/304_save_reload.py",
-        needs=("matplotlib",),
-    ),
     "tutorial 305": script("tutorial", "MorvanZhou/PyTorch-Tutorial", "tutorial-contents/305_batch_train.py"),
     "tutorial 306": script(
         "tutorial",
@@ -307,7 +302,6 @@ SCRIPTS: dict[str, Script] = {
     "einops operators": einops("ops"),
     "einops einsum": einops("einsum"),
     "einops packing": einops("packing"),
-    "einops layers": einops("layers"),
 }
 
 

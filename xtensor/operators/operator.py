@@ -83,6 +83,7 @@ class Operator:
         self.known: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
+        self.several = False
         self.function: Any = None
         self.method: Any = None
         self.inplace: Any = None

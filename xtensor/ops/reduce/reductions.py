@@ -139,6 +139,7 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     out="adopt",
     node=by_dims("Sum"),
     derivatives=dict(input=_sum_grad),
+    several=True,
 )
 def sum(
     input: Array,
@@ -205,7 +206,7 @@ def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     return spread(grad / size_as(count, grad.dtype), input_shape, axes, keepdim)
 
 
-@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad))
+@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad), several=True)
 def mean(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -287,7 +288,12 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 
 
 @reduction(
-    autocast="float32", views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad)
+    autocast="float32",
+    views="fold",
+    out="adopt",
+    node=by_dims("Prod"),
+    derivatives=dict(input=_prod_grad),
+    several=True,
 )
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
@@ -494,7 +500,7 @@ def _truth(input: Any, result: Any) -> Any:
     return result.astype(jnp.uint8) if input.dtype == jnp.uint8 else result
 
 
-@reduction(out="exact", derivatives=None)
+@reduction(out="exact", derivatives=None, several=True)
 def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over `dim` is not zero; uint8 for uint8, else bool.
 
@@ -507,7 +513,7 @@ def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = Fa
     return _truth(input, jnp.any(input != 0, axis=axes, keepdims=keepdim))
 
 
-@reduction(out="exact", derivatives=None)
+@reduction(out="exact", derivatives=None, several=True)
 def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool.
 
@@ -520,7 +526,7 @@ def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = Fa
     return _truth(input, jnp.all(input != 0, axis=axes, keepdims=keepdim))
 
 
-@reduction(derivatives=None, out=False)
+@reduction(derivatives=None, out=False, several=True)
 def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array:
     """The number of elements over `dim` that are not zero, as int64."""
     axes = axes_of(dim, input.ndim, "count_nonzero")
