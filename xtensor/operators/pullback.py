@@ -23,8 +23,8 @@ from ..xla.x64 import facts, jit
 from .dependence import origin, used
 from .derivatives import backward_function
 from .operator import Operator
-from .pullback_sizes import Later, ReadFirst, SizedRules, sized_rules
 from .schema import Parameter, Schema
+from .sizes.rules import Later, ReadFirst, SizedRules, sized_rules
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
 

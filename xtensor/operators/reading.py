@@ -23,7 +23,7 @@ from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.x64 import jit
 from .apart import apart
 from .operator import Operator
-from .reading_sizes import HostReading
+from .sizes.readings import HostReading
 from .write import fit_result
 
 __all__ = ["Form", "Read", "fresh", "operand_of", "reading_program", "whole", "writing_program"]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import jax
 from jax.core import ShapedArray, Tracer
 
-from ..storage import MetaArray
-from ..xla.sizes import Families, Sized, enabled
-from ..xla.spans import NEVER
-from ..xla.terms import alike, span_of, symbols, values_of
-from ..xla.x64 import jit
-from .reading import Read
-from .reading_sizes import HostReading
+from ...storage import MetaArray
+from ...xla.sizes import Families, Sized, enabled
+from ...xla.spans import NEVER
+from ...xla.terms import alike, span_of, symbols, values_of
+from ...xla.x64 import jit
+from ..reading import Read
+from .readings import HostReading
 
 __all__ = ["Later", "ReadFirst", "SizedRules", "sized_rules"]
 

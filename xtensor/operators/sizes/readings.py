@@ -8,9 +8,9 @@ from typing import Any
 from jax import Array as JaxArray
 from jax.core import Tracer
 
-from ..lowering.host import OFTEN, host_array, is_host_readable
-from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
-from ..xla.spans import HostArray
+from ...lowering.host import OFTEN, host_array, is_host_readable
+from ...xla.sizes import comes_again, count_host, enabled, is_one_cpu
+from ...xla.spans import HostArray
 
 __all__ = ["HostReading"]
 

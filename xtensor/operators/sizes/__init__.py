@@ -1,0 +1,1 @@
+"""Readings and derivative rules where sizes vary."""
