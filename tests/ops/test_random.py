@@ -423,7 +423,7 @@ def test_drawing_again_compiles_nothing():
 
     draw()
     before = sampling.program.cache_info().misses
-    program = sampling.program(sampling.uniform, (3, 3), xtensor.float32, xtensor.device("cpu"))
+    program = sampling.program(sampling.uniform, (1024,), xtensor.float32, xtensor.device("cpu"))
     size = program._cache_size()
     xtensor.manual_seed(2**63 + 5)
     draw()
