@@ -89,7 +89,6 @@ REPOSITORIES: dict[str, Repository] = {
         (
             "3-2.TextLSTM/TextLSTM.py",
             "5-1.Transformer/Transformer(Greedy_decoder).py",
-            "5-2.BERT/BERT.py",
         ),
     ),
     "hunkim/PyTorchZeroToAll": Repository(
@@ -252,7 +251,6 @@ SCRIPTS: dict[str, Script] = {
         folder="5-1.Transformer",
         needs=("matplotlib",),
     ),
-    "nlp BERT": script("gpt", "graykode/nlp-tutorial", "BERT.py", folder="5-2.BERT"),
     "makemore rnn": makemore("recurrent", "rnn"),
     "makemore gru": makemore("recurrent", "gru"),
     "examples lstm": language_model("recurrent", "LSTM"),
