@@ -63,10 +63,23 @@ print(loss.item(), flush=True)
 """
 
 
+BYTECODE = tempfile.TemporaryDirectory()
+ASIDE = ("JAX_COMPILATION_CACHE_DIR", "PYTHONDONTWRITEBYTECODE")
+
+
 def environment(cache: str, **more: str) -> dict[str, str]:
-    """The user's, without a compile cache of JAX's own, and with nothing shown on a screen."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("JAX_COMPILATION")}
-    return kept | {"XTENSOR_COMPILE_CACHE": cache, "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0"} | more
+    """The user's, without a compile cache of JAX's own, and with nothing shown on a screen; Python's bytecode as if installed."""
+    kept = {name: value for name, value in os.environ.items() if name not in ASIDE}
+    told = {"MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": BYTECODE.name}
+    return kept | told | {"XTENSOR_COMPILE_CACHE": cache} | more
+
+
+def compile_sources() -> None:
+    """Write the bytecode that an installation would have written: of xtensor, and of what else it and PyTorch import."""
+    for library in ("torch", "xtensor"):
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(library=library)], env=environment("off"), check=True
+        )
 
 
 # -- the first loss
@@ -275,6 +288,7 @@ def main(argv: list[str] | None = None) -> int:
         "--resume", action="store_true", help="keep the file's figures, and add what it lacks"
     )
     options = parser.parse_args(argv)
+    compile_sources()
     figures: dict[str, Any] = {}
     if options.resume and options.json and options.json.exists():
         figures = json.loads(options.json.read_text("utf-8"))

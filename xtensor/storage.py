@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, starmap
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from .xla.memory import check_sizes
 from .xla.threads import others
 
 __all__ = [
+    "SOLE",
     "Counter",
     "LazyStorage",
     "MetaArray",
@@ -105,7 +106,8 @@ def _reserve(nbytes: int) -> int:
 class Storage:
     """The cell.
 
-    array: the values. version: what autograd counts. writes: every replacement of `array`, for cached reads.
+    array: the values. raw: their slot, whatever a kind of storage makes of `array`.
+    version: what autograd counts. writes: every replacement of `array`, for cached reads.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
     writer: the line of the program that wrote last, and the operator, once there was a write.
     sharing: what a SharedStorage or a CopiedStorage knows of NumPy's memory; others leave it out.
@@ -125,6 +127,7 @@ class Storage:
     )
 
     array: Any
+    raw: Any
     version: int
     writes: int
     shared: bool
@@ -163,10 +166,7 @@ class Storage:
     def sole_owner(self) -> bool:
         """Whether nobody but this storage can see the present array, so that its buffer may be reused."""
         return (
-            not self.shared
-            and not others
-            and _references(self) == _SOLE
-            and type(self.array) is not MetaArray
+            not self.shared and not others and _references(self) == SOLE and type(self.array) is not MetaArray
         )
 
     @property
@@ -197,6 +197,7 @@ class Unread(Protocol):
 
 cell: Any = Storage.array
 """The slot itself."""
+Storage.raw = cell
 put: Callable[[Storage, Any], None] = cell.__set__
 """`storage.array = array`, as a function of C."""
 
@@ -206,21 +207,21 @@ def commit_all(
     program: Callable[..., Iterable[Any]],
     args: tuple[Any, ...],
     pick: Callable[[Any], Iterable[Any]] = iter,
-    ready: Iterable[Any] = (),
+    ready: Sequence[Any] = (),
 ) -> None:
     """Put what `pick` takes of the results of `program(*args)`, and then what is ready, into the cells, as `commit` does."""
     results = chain.from_iterable(map(pick, starmap(program, (args,))))
-    any(map(put, cells, chain(results, ready)))
+    any(map(put, cells, chain(results, ready) if ready else results))
 
 
 def commit(storage: Storage, program: Callable[..., Any], *args: Any) -> None:
     """Put `program(storage.array, *args)` in the place of the storage's array.
 
-    Running and storing are one call of C. CPython looks for signals between calls, so a handler finds the old values or the
-    new ones, never an array whose buffer was given up.
+    CPython looks for signals after calls. Unpacking an iterator is none, so a handler finds the old values or the new ones,
+    never an array whose buffer was given up.
     """
     storage.writes += 1
-    any(map(put, (storage,), starmap(program, ((storage.array, *args),))))
+    (storage.raw,) = starmap(program, ((storage.array, *args),))
     storage.writes += 1
     storage.shared = False
 
@@ -281,7 +282,8 @@ def _references(storage: Storage) -> int:
 
 
 # Calibrated, since what a call itself holds differs between CPython versions.
-_SOLE = _references(Storage(object()))
+SOLE = _references(Storage(object()))
+"""What `sys.getrefcount(storage.array)` is, in a function, where nobody but the storage holds the array."""
 
 
 class UntypedStorage:

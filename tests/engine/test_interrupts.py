@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import xtensor
-from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped
+from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped, watched
 from xtensor.engine import modes
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def instructions() -> Iterator[None]:
+    """`stopped` sees every instruction of what runs for the second time."""
+    before = sys.gettrace()
+    sys.settrace(watched)
+    yield
+    sys.settrace(before)
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -27,6 +37,7 @@ def test_nothing_is_lost_wherever_signals_are_handled(name: str) -> None:
         tried += stopped(loop.body, at)[0]
         assert lost(loop) == [], at
         assert modes.state.mode == 0, at
+        loop.body()  # the exception has ended the tracing: see `watched`
     assert tried >= min(total, 100)
 
 
@@ -52,6 +63,7 @@ def test_a_first_step_is_made_or_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_at_random_moments(name: str) -> None:
+    sys.settrace(None)
     assert at_random(name, 40, 1) == (40, [])
 
 

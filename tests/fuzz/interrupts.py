@@ -112,10 +112,17 @@ LOOPS: dict[str, Callable[[], Loop]] = {
 
 RESUME = dis.opmap["RESUME"]
 CALLS = frozenset(n for name, n in dis.opmap.items() if name.startswith("CALL") or name == "JUMP_BACKWARD")
-# Where a signal's exception is seen by nobody: finalizers, and what weak references and the collector call.
+# Where a signal's exception is seen by nobody: finalizers, what weak references and the collector call. And where JAX's caches
+# in C++, which compare keys, make another of it.
 ASIDE = frozenset(
     ("__del__", "_remove_dead", "_callback", "_xla_gc_callback", "remove", "_remove", "_commit_removals")
+    + ("__eq__", "__hash__")
 )
+
+
+def watched(frame: Any, event: str, argument: Any) -> None:
+    """A tracer that only asks for instructions. From Python 3.12 on, code tells of them in the calls after the one in which it was asked to."""
+    frame.f_trace_opcodes = True
 
 
 def stopped(body: Callable[[], Any], at: int) -> tuple[bool, int]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import xtensor
-from xtensor.operators.functions.unknown import SEVERAL
 from xtensor.operators.operator import REGISTRY, Operator
 
 
@@ -39,7 +38,7 @@ def test_there_are_many() -> None:
     assert len(ELEMENTWISE) > 40
 
 
-@pytest.mark.parametrize("name", sorted(SEVERAL))
+@pytest.mark.parametrize("name", ["all", "any", "count_nonzero", "mean", "prod", "sum"])
 def test_unknown_keywords_list_the_signatures(name: str) -> None:
     function = getattr(xtensor, name)
     with pytest.raises(TypeError) as caught:

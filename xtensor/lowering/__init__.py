@@ -18,6 +18,7 @@ view without overlap at a static distance from the offset, and the view is the s
 """
 
 from .float8 import FLOAT8, host_float8, to_float8
+from .host import HostAdjoint
 from .recipes import Access, Digits, Recipe, recipe_for
 from .transfers import Stats, read, read_program, scatter_add, stats, write, write_program
 from .transposes import transpose
@@ -26,6 +27,7 @@ __all__ = [
     "FLOAT8",
     "Access",
     "Digits",
+    "HostAdjoint",
     "Recipe",
     "Stats",
     "host_float8",

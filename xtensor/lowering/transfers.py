@@ -13,6 +13,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from ..xla.x64 import jit
+from .host import HostReader
 from .recipes import (
     Access,
     Core,
@@ -392,7 +393,9 @@ def read_program(recipe: Recipe) -> Program:
 def _make_reader(recipe: Recipe) -> Program:
     if recipe.identity:
         return lambda base, offset: base
-    compiled = jit(partial(_read_body, recipe))
+    body: Any = partial(_read_body, recipe)
+    body.sized = HostReader(recipe)
+    compiled = jit(body)
     # A scalar operand costs about a microsecond a call, so none is passed where none is used.
     return (lambda base, offset: compiled(base)) if recipe.static else compiled
 

@@ -77,12 +77,15 @@ def declare(
     returns: tuple[str, ...] | None = None,
     varargs: str | None = None,
     deprecated: tuple[tuple[str, ...], ...] = (),
+    several: bool | None = None,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)
     op = Operator(kind, name, read_schema(kernel, name), kernel, derivatives, title, returns)
     op.aliases = aliases
     op.deprecated = deprecated
+    numbers = any(p.kind == "Operand" for p in op.runtime)
+    op.several = numbers and not deprecated if several is None else several
     op.is_method = method
     op.takes_out = bool(out)
     manner = out.split() if isinstance(out, str) else ()

@@ -83,6 +83,7 @@ class Operator:
         self.known: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.aliases: tuple[str, ...] = ()
         self.deprecated: tuple[tuple[str, ...], ...] = ()
+        self.several = False
         self.function: Any = None
         self.method: Any = None
         self.inplace: Any = None
@@ -97,6 +98,7 @@ class Operator:
         self.hidden = 0
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False
+        self.sizer: Callable[[tuple[Any, ...]], Any] | None = None
         self.namer: Callable[[Any], str] | None = None
         self.autocast: dict[str, Any] = {}
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
@@ -134,7 +136,10 @@ class Operator:
         """The jitted kernel for these static arguments."""
         found = self.programs.get(key)
         if found is None:
-            found = self.programs[key] = jit(self.traced(key))
+            run: Any = self.traced(key)
+            if self.sizer is not None:
+                run.sized = self.sizer(key)
+            found = self.programs[key] = jit(run)
         return found
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:

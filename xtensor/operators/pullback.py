@@ -23,6 +23,7 @@ from ..xla.x64 import facts, jit
 from .dependence import origin, used
 from .derivatives import backward_function
 from .operator import Operator
+from .pullback_sizes import Later, ReadFirst, SizedRules, sized_rules
 from .schema import Parameter, Schema
 
 __all__ = ["Pullback", "RecordedPullback", "flatten", "rules_function", "spread_over", "structure_of"]
@@ -88,6 +89,45 @@ def spread_over(grad: Tensor, shape: tuple[int, ...]) -> Tensor:
     return tensor_over(storage, make_view(storage, storage, dtype, shape, (0,) * len(shape), offset, *bits))
 
 
+def routes_of(
+    node: Any, given: Sequence[Any], mask: Sequence[bool], defined: Sequence[bool], jaxpr: Any
+) -> tuple[tuple[Any, ...], list[int]]:
+    """`Pullback`'s routes, and which of the rules' results its program gives."""
+    # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
+    places = [i for i, g in enumerate(given) if g is not None]
+    routes: list[Any] = [None] * len(mask)
+    kept: list[int] = []
+    for j, (k, edge) in enumerate(results_of(mask, defined)):
+        var = jaxpr.outvars[j]
+        found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
+        if (
+            found is not None
+            and found[0] < len(places)
+            and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
+        ):
+            routes[edge] = (places[found[0]], tuple(var.aval.shape) if found[1] else None)
+        else:
+            routes[edge] = len(kept)
+            kept.append(k)
+    return tuple(routes), kept
+
+
+def traced_routes(node: Any, undefined: Sequence[bool], saved: Sequence[Any]) -> tuple[Any, Any]:
+    """`routes_of` a node by a trace of its own."""
+    mask = tuple([t is not None for t in node.targets])
+    function, count = rules_function(node, mask), len(undefined)
+    given = incoming(node, [None if u else True for u in undefined])
+    defined: list[bool] = []
+
+    def traced(*args: Any) -> tuple[Any, ...]:
+        found = function(args[:count], args[count:])
+        defined[:] = [g is not None for g in found]
+        return found
+
+    jaxpr = jax.make_jaxpr(traced)(*given, *saved).jaxpr
+    return routes_of(node, given, mask, defined, jaxpr)
+
+
 class Pullback:
     """The rules of a node over arrays.
 
@@ -105,6 +145,12 @@ class Pullback:
         function = rules_function(node, mask)
         count = len(grads)
         given = incoming(node, grads)
+        sizes = sized_rules(node, grads, saved, rules_function)
+        known = None if sizes is None else sizes.known(traced_routes)
+        if known is not None:
+            self.routes, kept = known
+            self._finish(node, function, count, kept, sizes)
+            return
         defined: list[bool] = []
 
         def every(*args: Any) -> tuple[Any, ...]:
@@ -113,33 +159,33 @@ class Pullback:
             return found
 
         def tell(jaxpr: Any) -> Any:
-            # The incoming gradients are the first inputs of the jaxpr, less those that are undefined.
-            places = [i for i, g in enumerate(given) if g is not None]
-            routes: list[Any] = [None] * len(mask)
-            kept: list[int] = []
-            for j, (k, edge) in enumerate(results_of(mask, defined)):
-                var = jaxpr.outvars[j]
-                found = origin(jaxpr, j) if sees_gradients_only(node, edge) else None
-                if (
-                    found is not None
-                    and found[0] < len(places)
-                    and var.aval.dtype == jaxpr.invars[found[0]].aval.dtype
-                ):
-                    routes[edge] = (places[found[0]], var.aval.shape if found[1] else None)
-                else:
-                    routes[edge] = len(kept)
-                    kept.append(k)
+            routes, kept = routes_of(node, given, mask, defined, jaxpr)
             return routes, kept, len(kept) == len(defined)
 
         # Where the gradients are whole arrays, the program that will run is traced, so that it need not be once more.
         examples = arrays if arrays is not None and traceable(arrays, given) else given
         every.__name__ = every.__qualname__ = node.op.name + "_backward"
+        later = every.sized = Later()  # pyright: ignore[reportFunctionMemberAccess]
         program = jit(every)
         routes, kept, all_kept = facts(program, (*examples, *saved), tell)
         self.routes: tuple[Any, ...] = tuple(
-            [(r[0], None if r[1] is None else tuple(r[1])) if type(r) is list else r for r in routes]
+            [(r[0], None if r[1] is None else tuple(r[1])) if type(r) in (list, tuple) else r for r in routes]
         )
-        self.plain = self.routes == tuple(range(len(mask)))
+        if sizes is not None and all_kept:
+            later.inner = sizes.sized(kept)
+        self._finish(node, function, count, kept, sizes, program if all_kept else None)
+
+    def _finish(
+        self,
+        node: Any,
+        function: Callable[..., Any],
+        count: int,
+        kept: Sequence[int],
+        sizes: SizedRules | None,
+        program: Any = None,
+    ) -> None:
+        """The program of the gradients that are kept: one that was traced already, else a new one."""
+        self.plain = self.routes == tuple(range(len(self.routes)))
         self.keep = (node.aval, node.targets)
         self.reading: BoundedCache[Any, Any] = BoundedCache(256)
         self.program = self.rules = None
@@ -150,8 +196,10 @@ class Pullback:
                 return tuple([found[k] for k in kept])
 
             rules.__name__ = rules.__qualname__ = node.op.name + "_backward"
+            if sizes is not None:
+                rules.sized = sizes.sized(kept)  # pyright: ignore[reportFunctionMemberAccess]
             self.rules = rules
-            self.program = program if all_kept else jit(rules)
+            self.program = program if program is not None else jit(rules)
 
     def reader(self, recipes: tuple[Any, ...]) -> Any:
         """The program that first reads the incoming gradients which are views: by recipe, or None for an array."""
@@ -170,6 +218,7 @@ class Pullback:
                 return rules(*grads, *args[count : len(args) - sum(r is not None for r in recipes)])
 
             read_first.__name__ = read_first.__qualname__ = rules.__name__
+            read_first.sized = ReadFirst(self.program, recipes)  # pyright: ignore[reportFunctionMemberAccess]
             found = self.reading[recipes] = jit(read_first)
         return found
 

@@ -23,6 +23,7 @@ from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.x64 import jit
 from .apart import apart
 from .operator import Operator
+from .reading_sizes import HostReading
 from .write import fit_result
 
 __all__ = ["Form", "Read", "fresh", "operand_of", "reading_program", "whole", "writing_program"]
@@ -94,6 +95,8 @@ def reading_program(
         how = {"loop": in_loop, "fold": folding, "apart": side_by_side}[op.views]
         program = how(op, key, form, order)
         program.__name__ = program.__qualname__ = op.name
+        if op.views != "fold":
+            program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(program)
     return found
 

@@ -27,6 +27,8 @@ Arrays = Sequence[jax.Array]
 
 ARRAY, OPERAND, NUMBER, ARRAYS, STATIC = "Array", "Operand", "Number", "Arrays", "static"
 EMPTY = inspect.Parameter.empty
+MISSING: Any = type("Missing", (), {"__slots__": (), "__repr__": lambda self: "<missing>"})()
+"""What a generated function holds for a required argument that was not given, where it is for us to say so."""
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,10 @@ def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
     return total
 
 
+view_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(key)
+views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key)
+
+
 def geometry_of(tensor: Tensor) -> Geometry:
     v = tensor._xt_view
     if v is None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from itertools import chain
 from sys import getrefcount
 from typing import Any
 
@@ -55,10 +54,14 @@ def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
 
 def take_arrays(tensors: list[Tensor]) -> list[Any]:
     """The values as arrays whose buffers a program may take over: copies where anybody but the tensor can see them."""
-    arrays = [tensor._xt_storage.array for tensor in tensors]
     if others:  # other threads: programs for `put_results` then give nothing up
         return [array_of(tensor) for tensor in tensors]
-    for i, references in enumerate(list(map(getrefcount, arrays))):
+    arrays = [tensor._xt_storage.array for tensor in tensors]
+    counts = list(map(getrefcount, arrays))
+    alone = counts.count(SOLE) == len(counts) and not any(map(view_of, tensors))
+    if alone and True not in [tensor._xt_storage.shared for tensor in tensors]:
+        return arrays
+    for i, references in enumerate(counts):
         tensor = tensors[i]
         if tensor._xt_view is not None and not covers(tensor):
             arrays[i] = call(copied, array_of(tensor))
@@ -80,23 +83,20 @@ def put_results(
 
     The results are those that `pick` takes, and then what is ready; those beyond the tensors go into the storages `more`.
     """
-    cells: list[Storage] = []
+    storages = cells = [tensor._xt_storage for tensor in tensors]
+    counters: list[Any] = storages
     aside: list[tuple[Tensor, Storage]] = []
+    if any(map(view_of, tensors)):
+        counters = [counter_of(tensor) for tensor in tensors]
+        cells = [t._xt_storage if covers(t) else Storage(None) for t in tensors]
+        aside = [(t, cell) for t, cell in zip(tensors, cells, strict=True) if cell is not t._xt_storage]
     # A write is counted before it is made, so that nothing kept of the old values is taken for the new.
-    for tensor in tensors:
-        storage = tensor._xt_storage
+    for counter, storage in zip(counters, storages, strict=True):
+        counter.version += 1
         storage.writer = writer
-        if tensor._xt_view is None:
-            storage.version += 1
-        else:
-            counter_of(tensor).version += 1
-            if not covers(tensor):
-                storage = Storage(None)
-                aside.append((tensor, storage))
         storage.writes += 1
-        cells.append(storage)
     try:
-        commit_all(chain(cells, more), program, args, pick, ready)
+        commit_all([*cells, *more], program, args, pick, ready)
     except Exception:
         for tensor in tensors:
             counter_of(tensor).version -= 1
@@ -116,6 +116,10 @@ def rewrite(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, 
     except Exception:
         counter_of(tensor).version -= 1
         raise
+
+
+view_of: Callable[[Tensor], Any] = Tensor._xt_view.__get__  # type: ignore[attr-defined]
+"""`tensor._xt_view`, as a function of C."""
 
 
 def covers(tensor: Tensor) -> bool:

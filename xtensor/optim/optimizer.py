@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..ops.create.creation import zeros_like
 from ..ops.create.ingest import tensor as make_tensor
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, counter_of, typename
+from ..xla.cache import bounded
 from .differentiable import run_differentiable
 from .update import Rule, Work, run
 
@@ -438,10 +440,11 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             params: list[Tensor] = []
             grads: list[Tensor] = []
-            states: list[list[Tensor]] = []
+            states: list[Sequence[Tensor]] = []
             counts: list[float] = []
             counters: list[Tensor] = []
             names = self.states_of(group) if alike else ()
+            take = taker(names)
             for param in group["params"]:
                 grad = param.grad
                 if grad is not None:
@@ -452,13 +455,13 @@ class RuleOptimizer(Optimizer):
             else:
                 for param in params:
                     if not alike:
-                        names = self.states_for(group, param)
+                        take = taker(self.states_for(group, param))
                     own = state[param]
                     fresh = not own
                     if fresh:
                         new.append((param, param._xt_storage.array))
                         self.init_state(own, group, param)
-                    states.append([own[name] for name in names])
+                    states.append(take(own))
                     if counted:
                         counters.append(own["step"])
                     else:
@@ -495,7 +498,7 @@ class RuleOptimizer(Optimizer):
         counts: list[float] = []
         last, count = None, 0.0
         for counter in counters:
-            array = array_of(counter)
+            array = counter._xt_storage.array if counter._xt_view is None else array_of(counter)
             if array is not last:
                 last, found = array, self._known.get(id(array))
                 if found is not None and found[0] is array:
@@ -504,6 +507,14 @@ class RuleOptimizer(Optimizer):
                     count = 0.0 if type(array) is MetaArray else float(np.asarray(array))
             counts.append(count)
         return counts
+
+
+@bounded(64)
+def taker(names: tuple[str, ...]) -> Callable[[dict[str, Any]], tuple[Tensor, ...]]:
+    """What takes these of a parameter's states."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return (lambda own: (own[names[0]],)) if names else (lambda own: ())
 
 
 def advance(counters: list[Tensor], counts: list[float]) -> None:

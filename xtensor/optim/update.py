@@ -7,7 +7,7 @@ counts are runtime operands, so a changed learning rate compiles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class Work(NamedTuple):
     numbers: tuple[float, ...]
     params: list[Tensor]
     grads: list[Tensor]
-    states: list[list[Tensor]]
+    states: list[Sequence[Tensor]]
     counts: list[float]
     counters: list[Tensor]
 
@@ -57,7 +57,7 @@ def run(work: list[Work], name: str, counted: bool = True) -> Known:
     """
     writer = writer_at(name, 3)
     storages = [param._xt_storage for group in work for param in group.params]
-    places = {storage.device for storage in storages}
+    places = {devices.of_array(storage.array) for storage in storages}
     if len(places) == 1 and len(set(storages)) == len(storages):
         return call_program(work, places.pop(), writer, counted)
     made: Known = {}
@@ -146,19 +146,20 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         return {}
     # The counters' cells, those of counts on the device for the next step, and what counters hold that lie elsewhere.
     cells, ready, elsewhere = [], [], []
-    values = [count for group in work for count in group.counts]
+    values = work[0].counts if len(work) == 1 else [count for group in work for count in group.counts]
     last, plain = None, False
     for counter, count in zip(counters, values, strict=True):
         storage = counter._xt_storage
         if storage.array is not last:  # that of all counts that are equal
             last = storage.array
             plain = counter.dtype is dtypes.float32 and storage.device is place
-        counter_of(counter).version += 1
         storage.writes += 1
         storage.shared = True
         if plain and counter._xt_view is None:
+            storage.version += 1
             cells.append(storage)
             continue
+        counter_of(counter).version += 1
         cells.append(Storage(None))
         if storage.device.type != "meta":
             ready.append(devices.put(np.array(count + 1, counter.dtype.numpy), counter.device))
@@ -169,7 +170,13 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         storage.writes += 1
     for count, cell in zip(distinct, after):
         known_counts[count + 1, place] = cell.array
-    return {id(c.array): (c.array, count + 1) for c, count in zip(cells, values)}
+    known: Known = {}
+    last = None
+    for storage, count in zip(cells, values):
+        if storage.array is not last:
+            last = storage.array
+            known[id(last)] = (last, count + 1)
+    return known
 
 
 known_counts: BoundedCache[tuple[float, devices.device], Any] = BoundedCache(256)

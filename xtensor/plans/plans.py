@@ -35,6 +35,7 @@ from ..operators.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
+from ..xla.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
 from .patterns import Pattern, Patterns
@@ -311,6 +312,9 @@ class PlanExecutor:
     def _is_new(self, nodes: list[Any], args: list[Any]) -> bool:
         """Whether a graph's nodes would compile so many programs that its plan is made instead: each counts in one graph only."""
         if not self.at_once or isinstance(args[0], Tracer) or next(iter(args[0].devices())).platform != "cpu":
+            return False
+        # Where sizes vary, the nodes' programs are those of all sizes.
+        if any(n in varied for a in args for n in getattr(a, "shape", ())):
             return False
         unmade = {found for node in nodes if (found := node.unmade()) is not None}
         return len(unmade) >= max(self.at_once, len(nodes) / DENSE)

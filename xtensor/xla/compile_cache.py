@@ -39,6 +39,7 @@ __all__ = [
     "count",
     "default_directory",
     "directory",
+    "in_use",
     "read",
     "set_directory",
     "stats",
@@ -287,6 +288,11 @@ def _cache() -> Cache | None:
             present = caching.seat._cache = Cache(path, LIMIT)
             caching.seat._cache_initialized = True
     return present if isinstance(present, Cache) else None
+
+
+def in_use() -> bool:
+    """Whether JAX has a cache, this one or another: what it gave was loaded, and cannot be taken apart again."""
+    return caching is None or caching.seat._cache is not None
 
 
 def read(name: str) -> bytes | None:

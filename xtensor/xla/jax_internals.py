@@ -4,6 +4,8 @@
 `read_flags`: makes XLA read `XLA_FLAGS` now, once and for all. `PLATFORM_LOG`: the logger that tells of platforms which do not start.
 `started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
 `lowering`: where JAX makes the MLIR context that a program is lowered in.
+`evaluate_dimension`: the value of a symbolic size, given those of its variables. `place_array`: an array of JAX's on a device, made of
+NumPy's, in a tenth of the time of `jax.device_put`.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -16,8 +18,10 @@ __all__ = [
     "PLATFORM_LOG",
     "CacheInterface",
     "caching",
+    "evaluate_dimension",
     "jitting",
     "lowering",
+    "place_array",
     "programs",
     "read_flags",
     "started",
@@ -31,6 +35,8 @@ programs: Any = None
 read_flags: Any = None
 started: Any = None
 lowering: Any = None
+evaluate_dimension: Any = None
+place_array: Any = None
 CacheInterface: Any = object
 
 try:
@@ -105,6 +111,7 @@ try:
         compile_options=lambda: _jax.CompileOptions().SerializeAsString(),
         context=trace_context,
         decompress=compilation_cache.decompress_executable,
+        free=lambda array, aval: ArrayImpl(aval, array.sharding, [array], committed=False, _skip_checks=True),
         is_clean=core.trace_state_clean,
         lapack=initialize_lapack,
         packed=lambda executable: compilation_cache.compress_executable(
@@ -122,4 +129,24 @@ try:
 
     lowering = SimpleNamespace(seat=mlir, make=mlir.make_ir_context)
 except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.export.shape_poly import _DimExpr
+
+    evaluate_dimension = _DimExpr._evaluate
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from jax._src.interpreters.pxla import batched_device_put
+    from jax.core import ShapedArray
+
+    def _place_array(array: Any, sharding: Any, committed: bool) -> Any:
+        """An array on the one device of a sharding."""
+        aval = ShapedArray(array.shape, array.dtype)
+        return batched_device_put(aval, sharding, [array], list(sharding.device_set), committed)
+
+    place_array = _place_array
+except ImportError:
     pass

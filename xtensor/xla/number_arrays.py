@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 
 from .cache import BoundedCache
 from .x64 import call, jit
 
-__all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "operand"]
+__all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "operand", "size_as"]
 
 _as_weak = jit(lambda value: value)
 
@@ -57,3 +59,10 @@ def operand(value: int) -> Any:
         return NUMBER_ARRAYS[int, value]
     except LookupError:
         return value
+
+
+def size_as(count: Any, dtype: Any) -> Any:
+    """A size as a number of a dtype: NumPy's, or an array where a kernel is traced with symbolic sizes."""
+    if isinstance(count, (int, float)):
+        return np.asarray(count, dtype)
+    return jnp.asarray(count).astype(dtype)

@@ -150,9 +150,9 @@ class Program:
         """The executable of a form, found or made; None where JAX has to run it in its own way."""
         name = self._name(form)
         content = None if name is None else compile_cache.read(name)
-        if content is None:
+        entry = None if content is None else loaded(content, form)
+        if entry is None:
             return self._compiled(name, form, args)
-        entry = from_bytes(content, form.device)
         found_on_disk()
         compile_cache.count("hits")
         compile_cache.count("saved", entry.seconds)
@@ -186,15 +186,16 @@ class Program:
         known = lowered.out_tree, lowered._lowering.compile_args["committed"], count
         facts = {"key": seen.key, "seconds": round(seconds, 4), "size": size}
         code = seen.content
-        if code is None and inside is not None and not jax.config.jax_compilation_cache_dir:  # pyright: ignore[reportAttributeAccessIssue]
+        if code is None and inside is not None and not compile_cache.in_use():
             with contextlib.suppress(jax.errors.JaxRuntimeError):  # what XLA cannot spell
                 code = inside.packed(executable.xla_executable)
         content = None if code is None else to_bytes(executable, code, *known, facts)
-        if content is None:
+        entry = None if content is None else loaded(content, form)
+        if entry is None or content is None:
             return as_compiled(executable, *known, facts)
         if name is not None and seen.content is not None:
             compile_cache.write(name, content)
-        return from_bytes(content, form.device)
+        return entry
 
     def _plainly(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """JAX's own way."""
@@ -213,6 +214,13 @@ class Program:
         digest.update(compile_options())
         name = self.jitted.__name__
         return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+
+
+def loaded(content: bytes, form: Form) -> Entry | None:
+    """The executable that these bytes are; None where XLA cannot make it of them."""
+    with contextlib.suppress(jax.errors.JaxRuntimeError):
+        return from_bytes(content, form.device)
+    return None
 
 
 # -- signatures
@@ -294,4 +302,5 @@ def copy_of(function: Any) -> Callable[..., Any]:
     code, names = function.__code__, function.__globals__
     made = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    made.__module__ = function.__module__
     return made

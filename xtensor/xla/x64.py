@@ -17,7 +17,8 @@ import jax
 from jax.core import Tracer
 
 from .compiles import watched
-from .jax_internals import jitting
+from .jax_internals import jitting, programs
+from .sizes import Families, Sized
 from .store import Program, signatures
 
 KEYS = tuple(
@@ -67,7 +68,9 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def copied(array: Any) -> Any:
     """An array in memory of its own; what is no array is as it is."""
     if isinstance(array, jax.Array) and not isinstance(array, Tracer):
-        return jax.device_put(array, array.sharding, may_alias=False)
+        made = jax.device_put(array, array.sharding, may_alias=False)
+        # `device_put` ties what it makes to its device, and then it would be of another signature.
+        return made if programs is None or array.committed else programs.free(made, array.aval)
     return array
 
 
@@ -80,12 +83,21 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     donated = frozenset(info.donate_argnums)
     name = jitted.__name__
     program = Program(jitted._fun, jitted, options)
+    plain = all(option == "donate_argnums" for option in options)
+    sized = None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
 
     def cache_miss(*args: Any) -> Any:
+        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
+        if sized is not None and not traced:
+            found, came = call(sized.answer, jitted._fun, args)
+            if came:
+                built._clear_cache()
+            if found is not None:
+                return found, None, False
         if donated:
             # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+        if traced:
             return call(jitted._cache_miss, *args)
         with watched(name):
             return call(program, args)
@@ -105,6 +117,7 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     made: Any = functools.wraps(jitted._fun)(built)
     # What `lower` and the like, which all such objects have, look for; and what `prepare` does.
     made._fun, made._jit_info, made._xt_program = jitted._fun, info, program
+    made.sized = sized
     return made
 
 

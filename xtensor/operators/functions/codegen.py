@@ -17,9 +17,10 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import contiguous_strides
-from ...storage import Storage, put
+from ...storage import SOLE, MetaArray, Storage
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
+from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
 from ..calls import MISSED, missed, recover
 from ..dispatch import record
@@ -27,12 +28,12 @@ from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
 from ..reading import fresh, whole
 from ..saved import result_index, save
-from ..schema import EMPTY, Parameter
+from ..schema import EMPTY, MISSING, Parameter
 from ..write import write_out
 from .deferred import deferred
 from .older import call_older
 from .template import fill
-from .unknown import SEVERAL, unknown_error
+from .unknown import is_strict, unfit
 
 __all__ = ["composite", "function", "inplace", "operator_method"]
 
@@ -106,7 +107,7 @@ def <name>(<parameters>):
             m = <target>._xt_meta
             if <target>._xt_view is not None or (m is not None and m.inference): raise LookupError
             if flags == 0 and <target>._xt_edge is not None: raise LookupError
-            donate = sole_owner(storage)
+            donate = not (others or storage.shared or references(storage.array) != SOLE or type(storage.array) is MetaArray)
             <operands>
             <conditions>
             program = variants['inplace', <key>, donate]
@@ -116,7 +117,7 @@ def <name>(<parameters>):
             storage.writes += 1
             storage.version += 1
             try:
-                any(map(put, (storage,), starmap(program, ((storage.array, <arrays>),))))
+                storage.raw, = starmap(program, ((storage.array, <arrays>),))
             except Exception as error:
                 storage.version -= 1
                 return recover_inplace(op, error, <values>)
@@ -125,10 +126,11 @@ def <name>(<parameters>):
             f = getframe(1)
             storage.writer = (f.f_code, f.f_lineno, '<name>')
             return <target>
+    <check>
     return run_inplace(op, <values>)
 """
-"""A whole tensor written, which nobody's gradient follows. The program and the storing of its result are one call of C, so that no
-signal's handler runs between them: the values are those before or those after."""
+"""A whole tensor written, which nobody's gradient follows. The program runs while its result is unpacked, which is no call, so that no
+signal's handler runs before it is stored: the values are those before or those after."""
 
 ELSEWHERE = """
 def <name>(<parameters>):
@@ -162,7 +164,10 @@ def no_tensor(dunder: str, value: Any) -> Exception:
 
 NAMESPACE: dict[str, Any] = {
     "MISSED": MISSED,
+    "MISSING": MISSING,
+    "MetaArray": MetaArray,
     "SCALARS": SCALARS,
+    "SOLE": SOLE,
     "Storage": Storage,
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
@@ -178,17 +183,17 @@ NAMESPACE: dict[str, Any] = {
     "next_nr": next_sequence_nr,
     "no_tensor": no_tensor,
     "odd": odd,
-    "put": put,
+    "others": others,
     "read": read_view,
     "record": record,
     "recover": recover,
     "recover_inplace": recover_inplace,
+    "references": sys.getrefcount,
     "run_inplace": run_inplace,
     "save": save,
     "scalars": NUMBER_ARRAYS,
-    "sole_owner": Storage.sole_owner,
     "starmap": starmap,
-    "unknown_error": unknown_error,
+    "unfit": unfit,
     "state": modes.state,
     "whole": whole,
     "wrap": wrap,
@@ -209,8 +214,8 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
             )
 
     def lines() -> list[str]:
-        spellings = unknown(op) + older(op, out=out) + axis_names(op) + spread(varargs)
-        return call(op, op.name, header(op, out, varargs), spellings, out)
+        spellings = surplus(op) + older(op, out=out) + axis_names(op) + spread(varargs)
+        return call(op, op.name, header(op, out, varargs), spellings, out, check=missing(op, varargs=varargs))
 
     return define(op, op.name, lines)
 
@@ -246,11 +251,14 @@ def inplace(op: Operator) -> Callable[..., Any]:
 
     def lines() -> list[str]:
         common = dict(
-            name=op.name + "_", parameters=header(op, False, None), spellings=older(op, inplace=True)
+            name=op.name + "_",
+            parameters=header(op, False, None),
+            spellings=surplus(op, True) + older(op, inplace=True),
+            check=missing(op, True),
         )
         values = tupled([p.name for p in op.schema.parameters])
         if not is_inlined(op) or is_wide(op):
-            return fill(ELSEWHERE, **common, check=[], call=f"run_inplace(op, {values})")
+            return fill(ELSEWHERE, **common, call=f"run_inplace(op, {values})")
         target, *others = op.runtime
         operands, conditions = [], []
         for p in others:
@@ -314,7 +322,7 @@ def define(op: Operator, name: str, lines: Callable[[], list[str]]) -> Any:
     """The function of that name whose lines `lines()` gives, compiled when first called."""
 
     def make() -> tuple[str, dict[str, Any]]:
-        defaults = {f"default_{p.name}": None if p.required else p.default for p in op.schema.parameters}
+        defaults = {f"default_{p.name}": MISSING if p.required else p.default for p in op.schema.parameters}
         namespace = dict(
             NAMESPACE,
             **defaults,
@@ -361,20 +369,21 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
     starred = False
     for p in op.schema.parameters:
         if p.keyword_only and not starred:
-            parts.append("*rest" if op.deprecated else "*")
+            parts.append("*rest" if is_strict(op) else "*")
             starred = True
         if p.name == varargs:
             parts.append(f"*{p.name}_")
             starred = True
-        # `cumsum(x, axis=0)`: the other name may stand for one that is required.
-        given = p.required and p.name != varargs and not (op.kind == "reduction" and p.name in AXIS_NAMES)
+        given = p.required and not is_defaulted(op, p, varargs)
         parts.append(p.name if given else f"{p.name}=default_{p.name}")
     extra = [f"{other}=None" for _, other in axes(op)]
-    if (out or extra) and not starred:
+    if is_strict(op) and not starred:
+        parts.append("*rest")
+    elif (out or extra) and not starred:
         parts.append("*")
     if out:
         parts.append("out=None")
-    return ", ".join(parts + extra + (["**unknown"] if op.name in SEVERAL else []))
+    return ", ".join(parts + extra + (["**unknown"] if op.several else []))
 
 
 def axes(op: Operator) -> list[tuple[str, str]]:
@@ -390,12 +399,26 @@ def axis_names(op: Operator) -> list[str]:
     ]
 
 
-def unknown(op: Operator) -> list[str]:
-    """The way out for keywords that there are not."""
-    if op.name not in SEVERAL:
+def surplus(op: Operator, inplace: bool = False) -> list[str]:
+    """The way out for keywords that there are not, and for too many arguments."""
+    if not op.several:
         return []
     values = tupled([p.name for p in op.schema.parameters])
-    return ["if unknown:", f"    raise unknown_error(op, {values}, unknown)"]
+    condition = "unknown" if op.deprecated else "unknown or rest"
+    return [f"if {condition}:", f"    raise unfit(op, {values}, unknown, rest, {inplace})"]
+
+
+def missing(op: Operator, inplace: bool = False, varargs: str | None = None) -> list[str]:
+    """The way out for arguments that were not given, where Python does not say so; nothing inline takes what stands for them."""
+    required = [p.name for p in op.schema.parameters if p.required and is_defaulted(op, p, varargs)]
+    values = tupled([p.name for p in op.schema.parameters])
+    condition = " or ".join(f"{name} is MISSING" for name in required)
+    return [f"if {condition}:", f"    raise unfit(op, {values}, {{}}, (), {inplace})"] if required else []
+
+
+def is_defaulted(op: Operator, p: Parameter, varargs: str | None) -> bool:
+    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it."""
+    return is_strict(op) or p.name == varargs or (op.kind == "reduction" and p.name in AXIS_NAMES)
 
 
 def spread(varargs: str | None) -> list[str]:

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..schema import EMPTY, MISSING
+
 __all__ = ["deferred", "materialized", "settle", "source_of"]
 
 Make = Callable[[], tuple[str, dict[str, Any]]]
@@ -64,15 +66,25 @@ def deferred(name: str, filename: str, make: Make, like: Callable[..., Any]) -> 
         function.__dict__.pop("__wrapped__", None)
         function.__defaults__ = made[name].__defaults__
         function.__kwdefaults__ = made[name].__kwdefaults__
-        if made[name].__code__.co_flags & inspect.CO_VARKEYWORDS:  # which are collected to be refused
-            signature = inspect.signature(made[name])
-            known = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-            function.__signature__ = signature.replace(parameters=known)
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        if any(d is MISSING for d in defaults):
+            function.__signature__ = told(inspect.signature(made[name]))
         function.__code__ = made[name].__code__
         return function
 
     namespace["_materialize"] = materialize
     return function
+
+
+def told(signature: inspect.Signature) -> inspect.Signature:
+    """A signature without what is collected to be refused, and without defaults of what is required."""
+    known = [p for p in signature.parameters.values() if p.name != "rest" and p.kind is not p.VAR_KEYWORD]
+    instead = {p.KEYWORD_ONLY: None for p in known}
+    return signature.replace(
+        parameters=[
+            p.replace(default=instead.get(p.kind, EMPTY)) if p.default is MISSING else p for p in known
+        ]
+    )
 
 
 def materialized(function: Any) -> Any:

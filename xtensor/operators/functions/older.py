@@ -13,6 +13,7 @@ from ...tensor import Tensor
 from ..inplace import run_inplace
 from ..operator import Operator
 from ..schema import EMPTY
+from .unknown import unfit
 
 __all__ = ["call_older"]
 
@@ -25,8 +26,10 @@ def call_older(
     """Call `op` with positional arguments in one of its deprecated orders; TypeError if they fit none."""
     spelling = next((s for s in op.deprecated if fits(op, s, given)), None)
     if spelling is None or any(keywords.values()):
-        most = sum(not p.keyword_only for p in op.schema.parameters)
-        raise TypeError(f"{op.name}() takes {most} positional arguments but {len(given)} were given")
+        parameters = op.schema.parameters
+        most = sum(not p.keyword_only for p in parameters)
+        values = [*given[:most], *[p.default for p in parameters[most:]]]
+        raise unfit(op, values, {}, given[most:], inplace)
     warn(op, spelling, inplace)
     values = dict(zip(spelling, given, strict=True))
     everything = tuple(

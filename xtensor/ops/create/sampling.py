@@ -18,6 +18,8 @@ from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
+from ...xla.sizes import comes_again, count_host, enabled
+from ...xla.spans import put
 from ...xla.x64 import call, jit
 from . import draws
 
@@ -107,6 +109,36 @@ def permutation(seed: Any, draw: Any, shape: Any, dtype: Any) -> Any:
 Kernel = Callable[..., Any]
 
 
+MANY = 1 << 18
+"""Numbers of a shape that are taken out of a longer row of them."""
+OFTEN = 64
+"""How often."""
+
+
+class Draws:
+    """Whether a shape's numbers are taken out of a longer row: where one place in the program draws many shapes, and not often."""
+
+    __slots__ = ("kernel", "left", "rank", "asked")
+
+    def __init__(self, kernel: Kernel, rank: int, few: bool) -> None:
+        self.kernel = kernel
+        self.rank = rank
+        self.left = OFTEN if few else 0
+        self.asked = False
+
+    def serves(self, shape: tuple[int, ...]) -> bool:
+        """Whether the next draw is one of those."""
+        if not self.left or not enabled():
+            return False
+        if not self.asked:
+            self.asked = True
+            if not comes_again(("draw", self.kernel, self.rank), shape):
+                self.left = 0
+                return False
+        self.left -= 1
+        return True
+
+
 @bounded(2048)
 def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device) -> Any:
     """A kernel for one shape, dtype and device as a jitted function of seed, draw and numbers."""
@@ -116,7 +148,9 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
         return kernel(seed, draw, shape, dtype.numpy, *values)
 
     run.__name__ = kernel.__name__.strip("_")
-    return jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    made: Any = jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    made.sized = Draws(kernel, len(shape), place.type == "cpu" and math.prod(shape) <= MANY)
+    return made
 
 
 def drawn(
@@ -131,7 +165,20 @@ def drawn(
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw()
-    return call(program(kernel, shape, dtype, place), seed, draw, *numbers)
+    made = program(kernel, shape, dtype, place)
+    if kernel is not permutation and made.sized.serves(shape):
+        return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
+    return call(made, seed, draw, *numbers)
+
+
+def longer(
+    kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: devices.device, *args: Any
+) -> Any:
+    """The numbers for a shape out of a longer row of them, since each depends on its own index alone."""
+    count = math.prod(shape)
+    count_host()
+    found = program(kernel, (max(1024, 1 << (count - 1).bit_length()),), dtype, place)(*args)
+    return put(np.array(np.asarray(found)[:count]).reshape(shape), found.sharding, found.committed)
 
 
 def check_float(name: str, dtype: dtypes.dtype) -> None:

@@ -86,6 +86,7 @@ def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
         values=lambda grad, indices, dims: at(grad, indices, dims).get(**SAFE),
     ),
     name="index_put",
+    several=False,
     method=False,
     inplace=True,
     out=False,

@@ -79,6 +79,7 @@ def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
         mat1=lambda grad, mat2, alpha: scaled(mm_input(grad, mat2), conjugate(alpha)),
         mat2=lambda grad, mat1, alpha: scaled(mm_other(grad, mat1), conjugate(alpha)),
     ),
+    several=True,
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """`beta * input + alpha * (mat1 @ mat2)` of matrices.
@@ -135,6 +136,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
         batch1=lambda grad, batch2, alpha: scaled(mm_input(grad, batch2), conjugate(alpha)),
         batch2=lambda grad, batch1, alpha: scaled(mm_other(grad, batch1), conjugate(alpha)),
     ),
+    several=True,
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""

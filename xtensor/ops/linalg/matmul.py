@@ -230,7 +230,7 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
         )
 
 
-@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True)
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -278,7 +278,7 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
 
 
-@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other))
+@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True)
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices.
 

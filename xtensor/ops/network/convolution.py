@@ -583,7 +583,7 @@ def transposed_rules(n: int) -> dict[str, Any]:
 # ---- operators -----------------------------------------------------------------------------------------------------
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(1))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(1), several=True)
 def conv1d(
     input: Array,
     weight: Array,
@@ -604,7 +604,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(2))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(2), several=True)
 def conv2d(
     input: Array,
     weight: Array,
@@ -625,7 +625,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(3))
+@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(3), several=True)
 def conv3d(
     input: Array,
     weight: Array,

@@ -23,6 +23,7 @@ from ...operators.promotion import common_dtype
 from ...operators.refusals import refuse_no_probabilities
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
+from ...xla.number_arrays import size_as
 from ..pointwise.accurate import log1p
 from ..reduce.reductions import mean_dtype
 
@@ -72,7 +73,7 @@ def reduced(values: Any, reduction: str) -> Any:
     wide = values.astype(dtypes.compute_type(dtype_of(values)).numpy)
     total = jnp.sum(wide)
     if reduction == "mean":
-        total = total / np.asarray(wide.size, wide.dtype)
+        total = total / size_as(wide.size, wide.dtype)
     return total.astype(own)
 
 
@@ -313,14 +314,14 @@ def soft_margin_loss(
 
 
 def _bce_input(grad: Array, input: Array, target: Array, weight: Any, reduction: str) -> Array:
-    each = grad / np.asarray(input.size, grad.dtype) if reduction == "mean" else grad
+    each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
     if weight is not None:
         each = each * weight
     return each * (input - target) / jnp.maximum((1 - input) * input, np.asarray(1e-12, input.dtype))
 
 
 def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array:
-    each = grad / np.asarray(input.size, grad.dtype) if reduction == "mean" else grad
+    each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
     if weight is not None:
         each = each * weight
     return each * (jnp.log(1 - input) - jnp.log(input))

@@ -21,6 +21,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
 from ..reduce.reductions import computed
 
@@ -43,7 +44,7 @@ __all__ = [
 
 def statistics(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
     """The mean, the variance and the reciprocal root of variance plus eps over `axes`, dimensions kept."""
-    count = np.asarray(math.prod([x.shape[a] for a in axes]), x.dtype)
+    count = size_as(math.prod([x.shape[a] for a in axes]), x.dtype)
     mean = total(x, axes) / count
     centred = x - mean
     variance = total(centred * centred, axes) / count
@@ -96,7 +97,7 @@ def _train_input(grads: Any, undefined: Any, result1: Any, result2: Any, input: 
     grad = rows(grads[0]).astype(x.dtype)
     mean, rstd = per_channel(result1, x), per_channel(result2, x)
     summed, along, centred = _train_sums(grad, mean, x)
-    count = np.asarray(x.shape[0] * x.shape[2], x.dtype)
+    count = size_as(x.shape[0] * x.shape[2], x.dtype)
     scale = rstd if weight is None else rstd * per_channel(weight, x)
     through = grad * scale - centred * (along / count * rstd * rstd * scale) - summed / count * scale
     others = None if all(undefined[1:3]) else grads[1:3]
@@ -140,7 +141,7 @@ def batch_norm_training(
     count = x.shape[0] * x.shape[2]
     found = [out.astype(input.dtype), mean.reshape(-1), rstd.reshape(-1)]
     unbiased = variance.reshape(-1) * (
-        np.asarray(count, x.dtype) / np.asarray(count - 1, x.dtype) if count > 1 else np.nan
+        size_as(count, x.dtype) / size_as(count - 1, x.dtype) if count > 1 else np.nan
     )
     for running, new in ((running_mean, mean.reshape(-1)), (running_var, unbiased)):
         if running is None:
@@ -359,7 +360,7 @@ def _layer_input(
     grads: Any, undefined: Any, result1: Any, input: Array, weight: Any, normalized_shape: Any
 ) -> Array:
     g, normal, product, rstd = _layer_parts(grads[0], result1, input, normalized_shape)
-    count = np.asarray(g.shape[1], g.dtype)
+    count = size_as(g.shape[1], g.dtype)
     w = None if weight is None else weight.astype(g.dtype).reshape(-1)
     average, along = _row_sums(g, w) / count, _row_sums(product, w) / count
     scaled = g if w is None else g * w
@@ -473,7 +474,7 @@ def _rms(input: Any, shape: Any, eps: float | None) -> tuple[Any, Any]:
     axes = last_axes(x.ndim, len(shape))
     by = jnp.finfo(input.dtype).eps if eps is None else eps
     # Of complex numbers too the plain square, as in PyTorch.
-    mean = jnp.sum(x * x, axis=axes, keepdims=True) / np.asarray(math.prod(shape), x.dtype)
+    mean = jnp.sum(x * x, axis=axes, keepdims=True) / size_as(math.prod(shape), x.dtype)
     return x, lax.rsqrt(mean + jnp.asarray(by, x.dtype))
 
 
@@ -536,7 +537,7 @@ def _grouped(array: Any, groups: int) -> Any:
 
 def _group_input(grads: Any, undefined: Any, result1: Any, input: Array, weight: Any) -> Array:
     g, centred, rstd = _group_parts(grads[0], result1, input)
-    count = np.asarray(g.shape[2] * g.shape[3], g.dtype)
+    count = size_as(g.shape[2] * g.shape[3], g.dtype)
     w = None if weight is None else weight.astype(g.dtype).reshape(g.shape[1], g.shape[2], 1)
     average, along = [
         jnp.sum(s if w is None else s * w, axis=2, keepdims=True) / count

@@ -173,6 +173,7 @@ def positive(input: Tensor) -> Tensor:
     derivatives=dict(
         input=lambda grad, other: grad * jnp.conj(other), other=lambda grad, input: grad * jnp.conj(input)
     ),
+    several=False,
 )
 def mul(input: Operand, other: Operand) -> Array:
     """`input * other`, element by element.

@@ -392,7 +392,7 @@ def frac(input: Array) -> Array:
     return input - jnp.trunc(input)
 
 
-@pointwise(out="exact", derivatives=dict(input=zero))
+@pointwise(out="exact", derivatives=dict(input=zero), several=True)
 def round(input: Array, *, decimals: int = 0) -> Array:
     """Every element rounded to `decimals` places, halves to even.
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
@@ -18,6 +17,7 @@ from ...operators.declare import reduction
 from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
+from ...xla.number_arrays import size_as
 
 __all__ = [
     "all",
@@ -139,6 +139,7 @@ def _sum_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     out="adopt",
     node=by_dims("Sum"),
     derivatives=dict(input=_sum_grad),
+    several=True,
 )
 def sum(
     input: Array,
@@ -202,10 +203,10 @@ def mean_dtype(name: str, array: Any, dtype: dtypes.dtype | None) -> dtypes.dtyp
 def _mean_grad(grad: Array, input_shape: Any, dim: Any, keepdim: bool) -> Array:
     axes = axes_of(dim, len(input_shape))
     count = size_along(input_shape, axes)
-    return spread(grad / np.asarray(count, grad.dtype), input_shape, axes, keepdim)
+    return spread(grad / size_as(count, grad.dtype), input_shape, axes, keepdim)
 
 
-@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad))
+@reduction(views="fold", node=by_dims("Mean"), derivatives=dict(input=_mean_grad), several=True)
 def mean(
     input: Array,
     dim: int | Sequence[int] | None = None,
@@ -225,7 +226,7 @@ def mean(
     axes = axes_of(dim, input.ndim, "mean")
     x = computed(input, target)
     total = jnp.sum(x, axis=axes, keepdims=keepdim)
-    return (total / np.asarray(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
+    return (total / size_as(size_along(input.shape, axes), x.dtype)).astype(target.numpy)
 
 
 def _nanmean_grad(grad: Array, input: Array, dim: Any, keepdim: bool) -> Array:
@@ -287,7 +288,12 @@ def _prod_grad(grad: Array, input: Array, result: Array, dim: Any, keepdim: bool
 
 
 @reduction(
-    autocast="float32", views="fold", out="adopt", node=by_dims("Prod"), derivatives=dict(input=_prod_grad)
+    autocast="float32",
+    views="fold",
+    out="adopt",
+    node=by_dims("Prod"),
+    derivatives=dict(input=_prod_grad),
+    several=True,
 )
 def prod(
     input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
@@ -320,7 +326,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
     axes = axes_of(dim, input.ndim, name)
     x = computed(input, own)
     count = size_along(input.shape, axes)
-    average = jnp.sum(x, axis=axes, keepdims=True) / np.asarray(count, x.dtype)
+    average = jnp.sum(x, axis=axes, keepdims=True) / size_as(count, x.dtype)
     centred = x - average
     squares = jnp.real(centred) ** 2 + jnp.imag(centred) ** 2 if is_complex(x) else centred * centred
     degrees = builtins.max(count - correction, 0)
@@ -330,7 +336,7 @@ def _moments(input: Any, dim: Any, correction: float, keepdim: bool, name: str) 
             "(input numel divided by output numel).",
             UserWarning,
         )
-    variance = jnp.sum(squares, axis=axes, keepdims=keepdim) / np.asarray(degrees, squares.dtype)
+    variance = jnp.sum(squares, axis=axes, keepdims=keepdim) / size_as(degrees, squares.dtype)
     return variance, kept(average, axes, keepdim), own
 
 
@@ -338,9 +344,9 @@ def _var_grad(grad: Array, input: Array, dim: Any, correction: float, keepdim: b
     axes = axes_of(dim, input.ndim)
     count = size_along(input.shape, axes)
     x = computed(input, dtype_of(input))
-    centred = x - jnp.sum(x, axis=axes, keepdims=True) / np.asarray(count, x.dtype)
-    degrees = np.asarray(count - correction, jnp.real(x).dtype)
-    if degrees <= 0:
+    centred = x - jnp.sum(x, axis=axes, keepdims=True) / size_as(count, x.dtype)
+    degrees = size_as(count - correction, jnp.real(x).dtype)
+    if count - correction <= 0:
         undefined = jnp.where(centred == 0, jnp.nan, jnp.inf).astype(degrees.dtype)
         return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * undefined
     return spread(grad.astype(degrees.dtype), input.shape, axes, keepdim) * centred * (2 / degrees)
@@ -494,7 +500,7 @@ def _truth(input: Any, result: Any) -> Any:
     return result.astype(jnp.uint8) if input.dtype == jnp.uint8 else result
 
 
-@reduction(out="exact", derivatives=None)
+@reduction(out="exact", derivatives=None, several=True)
 def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether any element over `dim` is not zero; uint8 for uint8, else bool.
 
@@ -507,7 +513,7 @@ def any(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = Fa
     return _truth(input, jnp.any(input != 0, axis=axes, keepdims=keepdim))
 
 
-@reduction(out="exact", derivatives=None)
+@reduction(out="exact", derivatives=None, several=True)
 def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Array:
     """Whether all elements over `dim` are not zero; uint8 for uint8, else bool.
 
@@ -520,7 +526,7 @@ def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = Fa
     return _truth(input, jnp.all(input != 0, axis=axes, keepdims=keepdim))
 
 
-@reduction(derivatives=None, out=False)
+@reduction(derivatives=None, out=False, several=True)
 def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array:
     """The number of elements over `dim` that are not zero, as int64."""
     axes = axes_of(dim, input.ndim, "count_nonzero")

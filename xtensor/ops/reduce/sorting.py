@@ -5,6 +5,7 @@ NaN counts as the largest value, as in PyTorch.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -95,7 +96,7 @@ CHAINS = 12
 def sorted_rows(packed: Any) -> Any:
     """Rows in order. XLA sorts on one core; sorts that do not wait for each other run on several."""
     *lead, n = packed.shape
-    count = int(np.prod(lead))
+    count = math.prod(lead)
     if count < CHAINS or packed.size < 1 << 15:
         return lax.sort(packed)
     parts = jnp.array_split(packed.reshape((count, n)), CHAINS)
@@ -168,7 +169,7 @@ def scatter_along(grad: Any, indices: Any, shape: Any, axis: int) -> Any:
     places = jnp.moveaxis(indices, axis, -1).astype(jnp.int32)
     size = shape[axis]
     lead = moved.shape[:-1]
-    count = int(np.prod(lead, dtype=np.int64))
+    count = math.prod(lead)
     rows = jnp.arange(count, dtype=jnp.int32)[:, None]
     zeros = jnp.zeros((count, size), grad.dtype)
     made = zeros.at[rows, places.reshape((count, places.shape[-1]))].set(

@@ -1,0 +1,124 @@
+"""Views read in the host's memory, which compiles nothing: for what is small, until it has been read often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from jax.core import ShapedArray
+
+from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
+from ..xla.spans import HostArray, put
+from ..xla.terms import varied
+from .recipes import Recipe
+
+__all__ = ["HostAdjoint", "HostReader", "host_array", "is_host_readable"]
+
+OFTEN = 64
+"""Calls that are answered so."""
+LARGEST = 1 << 18
+"""Bytes of the views, and elements of the arrays, that are read so."""
+
+
+def is_host_readable(recipe: Recipe) -> bool:
+    """Whether NumPy can read a view: small, of its array's dtype (none of 8 bits), without bits or stacked parts."""
+    return (
+        recipe.dtype == recipe.base_dtype
+        and (recipe.dtype.itemsize > 1 or recipe.dtype.kind in "biu")
+        and not (recipe.conj or recipe.neg or recipe.stacked or recipe.access.kind == "empty")
+        and prod(recipe.sizes) * recipe.dtype.itemsize <= LARGEST
+    )
+
+
+def strided(recipe: Recipe, base: Any, offset: int, writeable: bool = False) -> Any:
+    """The view's values over NumPy's view of an array, without a copy."""
+    strides = [0] * len(recipe.sizes)
+    for dim, (_, stride) in zip(recipe.dims, recipe.access.core, strict=True):
+        strides[dim] = stride * base.itemsize
+    flat = base.reshape(-1)[0 if recipe.static else offset :]
+    return np.lib.stride_tricks.as_strided(flat, recipe.sizes, strides, writeable=writeable)
+
+
+def host_array(
+    recipe: Recipe | None, array: Any, offset: Any, order: Sequence[int] | None = None
+) -> HostArray:
+    """An operand of a program that is read on the host when it is needed, its dimensions in `order`."""
+    aval = array.aval if recipe is None else recipe.aval
+    start = 0 if recipe is None or recipe.static else int(offset)
+
+    def read(base: Any) -> Any:
+        values = base if recipe is None else strided(recipe, base, start)
+        return values if order is None else ordered(values, order)
+
+    if order is not None:
+        shape = (1,) * (len(order) - len(aval.shape)) + tuple(aval.shape)
+        aval = ShapedArray(tuple([shape[d] for d in order]), aval.dtype, aval.weak_type)
+    return HostArray(array, aval, read)
+
+
+def ordered(values: Any, order: Sequence[int]) -> Any:
+    return values.reshape((1,) * (len(order) - values.ndim) + values.shape).transpose(order)
+
+
+class HostAdjoint:
+    """What answers the first calls of a program that puts values where views lie among zeros, of sizes that vary."""
+
+    def __init__(self, recipes: Sequence[Recipe], offsets: Sequence[Any] | None = None) -> None:
+        self.recipes = recipes
+        self.offsets = offsets
+        self.left = 0
+        if all(map(is_host_writable, recipes)):
+            if any(n in varied for r in recipes for n in (*r.base_shape, *r.sizes)):
+                self.left = OFTEN
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The sum of the adjoints, None where the program is to be compiled; as `Sized.answer` the other."""
+        values = args[:1] if self.offsets is None else args[0]
+        offsets = args[1:] if self.offsets is None else self.offsets
+        if not self.left or not enabled() or not all(map(is_one_cpu, values)):
+            came, self.left = 0 < self.left < OFTEN, 0
+            return None, came
+        self.left -= 1
+        total = np.zeros(self.recipes[0].base_shape, self.recipes[0].base_dtype)
+        for recipe, value, offset in zip(self.recipes, values, offsets, strict=True):
+            view = strided(recipe, total, 0 if recipe.static else int(offset), writeable=True)
+            view += np.asarray(value)
+        count_host()
+        return put(total, values[0].sharding, values[0].committed), not self.left
+
+
+def is_host_writable(recipe: Recipe) -> bool:
+    """Whether NumPy can add to a view: what it can read, where every element has a place of its own."""
+    own = recipe.access.kind in ("reshape", "digits", "window")
+    return (
+        own
+        and is_host_readable(recipe)
+        and all(n == 1 or d in recipe.dims for d, n in enumerate(recipe.sizes))
+    )
+
+
+class HostReader:
+    """What answers the first calls of a program that reads a view, where one place in the program reads views of many sizes."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.left = OFTEN if is_host_readable(recipe) else 0
+        self.asked = False
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The values, None where the program is to be compiled; as `Sized.answer` the other."""
+        array, *offset = args
+        if not self.left or not enabled() or not is_one_cpu(array):
+            came, self.left = 0 < self.left < OFTEN, 0
+            return None, came
+        if not self.asked:
+            self.asked = True
+            here = (*self.recipe.sizes, *self.recipe.base_shape)
+            if not comes_again("read", id(self.recipe)) and not any(n in varied for n in here):
+                self.left = 0
+                return None, False
+        self.left -= 1
+        count_host()
+        return host_array(self.recipe, array, offset[0] if offset else 0).put(), not self.left

@@ -1,0 +1,87 @@
+"""Reading programs where sizes vary: views are read on the host, and the kernel's program for several sizes takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax import Array as JaxArray
+from jax.core import Tracer
+
+from ..lowering.host import OFTEN, host_array, is_host_readable
+from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
+from ..xla.spans import HostArray
+
+__all__ = ["HostReading"]
+
+
+class HostReading:
+    """What answers calls of a program that reads its operands, as long as the kernel's own is one for several sizes.
+
+    kernel: the program of the operands that have been read. lengths, reads: those of the reading program's form. order: of the
+    dimensions in the result's memory.
+    """
+
+    def __init__(self, kernel: Any, lengths: Sequence[int], reads: Sequence[Any], order: Any) -> None:
+        self.kernel = kernel
+        self.lengths = lengths
+        self.reads = reads
+        self.order = order
+        self.left = OFTEN
+        self.asked = self.answered = False
+        self.readable = getattr(kernel, "sized", None) is not None and all(
+            r is None or is_host_readable(r.recipe) for r in reads
+        )
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """The kernel's results with the values that are kept, None where the program is to be compiled; as `Sized.answer` the other."""
+        if not self.readable or any(isinstance(a, Tracer) for a in args):
+            return None, False
+        found, came = self.found(args)
+        came, self.answered = came or (found is None and self.answered), found is not None
+        return found, came
+
+    def found(self, args: tuple[Any, ...]) -> tuple[Any, bool]:
+        """As `answer`."""
+        arrays, offsets = args[: len(self.reads)], iter(args[len(self.reads) :])
+        read: list[Any] = []
+        kept: list[Any] = []
+        for array, how in zip(arrays, self.reads, strict=True):
+            if how is None:
+                turned = self.order is not None and isinstance(array, JaxArray) and array.ndim
+                read.append(host_array(None, array, 0, self.order) if turned else array)
+                continue
+            if not is_one_cpu(array):
+                return None, False
+            offset = 0 if how.recipe.static else next(offsets)
+            read.append(host_array(how.recipe, array, offset, self.order))
+            if how.kept:
+                kept.append(host_array(how.recipe, array, offset))
+        rest = iter(read)
+        grouped = [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in self.lengths]
+        found, came = self.kernel.sized.answer(self.kernel._fun, tuple(grouped))
+        if found is None and self.same_kernel(args):
+            found = self.kernel(*[put(g) for g in grouped])
+            came = not self.left
+            count_host()
+        return None if found is None else (found, [k.put() for k in kept]), came
+
+    def same_kernel(self, args: Any) -> bool:
+        """Whether other readings have come here before the same kernel, of the same sizes: then it is called by itself."""
+        if not self.left or not enabled():
+            return False
+        if not self.asked:
+            self.asked = True
+            reads = [None if r is None else (r.recipe.sizes, r.recipe.dtype) for r in self.reads]
+            if not comes_again((id(self.kernel), tuple(reads)), id(self)):
+                self.left = 0
+                return False
+        self.left -= 1
+        return True
+
+
+def put(value: Any) -> Any:
+    """What a program takes for an argument that is still to be read, or a tuple of them."""
+    if type(value) is tuple:
+        return tuple(map(put, value))
+    return value.put() if type(value) is HostArray else value

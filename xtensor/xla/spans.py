@@ -1,0 +1,225 @@
+"""A function traced with symbolic sizes, its programs for spans of them, and how a call of true sizes goes through one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import padded_rules  # noqa: F401  # fills the table of rules
+from .jax_internals import place_array
+from .padded import Refused, Sizes, evaluate, is_open, open_axes, run
+from .terms import Span, Term, Vector, span_of, symbols, values_of
+
+__all__ = ["NEVER", "Family", "HostArray", "Way", "counts", "put"]
+
+FLOORS = ((64, 1 << 21), (16, 1 << 24))
+"""The work, in elements made and multiplied, that a program for several sizes may do; its least sizes, and up to what work."""
+counts = {"families": 0, "programs": 0, "calls": 0, "host": 0, "refused": 0}
+
+
+class HostArray:
+    """An argument that is still to be made: what is known of it, and `read`, which gives its values in NumPy's memory."""
+
+    __slots__ = ("aval", "committed", "read", "sharding")
+
+    def __init__(self, array: Any, aval: Any, read: Callable[[Any], Any]) -> None:
+        self.aval = aval
+        self.sharding = array.sharding
+        self.committed = array.committed
+        self.read = lambda: read(np.asarray(array))
+
+    ndim = property(lambda self: len(self.aval.shape))
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+    def put(self) -> Any:
+        """The values as an array of JAX's."""
+        return put(np.array(self.read(), order="C"), self.sharding, self.committed)
+
+
+def put(array: Any, sharding: Any, committed: bool) -> Any:
+    """An array of JAX's made of NumPy's, whose memory is not written again: it may become the array's."""
+    if place_array is not None:
+        return place_array(array, sharding, committed)
+    (device,) = sharding.device_set
+    return jax.device_put(array, device if committed else None)
+
+
+class Never:
+    """Of a function that no program for several sizes answers."""
+
+    def answer(self, function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, bool]:
+        return None, False
+
+
+NEVER = Never()
+
+
+class Family:
+    """A function of signatures that are written as the same terms, and its programs, each for a span of every variable."""
+
+    def __init__(
+        self,
+        jit: Any,
+        function: Any,
+        make: Any,
+        tree: Any,
+        avals: Sequence[Any],
+        terms: tuple[Term | int, ...],
+    ) -> None:
+        self.function, self.make, self.jit = function, make, jit
+        self.tree, self.avals, self.terms = tree, avals, terms
+        self.programs: dict[tuple[Span, ...], Spanning | None] = {}
+
+    def program(self, full: Vector) -> Spanning | None:
+        """The program for a signature, made here where there is none yet; None where there cannot be one."""
+        values = values_of(self.terms, full)
+        if values is None:
+            return None
+        for floor, most in FLOORS:
+            spans = tuple([span_of(v, floor) for v in values])
+            if spans not in self.programs:
+                self.programs[spans] = self.made(spans)
+            found = self.programs[spans]
+            if found is None or found.work <= most:
+                return found
+        return None
+
+    def made(self, spans: tuple[Span, ...]) -> Spanning | None:
+        """A program for some spans; None where the function cannot be traced with symbolic sizes."""
+        try:
+            found = Spanning(self, spans)
+        except Exception:  # whatever a kernel or JAX cannot do with symbolic sizes
+            counts["refused"] += 1
+            return None
+        counts["families"] += 1
+        return found
+
+
+class Spanning:
+    """A function's program for all sizes in some spans.
+
+    shapes, results: those of arguments and results, in symbolic sizes. out: the structure of the results. work: elements that it makes,
+    and multiplies. proven: whether it has run.
+    """
+
+    def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
+        dims = symbols(family.terms, spans)
+        self.shapes, at, given = [], 0, []
+        for aval in family.avals:
+            shape = tuple(dims[at : at + len(aval.shape)])
+            at += len(aval.shape)
+            self.shapes.append(shape)
+            given.append(jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type))
+        function = family.function if family.make is None else family.make(tuple(dims[at:]))
+        closed, out = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(family.tree, given))
+        results = closed.jaxpr.outvars
+        if closed.effects or any(v.aval.weak_type for v in results) or not sees(closed.jaxpr):
+            raise Refused("effects, results that are numbers, or that lie where no argument says")
+        self.out = jax.tree.structure(out)
+        self.results = [v.aval.shape for v in results]
+        self.sizes = {f"n{i}": span.end for i, span in enumerate(spans)}
+        self.work = work_of(closed.jaxpr, self.sizes)
+        self.proven = False
+        sizes = self.sizes
+
+        def padded(given: Any, *arrays: Any) -> Any:
+            true = Sizes(sizes, {name: given[i] for i, name in enumerate(sizes)})
+            return run(true, closed.jaxpr, closed.consts, arrays)
+
+        padded.__name__ = padded.__qualname__ = family.function.__name__
+        padded.sized = NEVER  # pyright: ignore[reportFunctionMemberAccess]
+        self.run = family.jit(padded)
+
+
+class Way:
+    """How calls of one signature are answered: the shapes that its arguments get, and the parts of the results that are theirs."""
+
+    __slots__ = ("committed", "direct", "longer", "numbers", "parts", "program", "sharding")
+
+    def __init__(self, program: Spanning, values: Sequence[int], sharding: Any, committed: bool) -> None:
+        true = dict(zip(program.sizes, values, strict=True))
+        self.program = program
+        self.sharding, self.committed = sharding, committed
+        self.numbers = np.asarray(values, np.int32)
+        self.longer = [
+            tuple([evaluate(d, program.sizes) for d in s]) if open_axes(s) else None for s in program.shapes
+        ]
+        self.parts = [
+            tuple([slice(evaluate(d, true)) for d in s]) if open_axes(s) else None for s in program.results
+        ]
+        # Arguments in NumPy's memory go where JAX puts them.
+        self.direct = sharding.device_set == {jax.devices()[0]}
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The function's results; None where it turns out to have no program."""
+        given: list[Any] = [self.placed(self.numbers)]
+        for leaf, shape in zip(leaves, self.longer, strict=True):
+            host = type(leaf) is HostArray
+            if shape is None:
+                given.append(leaf.put() if host else leaf)
+                continue
+            longer = np.zeros(shape, leaf.dtype)
+            longer[tuple([slice(n) for n in leaf.shape])] = leaf.read() if host else np.asarray(leaf)
+            given.append(self.placed(longer))
+        program = self.program
+        try:
+            found = program.run(*given)
+        except Exception:
+            if program.proven:
+                raise
+            counts["refused"] += 1
+            return None
+        if not program.proven:
+            program.proven = True
+            counts["programs"] += 1
+        counts["calls"] += 1
+        own = [
+            self.own(np.asarray(r) if part is None else np.array(np.asarray(r)[part], order="C"))
+            if part is not None or r.committed != self.committed
+            else r
+            for r, part in zip(found, self.parts, strict=True)
+        ]
+        return jax.tree.unflatten(program.out, own)
+
+    def placed(self, array: Any) -> Any:
+        return array if self.direct else put(array, self.sharding, self.committed)
+
+    def own(self, array: Any) -> Any:
+        return put(array, self.sharding, self.committed)
+
+
+def sees(jaxpr: Any) -> bool:
+    """Whether any result depends on an argument."""
+    live = {v for v in jaxpr.outvars if not hasattr(v, "val")}
+    for equation in reversed(jaxpr.eqns):
+        if any(v in live for v in equation.outvars):
+            live.update(v for v in equation.invars if not hasattr(v, "val"))
+    return any(v in live for v in jaxpr.invars)
+
+
+def work_of(jaxpr: Any, sizes: dict[str, int]) -> int:
+    """Elements that the equations of a jaxpr make, and products of the sums among them."""
+    total = 0
+    for equation in jaxpr.eqns:
+        inner = [j for value in equation.params.values() for j in programs_in(value)]
+        # A loop of open length makes its true number of turns.
+        turns = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        total += (1 if is_open(turns) else turns) * sum([work_of(j, sizes) for j in inner])
+        for var in equation.outvars:
+            made = math.prod([evaluate(d, sizes) for d in var.aval.shape])
+            if equation.primitive.name == "dot_general":
+                (axes, _), _ = equation.params["dimension_numbers"]
+                made *= math.prod([evaluate(equation.invars[0].aval.shape[a], sizes) for a in axes])
+            total += made
+    return total
+
+
+def programs_in(value: Any) -> list[Any]:
+    """The jaxprs in a parameter of an equation."""
+    found = value if isinstance(value, (tuple, list)) else (value,)
+    return [getattr(v, "jaxpr", v) for v in found if hasattr(v, "eqns") or hasattr(v, "jaxpr")]
