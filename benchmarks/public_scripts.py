@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -87,8 +88,7 @@ REPOSITORIES: dict[str, Repository] = {
         "d05e31ec81d56d70c1db89b99ab07e948f7ebc11",
         (
             "3-2.TextLSTM/TextLSTM.py",
-            "5-1.Transformer/Transformer.py",
-            "5-2.BERT/BERT.py",
+            "5-1.Transformer/Transformer(Greedy_decoder).py",
         ),
     ),
     "hunkim/PyTorchZeroToAll": Repository(
@@ -179,7 +179,6 @@ REPOSITORIES: dict[str, Repository] = {
             "examples/ode_demo.py",
             "examples/bouncing_ball.py",
             "tests/api_tests.py",
-            "tests/norm_tests.py",
             "tests/problems.py",
             "torchdiffeq/__init__.py",
             *(f"torchdiffeq/_impl/{name}.py" for name in SOLVERS),
@@ -246,9 +245,12 @@ SCRIPTS: dict[str, Script] = {
     "bigram": script("gpt", "karpathy/ng-video-lecture", "bigram.py"),
     "examples transformer": language_model("gpt", "Transformer"),
     "nlp Transformer": script(
-        "gpt", "graykode/nlp-tutorial", "Transformer.py", folder="5-1.Transformer", needs=("matplotlib",)
+        "gpt",
+        "graykode/nlp-tutorial",
+        "Transformer(Greedy_decoder).py",
+        folder="5-1.Transformer",
+        needs=("matplotlib",),
     ),
-    "nlp BERT": script("gpt", "graykode/nlp-tutorial", "BERT.py", folder="5-2.BERT"),
     "makemore rnn": makemore("recurrent", "rnn"),
     "makemore gru": makemore("recurrent", "gru"),
     "examples lstm": language_model("recurrent", "LSTM"),
@@ -298,7 +300,6 @@ SCRIPTS: dict[str, Script] = {
     ),
     "ode bouncing ball": ode("differential equation", "examples/bouncing_ball.py", "3"),
     "ode tests of its interface": ode("operator suite", "tests/api_tests.py"),
-    "ode tests of norms": ode("operator suite", "tests/norm_tests.py"),
     "einops operators": einops("ops"),
     "einops einsum": einops("einsum"),
     "einops packing": einops("packing"),
@@ -338,7 +339,7 @@ def read(name: str, commit: str, path: str, clones: pathlib.Path | None) -> byte
         return done.stdout
     try:
         with urllib.request.urlopen(
-            WHERE.format(repository=name, commit=commit, path=path), timeout=30
+            WHERE.format(repository=name, commit=commit, path=urllib.parse.quote(path)), timeout=30
         ) as answer:
             return answer.read()
     except (urllib.error.URLError, OSError) as error:

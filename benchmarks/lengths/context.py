@@ -10,6 +10,8 @@ VOCABULARY, WIDTH, HEADS, LAYERS, TOKENS = 65, 64, 4, 4, 60
 
 
 class Attention(nn.Module):
+    mask: torch.Tensor
+
     def __init__(self):
         super().__init__()
         self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
