@@ -17,6 +17,7 @@ which say the same on a machine that has other work.
 from __future__ import annotations
 
 import argparse
+import atexit
 import fnmatch
 import importlib.util
 import json
@@ -64,6 +65,7 @@ print(loss.item(), flush=True)
 
 
 BYTECODE = tempfile.TemporaryDirectory()
+atexit.register(BYTECODE.cleanup)
 ASIDE = ("JAX_COMPILATION_CACHE_DIR", "PYTHONDONTWRITEBYTECODE")
 
 

@@ -53,7 +53,6 @@ def test_processes_share_programs_and_damage_is_mended(tmp_path: pathlib.Path) -
     # Each under its signature, and under JAX's key; and what was found out of rules by tracing them.
     calls = [f for f in files if f.name.startswith("call_") and not f.stem.endswith("-facts")]
     facts = [f for f in files if f.stem.endswith("-facts")]
-    assert facts
     assert 2 * len(calls) + len(facts) == len(files)
 
     again = told(start(XTENSOR_COMPILE_CACHE=folder))
