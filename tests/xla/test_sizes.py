@@ -153,6 +153,16 @@ def test_lengths_of_sequences_forward_and_backward(made: collections.Counter[str
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+def test_what_no_grad_decorates_is_a_place_like_any_other(made: collections.Counter[str]) -> None:
+    @xtensor.no_grad()
+    def grown(n: int) -> Any:
+        return (xtensor.ones(n, 7) * 2).exp().sum(1)
+
+    for n in range(2, 40):
+        assert np.allclose(grown(n), 7 * np.exp(2.0))
+    assert sum(made.values()) < 20
+
+
 def test_widths_of_layers_are_no_sizes_that_vary() -> None:
     before = answers()
     layers = [xtensor.nn.Linear(a, b) for a, b in [(5, 6), (6, 7), (7, 9), (9, 10), (10, 11), (11, 3)]]

@@ -43,12 +43,14 @@ OFTEN = 128
 """Calls of one signature that a program for several sizes answers: together they cost about what a compile does."""
 UNSEEN = (
     "jax.",
+    "xtensor.engine.",
     "xtensor.xla.",
     "xtensor.lowering.",
     "xtensor.operators.",
     "xtensor.ops.made",
     "xtensor.tensor",
 )
+BACKWARD = {"xtensor.engine.executor", "xtensor.engine.workers"}
 OWN = {("self",)}
 DEPTH = 48
 """Frames by which a place in a program is told from others."""
@@ -225,7 +227,7 @@ def site() -> int:
     found, frame, depth = 0, sys._getframe(1), 0
     while frame is not None and depth < DEPTH:
         module, code = frame.f_globals.get("__name__", ""), frame.f_code
-        if module.startswith("xtensor.engine."):
+        if module in BACKWARD:
             return 0
         if not module.startswith(UNSEEN):
             # A tensor's methods have another `self` each time.
