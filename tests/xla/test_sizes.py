@@ -164,9 +164,9 @@ def test_what_no_grad_decorates_is_a_place_like_any_other(made: collections.Coun
 
 
 def test_widths_of_layers_are_no_sizes_that_vary() -> None:
-    before = answers()
     layers = [xtensor.nn.Linear(a, b) for a, b in [(5, 6), (6, 7), (7, 9), (9, 10), (10, 11), (11, 3)]]
     model = xtensor.nn.Sequential(*[m for layer in layers for m in (layer, xtensor.nn.Tanh())])
+    before = answers()
     for _ in range(3):
         model(xtensor.ones(4, 5)).sum().backward()
     assert answers() == before

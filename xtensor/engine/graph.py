@@ -205,6 +205,9 @@ class Replayable(Node):
         """Something hashable that stands for the program which `apply` would have to make; None where it needs no new one."""
         return None
 
+    def made_within(self) -> None:
+        """Its program is part of another: `unmade` is None from now on."""
+
     @classmethod
     def replay(cls, pattern: Any, grads: Gradients, values: Sequence[Any]) -> Gradients:
         """`apply` of a node that has the pattern, with the values that `matches` added."""

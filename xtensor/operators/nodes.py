@@ -214,6 +214,9 @@ class OpNode(Replayable):
         signature = (self.op, self.key, self.shapes, self.aval, self.targets)
         return None if signature in MADE else signature
 
+    def made_within(self) -> None:
+        MADE[self.op, self.key, self.shapes, self.aval, self.targets] = True
+
     @classmethod
     def replay(cls, pattern: Any, grads: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
         made = object.__new__(cls)

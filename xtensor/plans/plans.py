@@ -302,6 +302,9 @@ class PlanExecutor:
                 for j in others:
                     examples[j] = None
             if at_once:
+                # Which a trace would note, but a plan that is found on disk is not traced.
+                for node in nodes:
+                    node.made_within()
                 plan.program, plan.untried = program, True
                 return plan
             self._compiler.submit(lambda: self._compile(plan, program, examples), self.background)
