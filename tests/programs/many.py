@@ -22,7 +22,7 @@ import numpy as np
 
 import xtensor
 from xtensor import compile_cache
-from xtensor.xla import compiles
+from xtensor.xla import compiles, sizes
 
 OPERATORS = (
     "tanh",
@@ -125,8 +125,13 @@ class WorkingSet:
         np.testing.assert_array_equal(self.run(), self.expected)
 
 
-def meet_many(count: int, every: int) -> Iterator[Report]:
-    """Meet so many signatures; a report at the start and after every so many."""
+def meet_many(count: int, every: int, several: bool = False) -> Iterator[Report]:
+    """Meet so many signatures; a report at the start and after every so many.
+
+    several: whether one program may serve several sizes, as it does ordinarily.
+    """
+    before = sizes.enabled()
+    sizes.enable(several)
     working = WorkingSet()
     again, within = 0, False
 
@@ -160,6 +165,7 @@ def meet_many(count: int, every: int) -> Iterator[Report]:
             meet(name, shape, met % GRADIENT == 0)
     finally:
         compiles.unwatch(told)
+        sizes.enable(before)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -169,6 +175,9 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("count", type=int, nargs="?", default=50_000, help="signatures (50000)")
+    parser.add_argument(
+        "--several", action="store_true", help="let one program serve several sizes, as it does ordinarily"
+    )
     parser.add_argument("--every", type=int, help="signatures from line to line (a twentieth of all)")
     parser.add_argument("--memory", type=float, default=2000, help="megabytes that it may hold (2000)")
     parser.add_argument("--maps", type=int, default=20_000, help="memory maps that it may have (20000)")
@@ -184,7 +193,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as own:
         compile_cache.set_directory(options.cache or own)
         first = None
-        for report in meet_many(options.count, options.every or max(1, options.count // 20)):
+        every = options.every or max(1, options.count // 20)
+        for report in meet_many(options.count, every, options.several):
             print(report, flush=True)
             first = first or report
             if report.memory > options.memory:

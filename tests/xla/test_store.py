@@ -284,7 +284,7 @@ def test_prepared_programs_only_run(folder):
     with pytest.warns(UserWarning, match="donated buffers were not usable"):
         x64.prepare(made, form, form)
     misses = count("misses")
-    assert float(made(jnp.ones((5, 5)), jnp.ones((5, 5)))) == 125
+    assert float(made(jnp.ones((5, 5), "float32"), jnp.ones((5, 5), "float32"))) == 125
     assert count("misses") == misses
 
 
