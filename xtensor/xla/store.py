@@ -37,8 +37,11 @@ from .memory import ASKED, LARGE, check, needed, sizes, temporaries
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "signatures"]
 
-CAPACITY = 4096
-"""Programs in memory, of all operators together: some 0.2 MiB and three memory maps each. Those used longest ago go first."""
+CAPACITY = 2048
+"""Programs in memory, of all operators together: some 0.1 MiB and four memory maps each. Those used longest ago go first.
+
+The more there are, the longer one takes to go: libgcc looks through a list of all of their unwind tables (27 ms of CPU with 4,096).
+"""
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
