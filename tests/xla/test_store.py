@@ -245,6 +245,15 @@ def test_damage_and_other_versions_are_compiled_anew(folder, monkeypatch):
     assert count("misses") == misses + 1
 
 
+def test_another_processor_s_programs_are_not_found(folder, monkeypatch):
+    make = program(lambda a: a * 17)
+    call(make(), jnp.ones(3))
+    (name,) = folder.glob("call_*")
+    monkeypatch.setattr(compile_cache, "machine", lambda: "another")
+    assert call(make(), jnp.ones(3)).tolist() == [17.0] * 3
+    assert len(set(folder.glob("call_*")) - {name}) == 1
+
+
 def test_programs_go_when_others_come(folder, monkeypatch):
     monkeypatch.setattr(sizes._State, "enabled", False)  # which would answer most of these by one program
     monkeypatch.setattr(x64, "signatures", store.inside.Signatures(capacity=16))

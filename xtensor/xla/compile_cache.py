@@ -1,4 +1,4 @@
-"""The persistent compile cache: what one process compiled, the next one loads in about a quarter of the time.
+"""The persistent compile cache: what one process compiled, the next one loads, without tracing it where it can.
 
 It is on by default, in a folder of the user's own, keyed by jaxlib, platform and processor. It holds each program twice: under the
 signature of the call that needed it (`store.py`), and under JAX's key, which needs the program traced and lowered, but finds what another
