@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -96,6 +97,9 @@ class Family:
         except Exception:  # whatever a kernel or JAX cannot do with symbolic sizes
             counts["refused"] += 1
             return None
+        finally:
+            # JAX tries sizes as integers, and each failure is a cycle that holds all frames: the caller's arrays, too.
+            gc.collect(1)
         counts["families"] += 1
         return found
 
