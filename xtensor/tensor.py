@@ -324,6 +324,7 @@ class Tensor(Methods):
     # Set by `ops`, which knows how: a view's history after its base was written; values to the host.
     _regenerate: Callable[[Tensor], Any]
     _seen_as: Callable[..., Tensor]
+    __torch_function__: Any
     __array_priority__ = 1000
     is_sparse = False
     is_sparse_csr = False

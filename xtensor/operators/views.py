@@ -45,6 +45,7 @@ from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import deferred
 from .functions.overloads import unfit_call
+from .overriding import answer, armed, claimed
 from .schema import MISSING, Array, Arrays, Number
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
@@ -427,8 +428,10 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         "if _v is None:",
         "    _sizes = input._xt_storage.array.shape",
         "    _g = (_sizes, contiguous_strides(_sizes), 0)",
-        "else:",
+        "elif type(_v) is View:",
         "    _g = (_v.sizes, _v.strides, _v.offset)",
+        "else:",
+        f"    return slow(op, input, ({names}))",
     ]
     call = f"{'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))"
     # What is missing, or too much, geometry meets as a type that it does not know.
@@ -452,6 +455,7 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         __name__="xtensor.ops.made",
         MISSING=MISSING,
         Tensor=Tensor,
+        View=View,
         alias_of=alias_of,
         aliases_of=aliases_of,
         contiguous_strides=contiguous_strides,
@@ -483,6 +487,13 @@ def unfit_view(op: ViewOperator, args: Sequence[Any], unknown: dict[str, Any]) -
 
 def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
     """A view in unusual modes, or a wrong type of argument."""
+    if armed or modes.state.mode & modes.FUNCTION_MODE or not isinstance(input, Tensor):
+        found = claimed((input, *args))
+        if found is not None:
+            parameters = list(inspect.signature(op.make).parameters.values())[1:]
+            while args and args[-1] is parameters[len(args) - 1].default:
+                args = args[:-1]
+            return answer(op.function, found, (input, *args), {})
     if not isinstance(input, Tensor):
         raise checks.argument_error(op.name, "input", 1, "Tensor", input)
     token = profiler.begin(op.name, [tuple(input.shape)]) if modes.state.mode & modes.PROFILING else None
