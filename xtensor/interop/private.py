@@ -31,7 +31,7 @@ from ..ops.shape.joining import cat
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
 
-__all__ = ["MODULES", "NAMES", "DispatchKeySet", "Switches"]
+__all__ = ["NAMES", "DispatchKeySet", "Switches"]
 
 
 class DispatchKeySet:
@@ -89,12 +89,6 @@ class Switches(types.ModuleType):
 
     def __bool__(self) -> bool:
         return False
-
-
-def module(name: str, **names: Any) -> types.ModuleType:
-    made = types.ModuleType(f"torch.{name}")
-    made.__dict__.update(names, __path__=[])
-    return made
 
 
 def is_compile_supported(device_type: str) -> bool:
@@ -164,8 +158,45 @@ class Reduction:
         return "sum" if size_average is False else "mean"
 
 
-# Private names inside public modules, by what they mean here.
+def nothing(*args: Any, **options: Any) -> None:
+    """What a call does that changes only PyTorch's compilers, or tells its makers."""
+
+
+# Names of PyTorch's that are here by what they mean: private ones, and switches of its compilers.
 NAMES: dict[str, Any] = {
+    "_C.DispatchKey": DispatchKey,
+    "_C.DispatchKeySet": DispatchKeySet,
+    "_C.DisableTorchFunction": DisableTorchFunction,
+    "_C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
+    "_C._ExcludeDispatchKeyGuard": ExcludeDispatchKeyGuard,
+    "_C._get_tracing_state": nothing,
+    "_C._log_api_usage_once": nothing,
+    "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
+    "__config__.show": lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
+    "_dynamo.allow_in_graph": same_function,
+    "_dynamo.config": Switches("torch._dynamo.config"),
+    "_dynamo.disable": disable,
+    "_dynamo.graph_break": nothing,
+    "_dynamo.is_compiling": is_compiling,
+    "_dynamo.mark_dynamic": nothing,
+    "_dynamo.mark_static": nothing,
+    "_dynamo.reset": reset,
+    "_dynamo.utils.is_compile_supported": is_compile_supported,
+    "_functorch.config": Switches("torch._functorch.config"),
+    "_inductor.config": Switches("torch._inductor.config"),
+    "_jit_internal.BroadcastingList1": BroadcastingList2,
+    "_jit_internal.BroadcastingList2": BroadcastingList2,
+    "_jit_internal.BroadcastingList3": BroadcastingList2,
+    "_jit_internal.Final": Final,
+    "_jit_internal._overload": same_function,
+    "_jit_internal._overload_method": same_function,
+    "_jit_internal.export": same_function,
+    "_jit_internal.ignore": same_function,
+    "_jit_internal.unused": same_function,
+    "_logging.set_logs": nothing,
+    "_tensor.Tensor": Tensor,
+    "_utils._flatten_dense_tensors": flatten_dense_tensors,
+    "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
     "nn.functional._Reduction": Reduction,
@@ -187,55 +218,4 @@ NAMES: dict[str, Any] = {
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
     "utils.data.dataloader._MultiProcessingDataLoaderIter": PooledBatches,
     "utils.data.dataloader._SingleProcessDataLoaderIter": Batches,
-}
-
-MODULES: dict[str, types.ModuleType] = {
-    "_C": module(
-        "_C",
-        DispatchKey=DispatchKey,
-        DispatchKeySet=DispatchKeySet,
-        DisableTorchFunction=DisableTorchFunction,
-        DisableTorchFunctionSubclass=DisableTorchFunctionSubclass,
-        _ExcludeDispatchKeyGuard=ExcludeDispatchKeyGuard,
-        _get_tracing_state=lambda: None,
-        _log_api_usage_once=lambda event: None,
-    ),
-    "_dynamo": module(
-        "_dynamo",
-        config=Switches("torch._dynamo.config"),
-        utils=module("_dynamo.utils", is_compile_supported=is_compile_supported),
-        disable=disable,
-        is_compiling=is_compiling,
-        reset=reset,
-        allow_in_graph=same_function,
-        mark_dynamic=lambda *args, **options: None,
-        mark_static=lambda *args, **options: None,
-        graph_break=lambda *args, **options: None,
-    ),
-    "_inductor": module("_inductor", config=Switches("torch._inductor.config")),
-    "_functorch": module("_functorch", config=Switches("torch._functorch.config")),
-    "_logging": module("_logging", set_logs=lambda **levels: None),
-    "_utils": module(
-        "_utils",
-        _flatten_dense_tensors=flatten_dense_tensors,
-        _unflatten_dense_tensors=unflatten_dense_tensors,
-    ),
-    "_tensor": module("_tensor", Tensor=Tensor),
-    "_jit_internal": module(
-        "_jit_internal",
-        BroadcastingList1=BroadcastingList2,
-        BroadcastingList2=BroadcastingList2,
-        BroadcastingList3=BroadcastingList2,
-        Final=Final,
-        _overload=same_function,
-        _overload_method=same_function,
-        export=same_function,
-        ignore=same_function,
-        unused=same_function,
-    ),
-    "__config__": module(
-        "__config__",
-        show=lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
-        parallel_info=lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
-    ),
 }
