@@ -22,14 +22,14 @@ from typing import Any
 TARGET = pathlib.Path(__file__).resolve().parents[1] / "xtensor" / "interop" / "names.txt"
 # The inside of PyTorch's compilers and of its own tests: nothing outside them takes names from there.
 LEFT_OUT = (
-    "_custom_op _decomp _export _lazy _meta_registrations _native _numpy _prims _refs _strobelight _vendor "
+    "_custom_op. _decomp _export _lazy _meta_registrations _native _numpy _prims _refs _strobelight _vendor "
     "ao.ns ao.pruning._ ao.quantization.fx ao.quantization.pt2e backends._coreml backends._nnapi bin contrib "
     "cuda._gpu_trace distributed._ distributed.benchmarks distributed.tensor._ops export._ fx.experimental fx.passes "
     "include lib onnx._ onnx.ops testing._ utils.benchmark. utils.hipify utils.tensorboard utils.viz utils._strobelight"
 ).split()
 # Of its compilers, what stands outside for others.
 KEPT = (
-    "_dynamo _dynamo.config _dynamo.decorators _dynamo.eval_frame _dynamo.exc _dynamo.external_utils "
+    "_dynamo _dynamo._trace_wrapped_higher_order_op _dynamo.config _dynamo.decorators _dynamo.eval_frame _dynamo.exc _dynamo.external_utils "
     "_dynamo.mutation_guard _dynamo.testing _dynamo.trace_rules _dynamo.utils _functorch _functorch.apis "
     "_functorch.autograd_function _functorch.config _functorch.deprecated _functorch.eager_transforms "
     "_functorch.functional_call _functorch.make_functional _functorch.utils _functorch.vmap _inductor "
@@ -87,7 +87,9 @@ def told(name: str, value: Any) -> tuple[str, str]:
         return "class", name + bases(value)
     if isinstance(value, LITERALS):
         written = "" if value in (float("inf"), float("-inf")) or value != value else repr(value)
-        return "value", f"{name}={written}" if 0 < len(written) < 40 and not set(" \n/") & set(written) else name
+        return "value", f"{name}={written}" if 0 < len(written) < 40 and not set(" \n/") & set(
+            written
+        ) else name
     return ("function" if callable(value) else "value"), name
 
 
@@ -114,10 +116,12 @@ def entries(module_name: str, module: types.ModuleType) -> tuple[dict[str, list[
                 continue
             if not core and not home.startswith("torch"):
                 continue
-        elif thing and home != full and isinstance(home, str) and home.startswith("torch.") and called == name:
+        elif (
+            thing and home != full and isinstance(home, str) and home.startswith("torch.") and called == name
+        ):
             others[home.removeprefix("torch.")].append(name)
             continue
-        elif not thing and name not in listed and (name.startswith("_") or not name.isupper()):
+        elif not thing and name not in listed and (not name.lstrip("_").isupper()):
             if not (full.startswith("torch._C") and callable(value)):
                 continue
         kind, text = told(name, value)

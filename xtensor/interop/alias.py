@@ -33,8 +33,11 @@ ELSEWHERE = {
     "cuda.amp.common": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "cuda.memory": "cuda",
+    "cuda.graphs": "cuda",
     "cuda.random": "cuda",
+    "cuda.streams": "cuda",
     "distributions.constraint_registry": "distributions.registry",
+    "distributions.transforms": "distributions.transform",
     "nn.parallel.distributed": "nn.parallel",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
@@ -103,7 +106,7 @@ class Missing:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
                     adopt(found, f"torch.{compat.public_path(found.__name__).partition('.')[2]}")
                 return found
-        if not attribute.startswith("__"):
+        if not attribute.startswith("__") or attribute == "__config__":
             found = elsewhere(self.name.partition(".")[2], attribute)
             if found is not ABSENT:
                 return found
@@ -135,7 +138,8 @@ def elsewhere(module: str, name: str) -> Any:
         found = getattr(home, name, ABSENT)
     else:
         found = ABSENT
-        for other in names.reexporters(module, name):
+        homes = [ELSEWHERE[module]] if module in ELSEWHERE else []
+        for other in homes + names.reexporters(module, name):
             found = real(other, name)
             if found is not ABSENT:
                 break
@@ -201,7 +205,9 @@ class _Loader(importlib.abc.Loader):
         return self.module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        if module.__name__.partition(".")[0] == "torch":  # the alias's own: what it was loaded by now is right
+        if (
+            module.__name__.partition(".")[0] == "torch"
+        ):  # the alias's own: what it was loaded by now is right
             return
         for name, value in self.own.items():
             vars(module)[name] = value
@@ -240,7 +246,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         elif rest == "ops":
             found = attribute(rest)
         if not isinstance(found, types.ModuleType):
-            name = f"{LIBRARY}.{ELSEWHERE.get(rest, rest)}"
+            name = f"{LIBRARY}.{rest}"
             try:
                 found = importlib.import_module(name)
             except ModuleNotFoundError as error:

@@ -42,7 +42,7 @@ class AbsentName:
         return AbsentName(f"{self._path}.{name}")
 
     def __repr__(self) -> str:
-        return f"<torch.{self._path}, which is not in xtensor>"
+        return f"torch.{self._path}"
 
     def __or__(self, other: Any) -> Any:
         return Any
