@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import jax
 import numpy as np
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 
 from . import devices
 from .xla.memory import check_sizes
@@ -103,6 +103,26 @@ def _reserve(nbytes: int) -> int:
     return address
 
 
+# Copies of the bytes of storages whose address was asked for, and at which of their writes.
+_copies: weakref.WeakKeyDictionary[Storage, tuple[np.ndarray[Any, Any], int]] = weakref.WeakKeyDictionary()
+_LINE = 64
+
+
+def _copied(storage: Storage, array: Any, nbytes: int) -> int:
+    """The address of a copy of a storage's bytes, the same as long as their number is."""
+    with _address_lock:
+        memory, writes = _copies.get(storage, (None, -1))
+        if storage.address == 0 or memory is None:
+            room = np.empty(nbytes + _LINE, np.uint8)
+            start = -room.ctypes.data % _LINE
+            memory, writes = room[start : start + nbytes], -1
+            storage.address = memory.ctypes.data
+        if writes != storage.writes:
+            memory[:] = np.asarray(array).reshape(-1).view(np.uint8)
+            _copies[storage] = memory, storage.writes
+        return storage.address
+
+
 class Storage:
     """The cell.
 
@@ -155,10 +175,17 @@ class Storage:
         return array.size * array.dtype.itemsize
 
     def data_ptr(self) -> int:
-        """A stable number that identifies the storage; 0 when it is empty."""
+        """A stable number that identifies the storage; 0 when it is empty.
+
+        On the CPU it is the address of a copy of the bytes, made anew when this is asked for after a write.
+        """
         size = self.nbytes()
         if size == 0:
             return 0
+        array = self.array
+        if isinstance(array, jax.Array) and not isinstance(array, Tracer) and array.is_fully_addressable:
+            if devices.of_array(array).type == "cpu":
+                return _copied(self, array, size)
         if self.address == 0:
             self.address = _reserve(size)
         return self.address
