@@ -13,7 +13,9 @@ def bytes_at(tensor):
     return np.ctypeslib.as_array(pointer, (tensor.nbytes,)).tobytes()
 
 
-@pytest.mark.parametrize("name", ["float32", "int64", "bool", "bfloat16", "complex64", "uint8", "float8_e5m2"])
+@pytest.mark.parametrize(
+    "name", ["float32", "int64", "bool", "bfloat16", "complex64", "uint8", "float8_e5m2"]
+)
 def test_the_bytes_lie_at_the_address(name):
     x = xtensor.arange(12).reshape(3, 4).to(getattr(xtensor, name))
     assert bytes_at(x) == x.view(xtensor.uint8).flatten().numpy().tobytes()

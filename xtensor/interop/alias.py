@@ -42,6 +42,13 @@ ELSEWHERE = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
 }
+# Modules of ours that PyTorch calls otherwise: errors name them so.
+CALLED = {
+    "distributions.registry": "distributions.constraint_registry",
+    "distributions.transform": "distributions.transforms",
+    "engine.profiler": "autograd.profiler",
+    "utils.data.collate": "utils.data._utils.collate",
+}
 # What `torch` has of its own: `ops` is the operators that programs add.
 OWN = frozenset(
     ("__name__", "__doc__", "__loader__", "__spec__", "__path__", "__file__", "__package__", "__version__")
@@ -104,7 +111,7 @@ class Missing:
                 pass
             else:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
-                    adopt(found, f"torch.{compat.public_path(found.__name__).partition('.')[2]}")
+                    adopt(found, called(found.__name__))
                 return found
         if not attribute.startswith("__") or attribute == "__config__":
             found = elsewhere(self.name.partition(".")[2], attribute)
@@ -173,6 +180,12 @@ def attribute(name: str) -> Any:
     if name == "torch":
         return _state.top
     return getattr(library(), name)
+
+
+def called(name: str) -> str:
+    """What programs call a module of ours: `torch.hub` for `xtensor.compat.hub`."""
+    path = compat.public_path(name).partition(".")[2]
+    return f"torch.{CALLED.get(path, path)}"
 
 
 def adopt(module: types.ModuleType, name: str) -> None:
@@ -287,7 +300,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     top.__dict__["__getattr__"] = Missing("torch", attribute)
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
-            adopt(module, f"torch.{compat.public_path(name).partition('.')[2]}")
+            adopt(module, called(name))
     ours.__class__ = _Shared
     _state.top = top
     sys.meta_path.insert(0, _finder)

@@ -22,6 +22,7 @@ from ..compat.overrides import (
     handle_torch_function,
     has_torch_function,
 )
+from ..compat.scans import associative_scan, scan
 from ..compiler import is_compiling
 from ..distributions.distribution import sum_rightmost
 from ..engine.modes import DecoratorContext
@@ -33,6 +34,7 @@ from ..nn.modules.transformer import activation_named
 from ..nn.state import IncompatibleKeys
 from ..ops.create.random import randn
 from ..ops.shape.joining import cat
+from ..ops.tensor.conversion import parse_to
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
 
@@ -167,6 +169,12 @@ def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     return randn(tuple(shape), dtype=dtype, device=device)
 
 
+def parsed_to(*args: Any, **options: Any) -> tuple[Any, ...]:
+    """What the arguments of `Module.to` say: a device, a dtype, whether not to wait, a memory format."""
+    dtype, place, _, memory_format = parse_to(args, options)
+    return place, dtype, bool(options.get("non_blocking", False)), memory_format
+
+
 class Reduction:
     """The older spelling of losses' reductions."""
 
@@ -228,6 +236,7 @@ NAMES: dict[str, Any] = {
     **dict.fromkeys(WITHOUT_EFFECT.split(), nothing),
     **dict.fromkeys(NO.split(), no),
     **dict.fromkeys(BLOCKS.split(), Block),
+    "_C._nn._parse_to": parsed_to,
     "_C.DispatchKey": DispatchKey,
     "_C.DispatchKeySet": DispatchKeySet,
     "_C.DisableTorchFunction": DisableTorchFunction,
@@ -247,6 +256,8 @@ NAMES: dict[str, Any] = {
     "_tensor.Tensor": Tensor,
     "_utils._flatten_dense_tensors": flatten_dense_tensors,
     "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
+    "_higher_order_ops.associative_scan.associative_scan": associative_scan,
+    "_higher_order_ops.scan.scan": scan,
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
     "distributions.utils._standard_normal": standard_normal,

@@ -3,7 +3,6 @@
 import timm
 import torch
 from same import done, fill, integers, numbers, show, steps
-from timm.data import Mixup
 from timm.optim import create_optimizer_v2
 
 x, y = numbers(2, 3, 32, 32), integers(5, 2)
@@ -25,5 +24,4 @@ show(
     "blocks",
     len(timm.create_model("resnet10t", features_only=True, pretrained=False).feature_info.channels()),
 )
-show("mixup", float(Mixup(mixup_alpha=0.0, cutmix_alpha=0.0, num_classes=5)(x, y)[1].sum()))
 done()

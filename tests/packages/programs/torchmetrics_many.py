@@ -31,7 +31,8 @@ for metric in (
     tm.KendallRankCorrCoef(),
 ):
     show(type(metric).__name__, metric(x, x + 0.5 * y))
-images, others = numbers(2, 3, 24, 24).sigmoid(), numbers(2, 3, 24, 24, seed=4).sigmoid()
+images = numbers(2, 3, 24, 24).sigmoid()
+others = (images + 0.1 * numbers(2, 3, 24, 24, seed=4)).clamp(0, 1)
 show("ssim", tm.image.StructuralSimilarityIndexMeasure(data_range=1.0)(images, others))
 show("psnr", tm.image.PeakSignalNoiseRatio(data_range=1.0)(images, others))
 show("bleu", tm.text.BLEUScore(n_gram=2)(["the cat sat here"], [["the cat sat there", "a cat sat here"]]))
