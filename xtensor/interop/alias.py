@@ -173,6 +173,13 @@ def real(module: str, name: str) -> Any:
         return ABSENT
 
 
+def meaning(path: str) -> Any:
+    """What `torch.<path>`, as files name it, is here, whether the alias is installed or not; None for nothing."""
+    module, _, name = path.rpartition(".")
+    homes = [module, *([ELSEWHERE[module]] if module in ELSEWHERE else []), *names.reexporters(module, name)]
+    return next((found for home in homes if (found := real(home, name)) is not ABSENT), None)
+
+
 def attribute(name: str) -> Any:
     """An attribute of `torch` that is first asked for now."""
     if name == "ops":

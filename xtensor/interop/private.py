@@ -202,7 +202,7 @@ UNCHANGED = """
     _dynamo.decorators.substitute_in_graph _dynamo.optimize _dynamo.eval_frame.optimize
     _jit_internal._copy_to_script_wrapper _jit_internal._drop _jit_internal._overload _jit_internal._overload_method
     _jit_internal.export _jit_internal.ignore _jit_internal.unused _utils.classproperty
-    _library.opaque_object.register_opaque_type compiler.nested_compile_region compiler.wrap_numpy jit._drop
+    _library.opaque_object.register_opaque_type distributed.rpc.api._require_initialized compiler.nested_compile_region compiler.wrap_numpy jit._drop
     utils._config_module.install_config_module
 """
 # Calls that change only PyTorch's compilers and allocators, or tell its makers: None, and nothing happens.

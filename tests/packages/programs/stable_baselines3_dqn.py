@@ -46,7 +46,7 @@ for kind in (DQN, SAC, TD3):
             np.zeros(1),
             [{}],
         )
-    np.random.seed(7)
+    np.random.seed(7)  # noqa: NPY002
     model._current_progress_remaining = 1.0
     model.train(gradient_steps=3, batch_size=16)
     show(f"train {kind.__name__}", sum(float(p.detach().abs().sum()) for p in model.policy.parameters()))

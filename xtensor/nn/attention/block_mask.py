@@ -106,8 +106,9 @@ def create_block_mask(
     rows, columns = (-(-n // size) for n, size in zip((Q_LEN, KV_LEN), sizes))
     room = ((0, 0), (0, 0), (0, rows * sizes[0] - Q_LEN), (0, columns * sizes[1] - KV_LEN))
     tiles = np.pad(allowed, room).reshape(*allowed.shape[:2], rows, sizes[0], columns, sizes[1])
-    full = tiles.all((3, 5)) if separate_full_blocks else np.zeros(tiles.any((3, 5)).shape, bool)
-    partial = tiles.any((3, 5)) & ~full
+    some = np.asarray(tiles.any((3, 5)))
+    full = np.asarray(tiles.all((3, 5))) if separate_full_blocks else np.zeros_like(some)
+    partial = some & ~full
     place = devices.resolve(device)
     number, order = listed(partial, place)
     more = listed(full, place) if separate_full_blocks else (None, None)
@@ -163,7 +164,8 @@ class BlockMask:
     ) -> None:
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
-        self.seq_lengths, self.BLOCK_SIZE, self.mask_mod = tuple(seq_lengths), BLOCK_SIZE, mask_mod
+        self.seq_lengths = (seq_lengths[0], seq_lengths[1])
+        self.BLOCK_SIZE, self.mask_mod = BLOCK_SIZE, mask_mod
         self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
         self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
