@@ -20,11 +20,13 @@ import numpy as np
 from jax.core import ShapedArray
 
 from . import devices
+from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.threads import others
 
 __all__ = [
     "SOLE",
+    "UNREAD",
     "Counter",
     "LazyStorage",
     "MetaArray",
@@ -73,6 +75,10 @@ class MetaArray:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+
+UNREAD = frozenset((MetaArray, *KINDS))
+"""The kinds of arrays that no program reads through a view: those without values, and those at levels of transforms."""
 
 
 def abstract(array: Any) -> Any:

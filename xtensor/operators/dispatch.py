@@ -31,6 +31,7 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
+from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
 from ..xla.x64 import call
 from .arguments import prepare
@@ -319,7 +320,9 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
 def form_of(tensor: Tensor) -> Any:
     """The shape and dtype of a tensor as JAX has them; nothing is read."""
     view, storage = tensor._xt_view, tensor._xt_storage
-    return storage.array.aval if view is None else recipe_of(storage, view).aval
+    if view is None or type(storage.array) in KINDS:
+        return array_of(tensor).aval
+    return recipe_of(storage, view).aval
 
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.index_bounds import bounds_of, known_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.levels import ground
 from ..index.embedding import readable
 from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 
@@ -42,8 +43,9 @@ def check_classes(target: Tensor, classes: int, ignored: int, error: Any) -> Non
     known = known_bounds(array)
     if known is not None and known[1] >= 0 and known[2] < classes:
         return
-    if array.dtype.kind not in "iu" or array.size == 0 or not readable(array):
+    if array.dtype.kind not in "iu" or array.size == 0 or not readable(ground(array)):
         return
+    array = ground(array)
     least, most = bounds_of(array)
     if least >= 0 and most < classes:
         return
