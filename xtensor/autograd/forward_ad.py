@@ -6,7 +6,6 @@ that forward and reverse mode have the same values at kinks.
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from ..engine import modes
@@ -80,9 +79,7 @@ class dual_level(modes.DecoratorContext):
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         exit_dual_level()
 
 
