@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import types
+from collections.abc import Callable
 from typing import Any, Final
 
 import jax
@@ -21,6 +23,7 @@ from ..compat.overrides import (
     has_torch_function,
 )
 from ..compiler import disable, is_compiling, reset
+from ..func import vmap
 from ..nn import init
 from ..nn.functional import linear
 from ..nn.modules.container import ModuleList
@@ -189,6 +192,30 @@ NAMES: dict[str, Any] = {
     "utils.data.dataloader._SingleProcessDataLoaderIter": Batches,
 }
 
+
+def older_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    """`vmap` as PyTorch's own packages called it before `torch.func`; None may be among the results."""
+    if not allow_none_pass_through:
+        return vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any) -> Any:
+        whole: list[Any] = []
+
+        def present(*given: Any) -> tuple[Any, ...]:
+            found = func(*given)
+            whole[:] = found if isinstance(found, tuple) else (found,)
+            return tuple([o for o in whole if o is not None])
+
+        results = iter(vmap(present, in_dims, out_dims)(*args))
+        made = tuple([None if o is None else next(results) for o in whole])
+        return made[0] if len(whole) == 1 else made
+
+    return wrapped
+
+
 MODULES: dict[str, types.ModuleType] = {
     "_C": module(
         "_C",
@@ -214,6 +241,7 @@ MODULES: dict[str, types.ModuleType] = {
     ),
     "_inductor": module("_inductor", config=Switches("torch._inductor.config")),
     "_functorch": module("_functorch", config=Switches("torch._functorch.config")),
+    "_vmap_internals": module("_vmap_internals", _vmap=older_vmap, vmap=vmap),
     "_logging": module("_logging", set_logs=lambda **levels: None),
     "_utils": module(
         "_utils",

@@ -33,6 +33,7 @@ from ..tensor import (
 )
 from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
+from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
 from .operator import Operator
@@ -365,6 +366,10 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
+        )
+    if any(type(t._xt_storage.array) in KINDS and has_tangent(t._xt_storage.array) for t in tensors):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     arrays = [arrays_of(v) for v in runtime]
     at = op.adopts_at

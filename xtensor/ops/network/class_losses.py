@@ -39,13 +39,12 @@ __all__ = [
 
 def check_classes(target: Tensor, classes: int, ignored: int, error: Any) -> None:
     """Raise `error(value)` for a target outside `[0, classes)` that is not ignored, where values are at hand."""
-    array = array_of(target)
+    array = ground(array_of(target))
     known = known_bounds(array)
     if known is not None and known[1] >= 0 and known[2] < classes:
         return
-    if array.dtype.kind not in "iu" or array.size == 0 or not readable(ground(array)):
+    if array.dtype.kind not in "iu" or array.size == 0 or not readable(array):
         return
-    array = ground(array)
     least, most = bounds_of(array)
     if least >= 0 and most < classes:
         return
