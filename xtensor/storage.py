@@ -21,11 +21,13 @@ import numpy as np
 from jax.core import ShapedArray, Tracer
 
 from . import devices
+from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.threads import others
 
 __all__ = [
     "SOLE",
+    "UNREAD",
     "Counter",
     "LazyStorage",
     "MetaArray",
@@ -74,6 +76,10 @@ class MetaArray:
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+
+UNREAD = frozenset((MetaArray, *KINDS))
+"""The kinds of arrays that no program reads through a view: those without values, and those at levels of transforms."""
 
 
 def abstract(array: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from . import checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
+from .xla.levels import KINDS
 from .xla.number_arrays import operand
 from .xla.x64 import call
 
@@ -544,7 +545,8 @@ class Tensor(Methods):
 
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
         """
-        result = alias(self, sizes_of(self), strides_of(self), self.storage_offset())
+        source = self.detach() if type(self._xt_storage.array) in KINDS else self
+        result = alias(source, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._xt_view is not None
         result._xt_view.counter = Counter()
         return result

@@ -36,7 +36,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "explain",
         "fft",
         "func",
-        "func_levels",
         "functions",
         "gradients",
         "inspect",

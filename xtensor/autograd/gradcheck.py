@@ -9,8 +9,10 @@ import numpy as np
 
 from .. import devices
 from ..engine import enable_grad, no_grad
+from ..func.batches import vmapped
 from ..gradients import grad
 from ..tensor import Tensor, array_of, sizes_of, wrap
+from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = [
     "GradcheckError",
@@ -142,10 +144,19 @@ def gradcheck(
     """Whether analytical gradients of `func` agree with central differences, for inputs that require grad.
 
     Raises GradcheckError on disagreement unless `raise_exception` is off. Double precision inputs are needed.
-    Differs from PyTorch: `fast_mode` checks as thoroughly as without; forward-mode and batched checks are not made.
+    check_forward_ad: forward mode too. check_batched_grad, check_batched_forward_grad: batches of gradients, and of tangents, against
+    one after another. Differs from PyTorch: `fast_mode` checks as thoroughly as without.
     """
+    inputs = as_tuple(inputs)
     try:
-        _gradcheck(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad)
+        if check_backward_ad:
+            _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad)
+        if check_forward_ad:
+            check_forward(func, inputs, eps, atol, rtol)
+        if check_batched_forward_grad:
+            check_batched_forward(func, inputs, atol, rtol)
+        if check_batched_grad:
+            check_batched(func, inputs, atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -259,7 +270,7 @@ def gradgradcheck(
         own, grads = list(arguments[:count]), arguments[count:]
         for i in chosen:
             if not own[i].requires_grad:
-                own[i] = own[i].detach().requires_grad_()
+                own[i] = own[i].view_as(own[i]).requires_grad_()
         from_graph = modes_enabled(func, own)
         found = grad(from_graph, [own[i] for i in chosen], grads, create_graph=True, allow_unused=True)
         return tuple([g for g in found if g is not None])
@@ -273,7 +284,108 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
+
+
+# ---- forward mode, and batches
+
+
+def tangents_of(
+    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, direction: Tensor
+) -> list[Tensor]:
+    """The tangents of the differentiable outputs along a direction of one input."""
+    given = list(inputs)
+    with dual_level():
+        given[place] = make_dual(given[place].detach(), direction)
+        outputs = [o for o in as_tuple(func(*given)) if isinstance(o, Tensor)]
+        found = []
+        for o in outputs:
+            if not (o.is_floating_point() or o.is_complex()):
+                continue
+            along = unpack_dual(o).tangent
+            found.append(o.new_zeros(tuple(sizes_of(o))) if along is None else along.detach())
+    return found
+
+
+def check_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float
+) -> None:
+    """Tangents along every element of every input against differences."""
+    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    numerical = get_numerical_jacobian(func, inputs, eps=eps)
+    for at, place in enumerate(chosen):
+        x = inputs[place]
+        for k in range(x.numel()):
+            for d, factor in enumerate((1.0, 1j) if x.is_complex() else (1.0,)):
+                unit = np.zeros(x.numel(), x.dtype.numpy)
+                unit[k] = factor
+                along = tangents_of(func, inputs, place, like(unit.reshape(sizes_of(x)), x))
+                for o, t in enumerate(along):
+                    expected, found = numerical[at][o][k, d], host(t).reshape(-1)
+                    if not np.allclose(found, expected, rtol, atol, equal_nan=True):
+                        raise GradcheckError(
+                            f"Jacobian computed with forward mode mismatch for output {o} with respect to input {at},\n"
+                            f"numerical:{expected}\nanalytical:{found}\n"
+                        )
+
+
+BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation."
+BATCHED_FORWARD = "gradcheck failed while testing batched forward gradient computation."
+
+
+def directions(tensor: Tensor, count: int = 2) -> Tensor:
+    """Random directions, along a first dimension."""
+    random = np.random.default_rng(0)
+    values = random.standard_normal((count, *sizes_of(tensor)))
+    if tensor.is_complex():
+        values = values + 1j * random.standard_normal(values.shape)
+    return like(values, tensor)
+
+
+def check_batched(func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float) -> None:
+    """A batch of gradients against one after another."""
+    chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    for o, output in enumerate(differentiable(func(*inputs))):
+        rows = directions(output)
+        options: Any = dict(retain_graph=True, allow_unused=True)
+        each = [grad(output, chosen, row, **options) for row in rows]
+        try:
+            found = grad(output, chosen, rows, is_grads_batched=True, **options)
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
+        for i, g in enumerate(found):
+            expected: Any = [row[i] for row in each]
+            if (g is None) != (expected[0] is None) or (
+                g is not None and not np.allclose(host(g), np.stack(list(map(host, expected))), rtol, atol)
+            ):
+                raise GradcheckError(f"For output {o} and input {i}:\n\n{BATCHED}")
+
+
+def check_batched_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float
+) -> None:
+    """A batch of tangents against one after another."""
+    for i, x in enumerate(inputs):
+        if not (isinstance(x, Tensor) and x.requires_grad):
+            continue
+        rows = directions(x)
+
+        def along(direction: Tensor, place: int = i) -> tuple[Tensor, ...]:
+            return tuple(tangents_of(func, inputs, place, direction))
+
+        each = [along(row) for row in rows]
+        try:
+            found = vmapped(along, None)(rows)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}"
+            ) from error
+        for o, t in enumerate(found):
+            if not np.allclose(host(t), np.stack([host(row[o]) for row in each]), rtol, atol):
+                raise GradcheckError(f"For output {o} and input {i}:\n\n{BATCHED_FORWARD}")
 
 
 def modes_enabled(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tensor, ...]:

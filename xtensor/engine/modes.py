@@ -72,6 +72,8 @@ class _State(threading.local):
     autocast_cache: dict[Any, Any] | None = None
 
     def __init__(self) -> None:
+        # The function transforms that are running, the outermost first.
+        self.transforms: list[Any] = []
         self.token = Token()
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 

@@ -83,7 +83,6 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"autograd\.(Profiler\w+|profiler_\w+|kineto_available|NestedIOFunction|SavedTensor|enforce_grad_\w+|is_view_\w+)$",
         "the inside of PyTorch's engine and profiler",
     ),
-    (r"autograd\.forward_ad$", "forward-mode derivatives: torch.func.jvp computes them backwards"),
     (
         r"utils\.checkpoint\.(CheckpointPolicy|SAC_\w+|Selective\w+|create_selective\w+)$",
         "selective checkpointing",

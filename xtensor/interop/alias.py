@@ -24,6 +24,7 @@ from .absent import sentence
 __all__ = ["install", "installed", "is_installed", "uninstall"]
 
 LIBRARY = __name__.partition(".")[0]
+HEADS = ("torch", "functorch")
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 # Modules of PyTorch's that are called otherwise here: public packages import some private ones.
 ELSEWHERE = {
@@ -238,6 +239,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
+        if fullname == "functorch":  # the package that `torch.func` was before
+            module = importlib.import_module(f"{LIBRARY}.func")
+            return importlib.machinery.ModuleSpec(fullname, _Loader(module))
         if head != "torch":
             return None
         module = _state.top if not rest else self.submodule(fullname, rest)
@@ -299,7 +303,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
         return _state.top
     ours = library()
     version = importlib.import_module(f"{LIBRARY}.version").__version__
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n in HEADS or n.startswith("torch.")]:
         _state.stashed[name] = sys.modules.pop(name)
     top = _Shared("torch", ours.__doc__)
     top.__dict__.update({name: value for name, value in vars(ours).items() if name not in OWN})
@@ -328,7 +332,7 @@ def uninstall() -> None:
     if _state.top is None:
         return
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n in HEADS or n.startswith("torch.")]:
         del sys.modules[name]
     sys.modules.update(_state.stashed)
     _state.stashed.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import re
 import types
@@ -26,6 +27,7 @@ from ..compat.scans import associative_scan, scan
 from ..compiler import is_compiling
 from ..distributions.distribution import sum_rightmost
 from ..engine.modes import DecoratorContext
+from ..func import vmap
 from ..nn import init
 from ..nn.functional import linear
 from ..nn.modules.container import ModuleList
@@ -230,8 +232,34 @@ BLOCKS = """
     autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
 """
 
+
 # Names of PyTorch's that are here by what they mean: private ones, and switches of its compilers.
+def older_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    """`vmap` as PyTorch's own packages called it before `torch.func`; None may be among the results."""
+    if not allow_none_pass_through:
+        return vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any) -> Any:
+        whole: list[Any] = []
+
+        def present(*given: Any) -> tuple[Any, ...]:
+            found = func(*given)
+            whole[:] = found if isinstance(found, tuple) else (found,)
+            return tuple([o for o in whole if o is not None])
+
+        results = iter(vmap(present, in_dims, out_dims)(*args))
+        made = tuple([None if o is None else next(results) for o in whole])
+        return made[0] if len(whole) == 1 else made
+
+    return wrapped
+
+
 NAMES: dict[str, Any] = {
+    "_vmap_internals._vmap": older_vmap,
+    "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),
     **dict.fromkeys(WITHOUT_EFFECT.split(), nothing),
     **dict.fromkeys(NO.split(), no),

@@ -13,6 +13,7 @@ from ...operators.declare import general, pointwise
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
+from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import REGISTRY
 from ...operators.options import number_array, placed
 from ...operators.promotion import promote
@@ -313,6 +314,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
     if as_tuple and out is not None:
         raise checks.argument_error("nonzero", "out", 2, "Tensor", ())
+    refuse_dynamic(input, "nonzero")
     values = values_of(input)
     columns = nonzero_columns(values)
     place = input.device

@@ -16,6 +16,7 @@ from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import bounds_of, check_has_values
+from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
@@ -482,6 +483,7 @@ def unique(
     >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
     (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
+    refuse_dynamic(input, "_unique2")
     return _unique("unique", input, return_inverse, return_counts, dim, False)
 
 
@@ -492,6 +494,7 @@ def unique_consecutive(
 
     Computed on the host, since the shape of the result depends on the values.
     """
+    refuse_dynamic(input, "unique_consecutive")
     return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)
 
 
