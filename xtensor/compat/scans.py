@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_unflatten
+from ..trees import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan", "scan"]
 
@@ -94,7 +94,7 @@ def scan(
     leaves, tree = _leaves("scan", combine_fn, xs, dim)
     places = range(leaves[0].shape[dim])
     results: list[Any] = []
-    shape = None
+    shape: Any = None
     for i in reversed(places) if reverse else places:
         init, result = combine_fn(init, tree_unflatten([x.select(dim, i) for x in leaves], tree))
         flat, shape = tree_flatten(result)
