@@ -96,10 +96,18 @@ def draw_from_numpy(seed=0):
     torch.Tensor.exponential_ = filled(lambda shape, lambd=1.0: rng.exponential(1 / lambd, shape))
     torch.Tensor.bernoulli_ = filled(lambda shape, p=0.5: rng.random(shape) < np.asarray(p))
     D = torch.distributions
-    D.Normal.rsample = lambda self, shape=(): self.loc + randn(tuple(self._extended_shape(shape))) * self.scale
-    D.Uniform.rsample = lambda self, shape=(): self.low + rand(tuple(self._extended_shape(shape))) * (self.high - self.low)
-    D.Exponential.rsample = lambda self, shape=(): -(1 - rand(tuple(self._extended_shape(shape)))).log() / self.rate
-    D.Bernoulli.sample = lambda self, shape=(): (rand(tuple(self._extended_shape(shape))) < self.probs).to(self.probs.dtype)
+    D.Normal.rsample = lambda self, shape=(): (
+        self.loc + randn(tuple(self._extended_shape(shape))) * self.scale
+    )
+    D.Uniform.rsample = lambda self, shape=(): (
+        self.low + rand(tuple(self._extended_shape(shape))) * (self.high - self.low)
+    )
+    D.Exponential.rsample = lambda self, shape=(): (
+        -(1 - rand(tuple(self._extended_shape(shape)))).log() / self.rate
+    )
+    D.Bernoulli.sample = lambda self, shape=(): (rand(tuple(self._extended_shape(shape))) < self.probs).to(
+        self.probs.dtype
+    )
     D.Normal.sample = lambda self, shape=(): self.rsample(shape).detach()
     return rng
 
