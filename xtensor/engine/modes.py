@@ -60,7 +60,7 @@ class _State(threading.local):
     mode: int = 0
     saved_hooks_disabled: str | None = None
     check_nan: bool = True
-    mutation_allowed: bool = False
+    mutation: Any = None  # what `allow_mutation_on_saved_tensors` keeps, inside its block
     # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.
     autocast_enabled: frozenset[str] = frozenset()
     autocast_dtypes: Mapping[str, Any] = MappingProxyType({})

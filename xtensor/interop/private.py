@@ -30,6 +30,7 @@ from ..nn.state import IncompatibleKeys
 from ..ops.shape.joining import cat
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
+from .private_engine import ENGINE, module
 
 __all__ = ["MODULES", "NAMES", "DispatchKeySet", "Switches"]
 
@@ -89,12 +90,6 @@ class Switches(types.ModuleType):
 
     def __bool__(self) -> bool:
         return False
-
-
-def module(name: str, **names: Any) -> types.ModuleType:
-    made = types.ModuleType(f"torch.{name}")
-    made.__dict__.update(names, __path__=[])
-    return made
 
 
 def is_compile_supported(device_type: str) -> bool:
@@ -192,6 +187,7 @@ NAMES: dict[str, Any] = {
 MODULES: dict[str, types.ModuleType] = {
     "_C": module(
         "_C",
+        **ENGINE,
         DispatchKey=DispatchKey,
         DispatchKeySet=DispatchKeySet,
         DisableTorchFunction=DisableTorchFunction,

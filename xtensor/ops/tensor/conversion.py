@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -383,7 +384,7 @@ class OverwriteNode(Node):
     place, dtype: of what was written, for its gradient. other: whether a second edge leads to what was written.
     """
 
-    __slots__ = ("aval", "dtype", "place", "shape", "title")
+    __slots__ = ("aval", "dtype", "place", "shape")
     aval: Any
 
     @property
@@ -394,9 +395,6 @@ class OverwriteNode(Node):
     @property
     def input_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
-
-    def name(self) -> str:
-        return self.title
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         (grad,) = grads
@@ -412,6 +410,12 @@ class OverwriteNode(Node):
         if grad.dtype.is_complex and not self.dtype.is_complex:
             grad = grad.real
         return (own, grad.to(self.place, self.dtype))
+
+
+@functools.cache
+def overwriting(title: str) -> type[OverwriteNode]:
+    """The class of the nodes of one such operator, whose name is PyTorch's."""
+    return type(title, (OverwriteNode,), {"__slots__": ()})
 
 
 def overwrite(
@@ -444,8 +448,8 @@ def _overwrite(
     node = None
     # Into integers no gradient flows.
     if (own is not None or edge is not None) and (target.dtype.is_floating_point or target.dtype.is_complex):
-        node = OverwriteNode((plain_edge(own),) if source is None else (plain_edge(own), plain_edge(edge)))
-        node.title = title
+        edges = (plain_edge(own),) if source is None else (plain_edge(own), plain_edge(edge))
+        node = overwriting(title)(edges)
         node.aval = ShapedArray(tuple(sizes_of(target)), target.dtype.numpy)
         if source is not None:
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
