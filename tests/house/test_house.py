@@ -48,6 +48,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "optim",
         "plans",
         "profiler",
+        "quasirandom",
         "random",
         "selfcheck",
         "serialization",

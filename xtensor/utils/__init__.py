@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import data, dlpack
+from . import data, deterministic, dlpack
 
 if TYPE_CHECKING:
     from . import checkpoint, hooks
 
-__all__ = ["data", "dlpack"]
+__all__ = ["data", "deterministic", "dlpack"]
 
 # Imported when first asked for.
 _MODULES = frozenset(("_pytree", "checkpoint", "hooks", "model_zoo"))
