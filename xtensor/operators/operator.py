@@ -96,6 +96,7 @@ class Operator:
         self.boolean = False
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
+        self.formats = False
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False
         self.sizer: Callable[[tuple[Any, ...]], Any] | None = None
@@ -147,7 +148,10 @@ class Operator:
         run = self.traced(key)
 
         def permuted(*values: Any) -> Any:
-            return transpose(run(*values), order)
+            found = run(*values)
+            if self.single:
+                return transpose(found, order)
+            return tuple([transpose(f, order) if f.ndim == len(order) else f for f in found])
 
         permuted.__name__ = self.name
         return permuted
