@@ -23,6 +23,7 @@ from .tensor import (
     meta_of,
     plain_edge,
     sizes_of,
+    strides_of,
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
@@ -108,9 +109,8 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     if present is None:
         view = self._xt_view
         if create_graph:
-            strided = None if view is None or geometry.is_contiguous(view.sizes, view.strides) else view
-            if strided is not None and geometry.is_non_overlapping_and_dense(strided.sizes, strided.strides):
-                meta.grad = grad.new_empty_strided(strided.sizes, strided.strides).copy_(grad)
+            if view is None or geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
+                meta.grad = grad.new_empty_strided(sizes_of(self), strides_of(self)).copy_(grad)
             else:
                 meta.grad = grad.clone()
             return
@@ -338,6 +338,8 @@ def grad(
 
 
 def materialized(found: Any, inputs: tuple[Any, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    if any(g is None and isinstance(t, GradientEdge) for g, t in zip(found, inputs, strict=True)):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     return tuple(
         [
             t.new_zeros(tuple(sizes_of(t)), requires_grad=create_graph) if g is None else g

@@ -495,6 +495,10 @@ class Tensor(Methods):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask autograd to follow this tensor, in place; only leaves can be asked not to be."""
         edge = edge_of(self)
@@ -526,6 +530,39 @@ class Tensor(Methods):
         """The node that made this tensor, or None for a leaf."""
         edge = edge_of(self)
         return edge[0] if type(edge) is tuple else None
+
+    @property
+    def _grad_fn(self) -> engine.Node | None:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def _backward_hooks(self) -> Any:
+        """The hooks on this tensor's gradient, or None."""
+        edge = edge_of(self)
+        if edge is None or edge is engine.UNREACHED:
+            return None
+        if type(edge) is tuple:
+            meta = edge[0].meta
+            return (meta.tensor_hooks or {}).get(edge[1]) if meta is not None else None
+        return None if edge.tensor_hooks is None else edge.tensor_hooks[0]
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: Any) -> None:
+        present = self._backward_hooks
+        if hooks is None:
+            if present:
+                present.clear()
+            return
+        for hook in hooks.values():
+            self.register_hook(hook)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     @property
     def output_nr(self) -> int:
@@ -575,10 +612,19 @@ class Tensor(Methods):
             source._xt_storage.cover = weakref.ref(source)
         self._xt_view, self._xt_edge = view, edge
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf, or of a tensor that retains it."""
-        return None if self._xt_meta is None else self._xt_meta.grad
+        meta = self._xt_meta
+        if meta is not None and (meta.grad is not None or meta.retains_grad):
+            return meta.grad
+        if type(self._xt_edge) is tuple:
+            warn_of_non_leaf()
+        return None
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -642,6 +688,15 @@ def checked_dim(dim: int, ndim: int) -> int:
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
         )
     return dim
+
+
+def warn_of_non_leaf() -> None:
+    checks.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+        "you access the leaf Tensor instead."
+    )
 
 
 def check_grad(tensor: Tensor, grad: Any) -> None:

@@ -203,7 +203,7 @@ def test_an_edge_that_appears_during_backward():
     middle = scale(x)
     out = scale(middle)
     out.edge[0].register_hook(lambda gi, go: setattr(out.edge[0], "edges", (y._gradient_edge(),)))
-    with pytest.raises(RuntimeError, match="dependency not found for AccumulateGrad"):
+    with pytest.raises(RuntimeError, match="dependency not found for torch::autograd::AccumulateGrad"):
         backward(out)
 
 

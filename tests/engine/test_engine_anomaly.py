@@ -68,6 +68,7 @@ def test_anomaly_mode_names_the_node_that_induced_another():
             pytest.warns(
                 UserWarning, match="Previous calculation was induced by Makes. Traceback of forward call that"
             ),
+            pytest.warns(UserWarning, match="Error detected in Fails"),
             pytest.raises(KeyError),
         ):
             backward(made[0])

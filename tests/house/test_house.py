@@ -47,6 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "optim",
         "plans",
         "profiler",
+        "quasirandom",
         "random",
         "selfcheck",
         "serialization",

@@ -14,6 +14,7 @@ from ..engine import (
 from ..engine import profiler as profiler
 from ..engine.profiler import ProfilerActivity
 from ..gradients import backward, grad
+from ..operators.saved import SavedTensor
 from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler_legacy
 from .drawing import draw
 from .function import Function, FunctionCtx
@@ -30,6 +31,7 @@ __all__ = [
     "Function",
     "FunctionCtx",
     "ProfilerActivity",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

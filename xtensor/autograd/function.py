@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..engine import (
 from ..operators.inplace import check_inplace, move_retained, rebase
 from ..operators.levels.crossing import crossed
 from ..operators.recording import noted
-from ..operators.saved import check_version, save, unpack_tensor
+from ..operators.saved import Hooked, SavedTensor, check_version, save, saved_tensor, unpack_tensor
 from ..operators.write import bump
 from ..ops.create.creation import zeros
 from ..tensor import (
@@ -36,6 +37,7 @@ from ..tensor import (
     plain_edge,
     sizes_of,
     strides_of,
+    tensor_over,
 )
 from ..xla.levels import KINDS
 from .levels import (
@@ -59,12 +61,13 @@ class SavedForFunction:
     """
 
     __slots__ = ("edge", "entry", "output", "tensor")
+    entry: Any
 
     def __init__(self, tensor: Tensor, output: int | None) -> None:
         self.output = output
         self.edge = None if output is not None else edge_of(tensor)
         self.tensor = None
-        if modes.state.mode & SAVED_HOOKS or modes.state.mutation_allowed:
+        if modes.state.mode & SAVED_HOOKS:
             self.entry = save(tensor, array_of(tensor))
             return
         if tensor.is_inference():
@@ -73,6 +76,10 @@ class SavedForFunction:
         self.entry = (counter, counter.version, None)
         # A leaf is kept alive by the graph anyway; of others an alias, so that a node and its output form no cycle.
         self.tensor = tensor if self.edge is not None and type(self.edge) is not tuple else twin(tensor)
+
+    def keep(self, hooked: Hooked) -> None:
+        """Put what hooks made of the tensor in its place."""
+        self.tensor, self.entry = None, hooked
 
     def unpack(self, node: Any) -> Tensor:
         """The tensor as it was saved, RuntimeError if it was written since."""
@@ -102,6 +109,7 @@ class FunctionCtx:
     dirty: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     materialize_grads: bool = True
+    _materialize_non_diff_grads: bool = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (inputs, outputs or others, or None) for `backward`, which reads `saved_tensors`."""
@@ -157,11 +165,13 @@ class BackwardCFunction(Node, FunctionCtx):
     _beyond: Any = None
     _in_jvp: bool = False
     saved_for_forward: tuple[Any, ...] = ()
+    _inert: frozenset[int]  # the outputs that were marked as not differentiable
 
     def __init__(self) -> None:
         super().__init__(())
         self._saved = ()
         self._avals = ()
+        self._inert = frozenset()
 
     def name(self) -> str:
         return type(self).__name__
@@ -183,7 +193,22 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(RELEASED)
         return tuple([None if s is None else s.unpack(self) for s in self._saved])
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The older name of `saved_tensors`."""
+        checks.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        if self._saved is None:
+            raise RuntimeError(RELEASED)
+        return tuple([self._raw(s) for s in self._saved])
+
+    def _raw(self, saved: SavedForFunction | None) -> SavedTensor:
+        if saved is None:
+            return saved_tensor(lambda: None, lambda: False, lambda hooked: None)
+        return saved_tensor(lambda: saved.unpack(self), lambda: type(saved.entry) is Hooked, saved.keep)
 
     def release(self) -> None:
         self._saved = None
@@ -199,7 +224,10 @@ class BackwardCFunction(Node, FunctionCtx):
                 "one of them."
             )
         if self.materialize_grads:
-            grads = tuple([self._zeros(i) if g is None else g for i, g in enumerate(grads)])
+            skipped = () if self._materialize_non_diff_grads else self._inert
+            grads = tuple(
+                [self._zeros(i) if g is None and i not in skipped else g for i, g in enumerate(grads)]
+            )
         with revived(grads):
             found = (cls.vjp if other else cls.backward)(self, *grads)
         return self._checked(found if isinstance(found, tuple) else (found,))
@@ -240,6 +268,12 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple(result)
 
 
+def node_class(function: Any) -> type[BackwardCFunction]:
+    """The class of a Function's nodes."""
+    names = {"_function": function, "__module__": function.__module__}
+    return type(f"{function.__name__}Backward", (BackwardCFunction,), names)
+
+
 NO_BACKWARD = (
     "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
     "backward mode AD."
@@ -266,7 +300,11 @@ class Function:
     """
 
     generate_vmap_rule = False
-    _node_class: type[BackwardCFunction] | None = None
+    _backward_cls: type[BackwardCFunction]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._backward_cls = node_class(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         checks.warn(
@@ -323,16 +361,14 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record the call."""
-        if cls._node_class is None or cls._node_class._function is not cls:
-            cls._node_class = type(
-                f"{cls.__name__}Backward",
-                (BackwardCFunction,),
-                {"_function": cls, "__module__": cls.__module__},
-            )
-        node = cls._node_class()
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        node = cls._backward_cls()
         mode = modes.state.mode
         tensors = [a for a in args if isinstance(a, Tensor)]
-        separate = cls.setup_context is not Function.setup_context
         levels: list[Any] = []
         if modes.state.transforms:
             check_style(cls, separate)
@@ -378,6 +414,9 @@ class Function:
         return output
 
 
+Function._backward_cls = node_class(Function)
+
+
 def wrap_outputs(
     node: BackwardCFunction, inputs: list[Tensor], outputs: tuple[Any, ...], recording: bool
 ) -> tuple[Any, ...]:
@@ -417,6 +456,8 @@ def wrap_outputs(
             if isinstance(result, Tensor) and result._xt_view is not None:
                 result._xt_view.creation = MULTI_OUTPUT
     node._avals = tuple(avals)
+    if inert:
+        node._inert = frozenset([i for i, out in enumerate(outputs) if id(out) in inert])
     if recording and node.to_save:
         places = {id(o): i for i, o in enumerate(outputs) if id(o) not in given or id(o) in dirty}
         node._saved = tuple(
@@ -481,6 +522,8 @@ def cut_off(out: Tensor, is_input: bool, written: bool) -> Tensor:
 def view_of(source: Tensor) -> Tensor:
     """A view of all of an input that was returned as it is, without a history yet."""
     result = twin(source)
+    if type(source) is not Tensor:
+        result = tensor_over(result._xt_storage, result._xt_view, kind=type(source))
     view, old = result._xt_view, source._xt_view
     assert view is not None
     view.base = source if old is None or old.base is None else old.base
@@ -512,7 +555,9 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         single = not isinstance(outputs, tuple)
         found = (outputs,) if single else outputs
-        edges = tuple([plain_edge(edge_of(a)) for a in args if isinstance(a, Tensor) and a.requires_grad])
+        # Leaves of their own, as in PyTorch: nothing beyond them can be reached.
+        leaves = [o.detach().requires_grad_() if isinstance(o, Tensor) else None for o in found]
+        edges = tuple([None if leaf is None else plain_edge(edge_of(leaf)) for leaf in leaves])
         error = Error(
             "trying to differentiate twice a function that was marked with @once_differentiable",
             edges,

@@ -1,16 +1,22 @@
-"""`gradcheck` and `gradgradcheck`: analytical gradients against central differences."""
+"""`gradcheck` and `gradgradcheck`: analytical gradients against central differences.
+
+Differences are taken by writing the inputs themselves, so that what the function reads elsewhere (a module's
+parameters, `requires_grad`) is what it always is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from .. import devices
-from ..engine import enable_grad, no_grad
+from .. import checks, devices
+from ..engine import Node, enable_grad, no_grad
 from ..gradients import grad
-from ..tensor import Tensor, array_of, sizes_of, wrap
+from ..operators.recording import recorded
+from ..tensor import Tensor, alias, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
 from ..transforms.batches import vmapped
 from .forward_ad import dual_level, make_dual, unpack_dual
 
@@ -43,71 +49,69 @@ def differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple([o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad])
 
 
-def numeric_outputs(
-    fn: Callable[..., Any], inputs: tuple[Any, ...], places: Sequence[int]
-) -> list[np.ndarray]:
-    """The values of the outputs at `places`, computed without a graph."""
-    with no_grad():
-        outputs = as_tuple(fn(*inputs))
-    return [host(outputs[i]).astype(np.complex128) for i in places]
-
-
-def get_numerical_jacobian(
-    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-6
-) -> list[list[np.ndarray]]:
-    """Per differentiable input and output, the matrix of derivatives by central differences.
-
-    For a complex input the entry is `(dL/dx - i dL/dy)`'s conjugate pair folded as PyTorch does: see `_columns`.
-    """
-    inputs = as_tuple(inputs)
-    outputs = as_tuple(fn(*inputs))
-    places = [
-        i
-        for i, o in enumerate(outputs)
-        if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())
-    ]
-    result = []
-    for index, x in enumerate(inputs):
-        if isinstance(x, Tensor) and x.requires_grad:
-            result.append(_columns(fn, inputs, index, places, eps))
-    return result
-
-
-def _columns(
-    fn: Callable[..., Any], inputs: tuple[Any, ...], index: int, places: Sequence[int], eps: float
-) -> list[np.ndarray]:
-    """Directional derivatives `d out / d x_k` along the real axis, and for a complex input along the imaginary too."""
-    x = inputs[index]
+@contextmanager
+def moved(x: Tensor) -> Iterator[tuple[np.ndarray, Callable[[np.ndarray], None]]]:
+    """A tensor's values, and a function that puts others in their place; the values come back when the block ends."""
     values = host(x)
-    flat = values.reshape(-1)
-    directions = (1.0, 1j) if np.iscomplexobj(values) else (1.0,)
+    data = x.detach()
+
+    def put(changed: np.ndarray) -> None:
+        with no_grad():
+            data.data.copy_(like(changed, data))
+
+    try:
+        yield values, put
+    finally:
+        put(values)
+
+
+def same_form(before: Tensor, after: Tensor, index: int, eps: float) -> None:
+    """Refuse a function whose outputs change their form with its inputs' values."""
+    if sizes_of(before) != sizes_of(after):
+        raise AssertionError(
+            "Expected `func` to return outputs with the same shape when inputs are perturbed "
+            f"on index {index} by {eps}, but got: shapes {before.shape} and {after.shape}."
+        )
+    if before.dtype is not after.dtype:
+        raise AssertionError(
+            "Expected `func` to return outputs with the same dtype when inputs are perturbed "
+            f"on index {index} by {eps}, but got: dtypes {before.dtype} and {after.dtype}."
+        )
+
+
+def numerical_jacobian(
+    outputs_of: Callable[[], tuple[Tensor, ...]], x: Tensor, eps: float
+) -> list[np.ndarray]:
+    """Per output, its directional derivatives `d out / d x_k`: (elements of x, directions, elements of the output).
+
+    The directions are the real axis, and for a complex x the imaginary one too.
+    """
+    directions = (1.0, 1j) if x.is_complex() else (1.0,)
     found: list[list[np.ndarray]] = []
-    for k in range(flat.size):
-        row = []
-        for direction in directions:
-            shifted = []
-            for sign in (1, -1):
-                moved = values.copy()
-                moved.reshape(-1)[k] += sign * eps * direction
-                changed = list(inputs)
-                changed[index] = like(moved, x)
-                shifted.append(numeric_outputs(fn, tuple(changed), places))
-            row.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(*shifted, strict=True)])
-        found.append(
-            [np.stack(list(parts)) for parts in zip(*row, strict=True)]
-        )  # per output: (directions, n)
-    if not found:
-        return [np.zeros((0, len(directions), 0), np.complex128) for _ in places]
-    return [
-        np.stack(list(parts)) for parts in zip(*found, strict=True)
-    ]  # per output: (inputs, directions, n)
+    with moved(x) as (values, put):
+        for k in range(values.size):
+            row = []
+            for direction in directions:
+                forms, shifted = [], []
+                for sign in (-1, 1):
+                    changed = values.copy()
+                    changed.reshape(-1)[k] += sign * eps * direction
+                    put(changed)
+                    outputs = outputs_of()
+                    forms.append(outputs)
+                    # Read at once: an output may be the input itself, or a view of it.
+                    shifted.append([host(o).astype(np.complex128) for o in outputs])
+                for before, after in zip(*forms, strict=True):
+                    same_form(before, after, k, eps)
+                row.append([((b - a) / (2 * eps)).reshape(-1) for a, b in zip(*shifted, strict=True)])
+            found.append([np.stack(parts) for parts in zip(*row, strict=True)])
+        if not found:
+            return [np.zeros((0, len(directions), o.numel()), np.complex128) for o in outputs_of()]
+    return [np.stack(parts) for parts in zip(*found, strict=True)]
 
 
-def get_analytical_jacobian(
-    inputs: tuple[Any, ...], output: Tensor, factor: complex = 1.0
-) -> list[np.ndarray | None]:
-    """Per differentiable input, `grad` for each unit vector (times `factor`) as a matrix (inputs, outputs)."""
-    chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+def analytical_jacobian(chosen: Sequence[Tensor], output: Tensor, factor: complex = 1.0) -> list[np.ndarray]:
+    """Per input, `grad` for each unit vector (times `factor`) as a matrix (inputs, outputs)."""
     count = output.numel()
     columns: list[list[Any]] = [[] for _ in chosen]
     for k in range(count):
@@ -117,10 +121,72 @@ def get_analytical_jacobian(
             output, chosen, like(unit.reshape(sizes_of(output)), output), retain_graph=True, allow_unused=True
         )
         for column, g, x in zip(columns, found, chosen, strict=True):
+            if g is not None and sizes_of(g) != sizes_of(x):
+                raise GradcheckError("Analytical gradient has incorrect size")
             column.append(np.zeros(x.numel(), np.complex128) if g is None else host(g).reshape(-1))
     return [
         np.stack(c, axis=1) if c else np.zeros((x.numel(), 0)) for c, x in zip(columns, chosen, strict=True)
     ]
+
+
+def deprecated(name: str, grad_out: float) -> None:
+    checks.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it "
+        "will be removed in a future version of PyTorch.",
+        FutureWarning,
+    )
+    if grad_out != 1.0:
+        raise ValueError(f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0.")
+
+
+def get_numerical_jacobian(
+    fn: Callable[[Any], Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, ...]:
+    """Deprecated: per differentiable tensor of `target` (the inputs), the derivatives of `fn(inputs)`'s first output.
+
+    Each is a matrix (elements of the tensor, elements of the output).
+    """
+    deprecated("get_numerical_jacobian", grad_out)
+    wanted = as_tuple(inputs if target is None else target)
+    found = []
+    for x in wanted:
+        if isinstance(x, Tensor) and x.requires_grad:
+            first = as_tuple(fn(inputs))[0]
+            if first.is_complex():
+                raise ValueError(
+                    "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that "
+                    "return complex outputs."
+                )
+            jacobian = numerical_jacobian(lambda: (as_tuple(fn(inputs))[0],), x, eps)[0]
+            found.append(like(folded(jacobian, 1.0, x), x if x.is_complex() else first))
+    return tuple(found)
+
+
+def get_analytical_jacobian(
+    inputs: Any, output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """Deprecated: the derivatives of one output, whether they come out twice the same, and whether sizes and dtypes fit."""
+    deprecated("get_analytical_jacobian", grad_out)
+    chosen = [x for x in as_tuple(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    first, second = analytical_jacobian(chosen, output), analytical_jacobian(chosen, output)
+    grads = grad(output, chosen, output.detach() * 0, retain_graph=True, allow_unused=True)
+    pairs = [(g, x) for g, x in zip(grads, chosen, strict=True) if g is not None]
+    return (
+        tuple([like(j, x) for j, x in zip(first, chosen, strict=True)]),
+        agree(first, second, nondet_tol),
+        all(sizes_of(g) == sizes_of(x) for g, x in pairs),
+        all(g.dtype is x.dtype for g, x in pairs),
+    )
+
+
+def agree(first: Sequence[np.ndarray], second: Sequence[np.ndarray], tolerance: float) -> bool:
+    return all(np.abs(a - b).max(initial=0.0) <= tolerance for a, b in zip(first, second, strict=True))
+
+
+def folded(numerical: np.ndarray, factor: complex, x: Tensor) -> np.ndarray:
+    """PyTorch's gradient of `L = Re(conj(factor) * out)`: `dL/dRe(x) + i dL/dIm(x)`, per element of x and of the output."""
+    projected = np.real(np.conj(factor) * numerical)
+    return projected[:, 0] + (1j * projected[:, 1] if x.is_complex() else 0)
 
 
 def gradcheck(
@@ -143,20 +209,38 @@ def gradcheck(
 ) -> bool:
     """Whether analytical gradients of `func` agree with central differences, for inputs that require grad.
 
-    Raises GradcheckError on disagreement unless `raise_exception` is off. Double precision inputs are needed.
-    check_forward_ad: forward mode too. check_batched_grad, check_batched_forward_grad: batches of gradients, and of tangents, against
-    one after another. Differs from PyTorch: `fast_mode` checks as thoroughly as without.
+    The inputs are written in place while differences are taken, and get their values back. Raises GradcheckError on
+    disagreement unless `raise_exception` is off. Double precision inputs are needed. check_forward_ad: forward mode too.
+    check_batched_grad, check_batched_forward_grad: batches of gradients, and of tangents, against one after another.
+    Differs from PyTorch: `fast_mode` checks as thoroughly as without.
+
+    >>> layer = xtensor.nn.Linear(2, 3, dtype=xtensor.float64)
+    >>> x = xtensor.ones(4, 2, dtype=xtensor.float64)
+    >>> xtensor.autograd.gradcheck(lambda *parameters: layer(x), tuple(layer.parameters()))
+    True
     """
-    inputs = as_tuple(inputs)
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_undefined_grad and not check_backward_ad:
+        raise AssertionError("Setting check_undefined_grad=True requires check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    given = as_tuple(inputs)
+    chosen = checked_inputs(given)
+    outputs = as_tuple(func(*given))
     try:
         if check_backward_ad:
-            _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad)
+            check_backward(func, given, chosen, outputs, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+            if check_undefined_grad:
+                check_undefined(func, given, chosen)
         if check_forward_ad:
-            check_forward(func, inputs, eps, atol, rtol)
+            check_forward(func, given, eps, atol, rtol)
         if check_batched_forward_grad:
-            check_batched_forward(func, inputs, atol, rtol)
+            check_batched_forward(func, given, atol, rtol)
         if check_batched_grad:
-            check_batched(func, inputs, atol, rtol)
+            check_batched(func, given, atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -164,70 +248,160 @@ def gradcheck(
     return True
 
 
-def _gradcheck(
-    func: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-    check_undefined_grad: bool,
-) -> None:
-    chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+def checked_inputs(inputs: tuple[Any, ...]) -> list[Tensor]:
+    """The inputs that require grad; errors where none does, or where an element lies in memory that others share."""
+    chosen = []
+    for i, x in enumerate(inputs):
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            continue
+        if x.dtype.name not in ("float64", "complex128"):
+            checks.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. "
+                "This check will likely fail if all the inputs are not of double precision floating point or complex. "
+            )
+        if any(s == 0 and n > 1 for s, n in zip(strides_of(x), sizes_of(x), strict=True)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
+            )
+        x.retain_grad()
+        chosen.append(x)
     if not chosen:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have "
             "requires_grad=True."
         )
-    for x in chosen:
-        x.retain_grad()
-    all_outputs = as_tuple(func(*inputs))
-    outputs = [o for o in all_outputs if isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())]
-    numerical = get_numerical_jacobian(func, inputs, eps=eps)
-    for o, output in enumerate(outputs):
-        real_part = [n[o] for n in numerical]
-        factors: tuple[complex, ...] = (1.0, 1j) if output.is_complex() else (1.0,)
-        for factor in factors:
-            if not output.requires_grad:
-                analytical: list[Any] = [np.zeros((x.numel(), output.numel())) for x in chosen]
-            else:
-                analytical = get_analytical_jacobian(inputs, output, factor)
-                again = get_analytical_jacobian(inputs, output, factor)
-                for a, b in zip(analytical, again, strict=True):
-                    if np.abs(a - b).max(initial=0.0) > nondet_tol:
-                        raise GradcheckError(
-                            "Backward is not reentrant, i.e., running backward with same input and "
-                            "grad_output multiple "
-                            "times gives different values, although analytical gradient matches numerical "
-                            "gradient."
-                        )
-            for i, (a, n, x) in enumerate(zip(analytical, real_part, chosen, strict=True)):
-                # For L = Re(conj(factor) * out): PyTorch's gradient is dL/dRe(x) + i dL/dIm(x).
-                projected = np.real(np.conj(factor) * n)
-                expected = projected[:, 0] + (1j * projected[:, 1] if x.is_complex() else 0)
-                if not np.allclose(a, expected, rtol, atol, equal_nan=True):
+    return chosen
+
+
+def check_backward(
+    func: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    chosen: list[Tensor],
+    results: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    check_dtypes: bool,
+) -> None:
+    """Compare the gradient of each differentiable output with differences."""
+    outputs = differentiable(results)
+    if not outputs:
+        check_constant(func, inputs, chosen, eps)
+        return
+    numerical = [numerical_jacobian(lambda: differentiable(func(*inputs)), x, eps) for x in chosen]
+    any_complex = any(o.is_complex() for o in outputs)
+    for factor, part in ((1j, "imaginary"), (1.0, "real")) if any_complex else ((1.0, ""),):
+        about = f"While considering the {part} part of complex outputs only, " if any_complex else ""
+        for o, output in enumerate(outputs):
+            if factor == 1j and not output.is_complex():
+                continue
+            analytical = analytical_jacobian(chosen, output, factor)
+            for i, (found, n, x) in enumerate(zip(analytical, numerical, chosen, strict=True)):
+                expected = folded(n[o], factor, x)
+                if not np.allclose(found, expected, rtol, atol, equal_nan=True):
                     raise GradcheckError(
-                        f"Jacobian mismatch for output {o} with respect to input {i},\n"
-                        f"numerical:{np.asarray(expected)}\nanalytical:{np.asarray(a)}\n"
+                        f"{about}Jacobian mismatch for output {o} with respect to input {i},\n"
+                        f"numerical:{like(expected, x)}\nanalytical:{like(found, x)}\n"
                     )
-    if check_undefined_grad and len(outputs) > 1:
-        _check_undefined(func, inputs, chosen)
+            if not agree(analytical, analytical_jacobian(chosen, output, factor), nondet_tol):
+                raise GradcheckError(
+                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                    "times gives different values, although analytical gradient matches numerical gradient."
+                    f"The tolerance for nondeterminism was {nondet_tol}."
+                )
+    check_linear(func, inputs, chosen, check_dtypes)
 
 
-def _check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], chosen: list[Tensor]) -> None:
-    """Outputs that get no gradient must count as zero."""
+def check_constant(
+    func: Callable[..., Any], inputs: tuple[Any, ...], chosen: list[Tensor], eps: float
+) -> None:
+    """Where no output is differentiable, no output may depend on the inputs."""
+
+    def outputs() -> tuple[Tensor, ...]:
+        found = [o for o in as_tuple(func(*inputs)) if isinstance(o, Tensor)]
+        return tuple([o for o in found if o.is_floating_point() or o.is_complex()])
+
+    for x in chosen:
+        for jacobian in numerical_jacobian(outputs, x, eps):
+            if np.any(jacobian != 0):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+
+
+def check_linear(
+    func: Callable[..., Any], inputs: tuple[Any, ...], chosen: list[Tensor], check_dtypes: bool
+) -> None:
+    """Zero gradients of the outputs must give zero gradients, of the inputs' form."""
     outputs = differentiable(func(*inputs))
-    for o in outputs:
+    zeros = [like(np.zeros(sizes_of(o)), o) for o in outputs]
+    for g, x in zip(grad(outputs, chosen, zeros, allow_unused=True), chosen, strict=True):
+        if g is None:
+            continue
+        if g.layout != x.layout:
+            raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
+        if np.any(host(g) != 0):
+            raise GradcheckError("backward not multiplied by grad_output")
+        if check_dtypes and g.dtype is not x.dtype:
+            raise GradcheckError("grad is incorrect type")
+        if g.device != x.device:
+            raise GradcheckError("grad is incorrect device")
+        if sizes_of(g) != sizes_of(x):
+            raise GradcheckError("grad is incorrect size")
+
+
+class UndefinedGrad(Node):
+    """Sends no gradient, whatever it is given."""
+
+    __slots__ = ("form",)
+
+    def __init__(self, of: Tensor) -> None:
+        super().__init__((plain_edge(edge_of(of)),))
+        self.form = of.detach()
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        return (self.form,)
+
+    def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (None,)
+
+
+def check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], chosen: list[Tensor]) -> None:
+    """Outputs that get no gradient, all of them and each by itself, must count as zero."""
+    count = len(differentiable(func(*inputs)))
+    for undefined in [range(count), *([i] for i in range(count) if count > 1)]:
+        outputs = list(differentiable(func(*inputs)))
+        zeros = [like(np.zeros(sizes_of(o)), o) for o in outputs]
+        for i in undefined:
+            o = outputs[i]
+            twin = alias(o, tuple(sizes_of(o)), tuple(strides_of(o)), o.storage_offset())
+            outputs[i] = recorded(twin, UndefinedGrad(o))
+        if not outputs:
+            return
         try:
-            grad(
-                o.sum() if not o.is_complex() else o.abs().sum(), chosen, retain_graph=True, allow_unused=True
-            )
+            found = grad(outputs, chosen, zeros, allow_unused=True)
         except RuntimeError as error:
+            warn_about_undefined()
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at 'Notes about "
-                "undefined "
-                f"output gradients' in 'tools/autograd/derivatives.yaml': {error}"
+                "Expected backward function to handle undefined output grads. Please look at 'Notes about undefined "
+                "output gradients' in 'tools/autograd/derivatives.yaml'"
             ) from error
+        if any(g is not None and np.any(host(g) != 0) for g in found):
+            warn_about_undefined()
+            raise GradcheckError(
+                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
+                "Please look at 'Notes about undefined output gradients' in 'tools/autograd/derivatives.yaml'"
+            )
+
+
+def warn_about_undefined() -> None:
+    checks.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may "
+        "break existing callers of this function. If this is true for you, you can call this function with "
+        '"check_undefined_grad=False" to disable the feature'
+    )
 
 
 def gradgradcheck(
@@ -250,40 +424,36 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """Whether second derivatives agree with central differences of the first; see `gradcheck`."""
-    inputs = as_tuple(inputs)
-    outputs = differentiable(func(*inputs))
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    given = as_tuple(inputs)
+    outputs = differentiable(func(*given))
     if grad_outputs is None:
-        random = np.random.default_rng(0)
-        made = []
-        for o in outputs:
-            values = random.standard_normal(sizes_of(o))
-            if o.is_complex():
-                values = values + 1j * random.standard_normal(sizes_of(o))
-            made.append(like(values, o).requires_grad_())
-        grad_outputs = tuple(made)
+        grads = tuple([random_like(o, gen_non_contig_grad_outputs, i) for i, o in enumerate(outputs)])
     else:
-        grad_outputs = as_tuple(grad_outputs)
-    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-    count = len(inputs)
+        grads = as_tuple(grad_outputs)
+    chosen = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    count = len(given)
 
     def first(*arguments: Any) -> tuple[Any, ...]:
-        own, grads = list(arguments[:count]), arguments[count:]
-        for i in chosen:
-            if not own[i].requires_grad:
-                own[i] = own[i].view_as(own[i]).requires_grad_()
-        from_graph = modes_enabled(func, own)
-        found = grad(from_graph, [own[i] for i in chosen], grads, create_graph=True, allow_unused=True)
+        own = arguments[:count]
+        with enable_grad():
+            made = differentiable(func(*own))
+            found = grad(
+                made, [own[i] for i in chosen], arguments[count:], create_graph=True, allow_unused=True
+            )
         return tuple([g for g in found if g is not None])
 
     return gradcheck(
         first,
-        (*inputs, *grad_outputs),
+        (*given, *grads),
         eps=eps,
         atol=atol,
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
@@ -388,7 +558,12 @@ def check_batched_forward(
                 raise GradcheckError(f"For output {o} and input {i}:\n\n{BATCHED_FORWARD}")
 
 
-def modes_enabled(func: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Tensor, ...]:
-    """The differentiable outputs of `func`, recorded whatever the grad mode."""
-    with enable_grad():
-        return differentiable(func(*arguments))
+def random_like(output: Tensor, apart: bool, seed: int) -> Tensor:
+    """A gradient for an output, of normal numbers; apart: with gaps between its elements."""
+    random = np.random.default_rng(seed)
+    values = random.standard_normal(sizes_of(output))
+    if output.is_complex():
+        values = values + 1j * random.standard_normal(sizes_of(output))
+    if apart:
+        return like(np.stack([values, values], -1), output)[..., 0].requires_grad_()
+    return like(values, output).requires_grad_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from ..engine import (
 )
 from ..gradients import GradientEdge, gradient_edge
 from ..operators.write import bump
-from ..tensor import Tensor
+from ..tensor import Tensor, array_of, counter_of, sizes_of, strides_of, wrap
 
 __all__ = [
     "GradientEdge",
@@ -61,16 +62,65 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(pack, unpack)
 
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
-    """Inside the block, tensors saved for backward may be written: backward uses the values that were saved.
+class Kept:
+    """The values of a saved tensor, and the version that they had."""
 
-    It costs nothing, since saved values are immutable arrays.
+    __slots__ = ("__weakref__", "array", "counter", "version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.counter = counter_of(tensor)
+        self.version = self.counter.version
+        self.array = array_of(tensor)
+
+
+class MutationState:
+    """What `allow_mutation_on_saved_tensors` gives: the saved tensors of its block that graphs still hold."""
+
+    def __init__(self) -> None:
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, Kept] = weakref.WeakValueDictionary()
+
+    @property
+    def cloned(self) -> dict[Any, Tensor]:
+        """The values of those that were written since they were saved."""
+        kept = list(self.tid_to_weakhandle.items())
+        return {tid: wrap(k.array, shared=True) for tid, k in kept if k.counter.version != k.version}
+
+    def clear(self) -> None:
+        """Forget them all."""
+        self.tid_to_weakhandle.clear()
+
+    def pack(self, tensor: Tensor) -> Kept:
+        counter = counter_of(tensor)
+        place = sizes_of(tensor), strides_of(tensor), tensor.storage_offset(), tensor.dtype
+        # No other counter has this address as long as the values are kept, since they keep it.
+        tid = (id(counter), counter.version, place)
+        kept = self.tid_to_weakhandle.get(tid)
+        if kept is None:
+            kept = self.tid_to_weakhandle[tid] = Kept(tensor)
+        return kept
+
+    def unpack(self, kept: Kept) -> Tensor:
+        if modes.state.mutation is not self:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return wrap(kept.array, shared=True)
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[MutationState]:
+    """Inside the block, tensors saved for backward may be written: backward, in it too, uses the values that were saved.
+
+    Nothing is copied, since saved values are immutable arrays.
     """
-    if modes.state.mutation_allowed:
+    if modes.state.mutation is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    modes.state.mutation_allowed = True
-    try:
-        yield
-    finally:
-        modes.state.mutation_allowed = False
+    made = MutationState()
+    with saved_tensors_hooks(made.pack, made.unpack):
+        modes.state.mutation = made
+        try:
+            yield made
+        finally:
+            made.clear()
+            modes.state.mutation = None

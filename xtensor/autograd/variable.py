@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..engine.task import is_complete, queue_callback
 from ..ops.create.creation import zeros
 from ..tensor import Tensor
 
-__all__ = ["Variable"]
+__all__ = ["ImperativeEngine", "Variable"]
+
+
+class ImperativeEngine:
+    """`Variable._execution_engine`: the engine, as far as programs reach for it."""
+
+    @staticmethod
+    def queue_callback(callback: Callable[[], None]) -> None:
+        """Call `callback()` when the backward pass that is running has finished."""
+        queue_callback(callback)
+
+    @staticmethod
+    def is_checkpoint_valid() -> bool:
+        """Whether a re-entrant checkpoint may run: not where only some gradients are asked for."""
+        return is_complete()
 
 
 class _VariableType(type):
@@ -21,3 +37,5 @@ class _VariableType(type):
 
 class Variable(metaclass=_VariableType):
     """`Variable(tensor, requires_grad=True)`: the same values as a tensor that wants a gradient."""
+
+    _execution_engine = ImperativeEngine()

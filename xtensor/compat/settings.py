@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import checks, devices, dtypes
 from ..checks import argument_error
+from ..ops.create.creation import Uninitialized
 from ..ops.tensor.conversion import typed_name
 from ..ops.tensor.queries import TensorType
 
@@ -30,7 +31,6 @@ __all__ = [
 class _Settings:
     threads: int | None = None
     between: int | None = None
-    deterministic = False
     warn_only = False
     warn_always = False
 
@@ -78,12 +78,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     if not isinstance(mode, bool):
         raise argument_error("_set_deterministic_algorithms", "mode", 1, "bool", mode)
-    _Settings.deterministic, _Settings.warn_only = mode, warn_only and mode
+    if not isinstance(warn_only, bool):
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {type(warn_only).__name__}"
+        )
+    _Settings.warn_only = warn_only
+    Uninitialized.deterministic = mode
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What `use_deterministic_algorithms` was told."""
-    return _Settings.deterministic
+    return Uninitialized.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -112,7 +117,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """The level as a number from 0 to 2."""
-    return 0 if not _Settings.deterministic else 1 if _Settings.warn_only else 2
+    return 0 if not Uninitialized.deterministic else 1 if _Settings.warn_only else 2
 
 
 def set_warn_always(mode: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -67,9 +68,10 @@ def check(node: Node, outputs: Any, is_nan: Callable[[Any], bool]) -> None:
 
 
 def report(node: Node) -> None:
-    """Warn with the forward traceback of the node that failed, and of those that induced it."""
+    """Warn with the forward traceback of the node that failed, and once for each that induced it."""
     metadata = node.metadata
     trace = metadata.get(TRACE_KEY)
+    messages = []
     message = f"Error detected in {node.name()}. "
     if trace is None:
         message += (
@@ -80,14 +82,20 @@ def report(node: Node) -> None:
         message += "Traceback of forward call that caused the error:\n" + "".join(trace)
     parent = metadata.get(PARENT_KEY)
     while parent is not None:
-        message += f"\n\nPrevious calculation was induced by {parent.name()}. "
+        messages.append(message)
+        message = f"\n\nPrevious calculation was induced by {parent.name()}. "
         trace = parent.metadata.get(TRACE_KEY)
         if trace is None:
             message += "No forward pass information available."
         else:
             message += "Traceback of forward call that induced the previous calculation:\n" + "".join(trace)
         parent = parent.metadata.get(PARENT_KEY)
-    checks.warn(message)
+    for each in (*messages, message):
+        try:
+            checks.warn(each)
+        except Warning:
+            # Warnings that are errors must not hide the error that is being reported.
+            print(each, file=sys.stderr)
 
 
 class set_detect_anomaly:

@@ -19,7 +19,7 @@ from .modes import ANOMALY, NO_GRAD, PROFILING, state
 from .task import GraphTask, InputBuffer, local
 from .workers import drive, in_fresh_thread
 
-__all__ = ["Executor", "Fallback", "Interpreter", "InvalidGradient"]
+__all__ = ["Executor", "Fallback", "Interpreter", "InvalidGradient", "execution_order", "running_node"]
 
 
 class InvalidGradient(Exception):
@@ -311,6 +311,37 @@ class Interpreter:
             if after is not None:
                 self.check_hook(before, after, _name(hook))
         return result
+
+
+def running_node() -> Node | None:
+    """The node that this thread is running, read from the interpreter's own frames; None outside, and within a plan."""
+    codes = (Interpreter._walk.__code__, Interpreter._evaluate.__code__)
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code not in codes:
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals["node"]
+
+
+def execution_order(task: GraphTask) -> list[Node]:
+    """The nodes that a pass runs or captures, in the order in which one thread takes them."""
+    counts: dict[Node, int] = dict.fromkeys(task.dependencies, 0)
+    for node in counts:
+        for edge in node.edges:
+            if edge is not None:
+                counts[edge[0]] += 1
+    found: list[Node] = []
+    ready = [(-task.root.sequence_nr, 0, task.root)]
+    while ready:
+        _, _, node = heappop(ready)
+        if not isinstance(node, GraphRoot):
+            found.append(node)
+        for edge in node.edges:
+            if edge is not None and task.should_execute(edge[0]):
+                target = edge[0]
+                counts[target] -= 1
+                if not counts[target]:
+                    heappush(ready, (-target.sequence_nr, len(found), target))
+    return found
 
 
 def _name(hook: Any) -> str:

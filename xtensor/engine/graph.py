@@ -103,6 +103,16 @@ class Node:
         """Per incoming gradient, an object with the `shape`, `dtype` and `device` that it must have."""
         return ()
 
+    @property
+    def _input_metadata(self) -> tuple[Any, ...]:
+        return self.input_metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence_nr
+
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        self.sequence_nr = sequence_nr
+
     def name(self) -> str:
         """The name shown in messages and drawings."""
         return type(self).__name__
@@ -245,6 +255,9 @@ class AccumulateGrad(Node):
                     leaf.run_post_accumulate(self.variable)
         return ()
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def input_metadata(self) -> tuple[Any, ...]:
         return (self.variable,)
@@ -331,7 +344,9 @@ class LeafEdge:
         """Run the post-accumulate hooks, which return nothing."""
         for hook in tuple((self.post_accumulate or {}).values()):
             result = hook(variable)
-            if result is not None and not hasattr(result, "requires_grad"):
+            if hasattr(result, "requires_grad"):
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            if result is not None:
                 raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 

@@ -63,7 +63,7 @@ class _State(threading.local):
     overrides_off: int = 0
     function_modes: tuple[Any, ...] = ()
     check_nan: bool = True
-    mutation_allowed: bool = False
+    mutation: Any = None  # what `allow_mutation_on_saved_tensors` keeps, inside its block
     # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.
     autocast_enabled: frozenset[str] = frozenset()
     autocast_dtypes: Mapping[str, Any] = MappingProxyType({})

@@ -14,6 +14,7 @@ __all__ = [
     "InputBuffer",
     "current_node",
     "current_task_id",
+    "is_complete",
     "is_executing",
     "local",
     "queue_callback",
@@ -190,8 +191,13 @@ def will_execute(node: Node) -> bool:
     """Whether the current backward pass runs `node` or captures its gradient."""
     task = local.task
     if task is None:
-        raise RuntimeError("will_execute can only be called during backward pass.")
+        raise RuntimeError("will_execute can only be called during the backward pass.")
     return node in task.dependencies and task.should_execute(node)
+
+
+def is_complete() -> bool:
+    """Whether no backward pass runs, or one that runs its whole graph."""
+    return local.task is None or local.task.needed is None
 
 
 def should_compute(node: Node, index: int) -> bool:

@@ -12,6 +12,7 @@ from .layout import (
     GeometryLike,
     Ints,
     MemoryFormat,
+    channels_last_order,
     channels_last_strides,
     check_numel,
     contiguous_strides,

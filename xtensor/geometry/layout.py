@@ -92,6 +92,17 @@ def is_contiguous(sizes: Ints, strides: Ints, memory_format: MemoryFormat = "con
     return _is_dense_in(sizes, strides, range(len(sizes) - 1, -1, -1))
 
 
+_CHANNELS_LAST_MEMORY = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def channels_last_order(sizes: Ints, strides: Ints) -> Ints | None:
+    """The dimensions from the slowest, of a tensor that lies with its channels last; None of one that need not."""
+    order = _CHANNELS_LAST_MEMORY.get(len(sizes))
+    if order is None or not _is_dense_in(sizes, strides, order[::-1]):
+        return None
+    return None if _is_dense_in(sizes, strides, range(len(sizes) - 1, -1, -1)) else order
+
+
 def _is_dense_in(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:
     """Whether the dimensions, fastest first in `order`, are packed; the strides of sizes of 1 do not matter."""
     expected = 1

@@ -80,7 +80,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "typed storages, which PyTorch has given up",
     ),
     (
-        r"autograd\.(Profiler\w+|profiler_\w+|kineto_available|NestedIOFunction|SavedTensor|enforce_grad_\w+|is_view_\w+)$",
+        r"autograd\.(Profiler\w+|profiler_\w+|kineto_available|NestedIOFunction|enforce_grad_\w+|is_view_\w+)$",
         "the inside of PyTorch's engine and profiler",
     ),
     (

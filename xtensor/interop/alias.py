@@ -83,6 +83,24 @@ def _pair() -> Iterator[types.ModuleType]:
         yield _state.top
 
 
+class _Parent(types.ModuleType):
+    """A module while the alias is installed: importing a submodule leaves a function of the same name where it is.
+
+    `torch.autograd.gradcheck` is a function whatever is imported; so is it where PyTorch is, which binds it last.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        present = vars(self).get(name)
+        taken = present is not None and not isinstance(present, types.ModuleType)
+        if taken and isinstance(value, types.ModuleType) and _imports(sys._getframe(1)):
+            return
+        super().__setattr__(name, value)
+
+
+def _imports(frame: types.FrameType) -> bool:
+    return frame.f_globals.get("__name__") == "importlib._bootstrap"
+
+
 class _State:
     top: types.ModuleType | None = None
     stashed: dict[str, Any] = {}
@@ -202,6 +220,8 @@ def adopt(module: types.ModuleType, name: str) -> None:
     if not isinstance(own, Missing):
         _state.adopted.append((module, own))
         vars(module)["__getattr__"] = Missing(name, own)
+        if type(module) is types.ModuleType:
+            module.__class__ = _Parent
 
 
 def _user_frame() -> tuple[Any, bool]:
@@ -340,6 +360,8 @@ def uninstall() -> None:
         vars(module).pop("__getattr__", None)
         if own is not None:
             vars(module)["__getattr__"] = own
+        if type(module) is _Parent:
+            setattr(module, "__class__", types.ModuleType)  # noqa: B010
     _state.adopted.clear()
     _state.stand_ins.clear()
     library().__class__ = types.ModuleType

@@ -40,6 +40,7 @@ from ..ops.tensor.conversion import parse_to
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
+from .private_engine import ENGINE
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
 
@@ -259,6 +260,7 @@ def older_vmap(
 
 
 NAMES: dict[str, Any] = {
+    **{f"_C.{name}": value for name, value in ENGINE.items()},
     "_vmap_internals._vmap": older_vmap,
     "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),

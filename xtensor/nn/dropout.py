@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .. import checks
 from ..tensor import Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
@@ -81,12 +82,32 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L)."""
     check_probability(p)
+    if input.dim() == 3:
+        checks.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - "
+            "input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future "
+            "release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+            "channel-wise dropout behavior, please switch to using dropout1d instead."
+        )
+    warn_of_rank(2, input)
     return dropped(input, p, training, inplace, True)
+
+
+def warn_of_rank(n: int, input: Tensor) -> None:
+    """Warn of what is no image of `n` spatial dimensions, with samples or without."""
+    if input.dim() not in (n + 1, n + 2):
+        checks.warn(
+            f"dropout{n}d: Received a {input.dim()}-D input to dropout{n}d, which is deprecated and will result in an "
+            "error in a future release. To retain the behavior and silence this warning, please use dropout instead. "
+            f"Note that dropout{n}d exists to provide channel-wise dropout on inputs with {n} spatial dimensions, a "
+            f"channel dimension, and an optional batch dimension (i.e. {n + 1}D or {n + 2}D inputs)."
+        )
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p."""
     check_probability(p)
+    warn_of_rank(3, input)
     if input.dim() == 4:
         made = dropped(input.unsqueeze(0), p, training, inplace, True)
         return input if inplace else made.squeeze(0)

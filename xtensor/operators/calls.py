@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..storage import MetaArray
@@ -158,6 +159,8 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                 array = storage.array
                 recipes.append(None)
                 signature.append(array.shape if pointwise else None)
+            elif op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None:
+                raise Unusual
             else:
                 array, recipe = operand_of(tensor, folds)
                 recipes.append(recipe)

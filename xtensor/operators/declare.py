@@ -78,6 +78,7 @@ def declare(
     varargs: str | None = None,
     deprecated: tuple[tuple[str, ...], ...] = (),
     several: bool | None = None,
+    formats: bool = False,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)
@@ -97,6 +98,7 @@ def declare(
     op.hidden = hidden
     op.refuses = refuses
     op.zero_slope = zero_slope
+    op.formats = formats
     op.namer = namer
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}
     op.function = codegen.function(op, out=bool(out), varargs=varargs)

@@ -102,11 +102,44 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
             return [wrap_strided(array, sizes, strides)]
+    if op.formats:
+        order = channels_last(runtime)
+        if order is not None:
+            return in_order(op, key, arrays, order)
     if op.views == "fold" and any(isinstance(v, Tensor) and v._xt_view is not None for v in runtime):
         out = fold(op, key, runtime)
     else:
         out = invoke(op, op.program(key), arrays)
     return [wrap(out)] if op.single else [wrap(o) for o in out]
+
+
+def channels_last(runtime: Sequence[Any]) -> tuple[int, ...] | None:
+    """The order in memory of results whose operator keeps the memory format: that of its first tensors, if it is one."""
+    first = runtime[0]
+    found = None
+    for tensor in first if type(first) is list else (first,):
+        view = tensor._xt_view
+        found = None if view is None else geometry.channels_last_order(view.sizes, view.strides)
+        if found is None:
+            return None
+    return found
+
+
+def in_order(op: Operator, key: tuple[Any, ...], arrays: list[Any], order: tuple[int, ...]) -> list[Tensor]:
+    """Results that lie in memory in an order of dimensions, those of another rank aside."""
+    made = invoke(op, op.permuted_program(key, order), arrays)
+    results = []
+    for array in (made,) if op.single else made:
+        if array.ndim != len(order):
+            results.append(wrap(array))
+            continue
+        sizes, strides = [0] * array.ndim, [0] * array.ndim
+        for dim, size, stride in zip(
+            order, array.shape, geometry.contiguous_strides(array.shape), strict=True
+        ):
+            sizes[dim], strides[dim] = size, stride
+        results.append(wrap_strided(array, tuple(sizes), tuple(strides)))
+    return results
 
 
 def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax.core import ShapedArray, Tracer
 
+from ..dtypes import FROM_NUMPY, dtype
 from ..engine import RELEASED, modes
-from ..engine.graph import Replayable
+from ..engine.graph import AccumulateGrad, Replayable
+from ..geometry import contiguous_strides
 from ..storage import UNREAD, MetaArray, Storage, abstract
-from ..tensor import Tensor, new, recipe_of, wrap
+from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.x64 import call, restore, swap
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
-from .saved import check_version, result_index, unpack_array, unpack_tensor
+from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor
 
 __all__ = ["OpNode"]
 
@@ -27,6 +30,15 @@ NO_GRAD = modes.NO_GRAD
 SCALARS = frozenset((int, float, complex, bool))
 MADE: BoundedCache[Any, bool] = BoundedCache(8192)
 """The nodes, by all that decides their programs, whose rules were made ready, to run by themselves or within a plan."""
+
+
+class InputMetadata(NamedTuple):
+    """Shape and dtype of one of an operator's results, which its gradient must have."""
+
+    shape: tuple[int, ...]
+    dtype: dtype
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
 
 
 class OpNode(Replayable):
@@ -60,6 +72,10 @@ class OpNode(Replayable):
         return aval if type(aval) is tuple else (aval,)
 
     @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        return tuple([InputMetadata(a.shape, FROM_NUMPY[np.dtype(a.dtype)]) for a in self.input_metadata])
+
+    @property
     def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is tuple else 1
 
@@ -90,6 +106,8 @@ class OpNode(Replayable):
             return found
         if name.startswith("_saved_"):
             return saved_attribute(self, name[7:])
+        if name.startswith("_raw_saved_"):
+            return raw_attribute(self, name[11:])
         raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
@@ -307,10 +325,65 @@ def saved_attribute(node: OpNode, wish: str) -> Any:
     rules = node.op.rules
     wish = {"self": "input"}.get(wish, wish)
     if wish in rules.saved:
-        return unpack_saved(node, rules.saved.index(wish))
+        return itself(node, rules.saved.index(wish))
     if any(p.name == wish for p in node.op.static):
         return node.argument(wish)
     raise AttributeError(f"'{node.name()}' object has no attribute '_saved_{wish}'")
+
+
+def itself(node: OpNode, index: int) -> Any:
+    """A saved value for the user: the leaf itself where it is one, else a tensor over the memory that was saved."""
+    found = unpack_saved(node, index)
+    entry = node.saved[index]
+    if type(entry) is not tuple or not isinstance(found, Tensor):
+        return found
+    counter, _, array = entry
+    edge = found._xt_edge
+    leaf = edge[0].variable if type(edge) is tuple and isinstance(edge[0], AccumulateGrad) else None
+    if leaf is not None and counter_of(leaf) is counter and array_of(leaf) is array:
+        return leaf
+    if isinstance(counter, Storage) and counter.array is array:
+        shape = tuple(array.shape)
+        view = make_view(counter, counter, FROM_NUMPY[array.dtype], shape, contiguous_strides(shape), 0)
+        return tensor_over(counter, view, edge)
+    return found
+
+
+def raw_attribute(node: OpNode, wish: str) -> Any:
+    """`node._raw_saved_self` and the like: what hooks can be put on, or a tuple of it."""
+    names = node.op.rules.saved
+    wish = {"self": "input"}.get(wish, wish)
+    if wish not in names:
+        raise AttributeError(f"'{node.name()}' object has no attribute '_raw_saved_{wish}'")
+    if node.saved is None:
+        raise RuntimeError(RELEASED)
+    index = names.index(wish)
+    entry = node.saved[index]
+    if isinstance(entry, list):
+        return tuple([raw_part(node, index, at) for at in range(len(entry))])
+    if isinstance(entry, jax.Array) or type(entry) in SCALARS:
+        raise AttributeError(f"'{node.name()}' object has no attribute '_raw_saved_{wish}'")
+    return raw_part(node, index, None)
+
+
+def raw_part(node: OpNode, index: int, at: int | None) -> SavedTensor:
+    def entry() -> Any:
+        if node.saved is None:
+            raise RuntimeError(RELEASED)
+        return node.saved[index] if at is None else node.saved[index][at]
+
+    def tensor() -> Tensor | None:
+        if entry() is None:
+            return None
+        found = unpack_saved(node, index)
+        return found if at is None else found[at]
+
+    def keep(hooked: Hooked) -> None:
+        saved = list(node.saved)
+        saved[index] = hooked if at is None else [*saved[index][:at], hooked, *saved[index][at + 1 :]]
+        node.saved = type(node.saved)(saved)
+
+    return saved_tensor(tensor, lambda: type(entry()) is Hooked, keep)
 
 
 def unpack_saved(node: OpNode, index: int) -> Any:

@@ -102,6 +102,7 @@ class Operator:
         self.boolean = False
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
+        self.formats = False
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False
         # Whether JAX knows the kernel's derivative backwards only (`jax.custom_vjp`).
@@ -156,7 +157,10 @@ class Operator:
         run = self.traced(key)
 
         def permuted(*values: Any) -> Any:
-            return transpose(run(*values), order)
+            found = run(*values)
+            if self.single:
+                return transpose(found, order)
+            return tuple([transpose(f, order) if f.ndim == len(order) else f for f in found])
 
         permuted.__name__ = self.name
         permuted.pushforward = Pushforward(self, key, lambda out, _: transpose(out, order))  # pyright: ignore[reportFunctionMemberAccess]

@@ -7,7 +7,8 @@ sequences, Python numbers for themselves, and `Hooked` for what `saved_tensors_h
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import jax
 
@@ -15,7 +16,16 @@ from .. import dtypes
 from ..engine import AccumulateGrad, modes
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
 
-__all__ = ["Hooked", "forward_name", "result_index", "save", "unpack_array", "unpack_tensor"]
+__all__ = [
+    "Hooked",
+    "SavedTensor",
+    "forward_name",
+    "result_index",
+    "save",
+    "saved_tensor",
+    "unpack_array",
+    "unpack_tensor",
+]
 
 
 def result_index(name: str) -> int | None:
@@ -31,8 +41,10 @@ class Hooked:
 
     __slots__ = ("packed", "unpack")
 
-    def __init__(self, tensor: Tensor) -> None:
-        pack, self.unpack = modes.state.saved_hooks[-1]
+    def __init__(
+        self, tensor: Tensor, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]
+    ) -> None:
+        self.unpack = unpack
         counter = counter_of(tensor)
         version = counter.version
         with modes.no_grad():
@@ -54,10 +66,51 @@ class Hooked:
         return found
 
 
+class SavedTensor:
+    """One value that a node saved, as `node._raw_saved_self` gives it: hooks can be put around it."""
+
+    __slots__ = ("_hooked", "_keep", "_tensor")
+
+    _tensor: Callable[[], Tensor | None]
+    _hooked: Callable[[], bool]
+    _keep: Callable[[Hooked], None]
+
+    def __new__(cls, *args: Any, **options: Any) -> NoReturn:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    def register_hooks(self, *hooks: Any) -> None:
+        """`register_hooks(pack, unpack)`: keep `pack(tensor)` from now on, which `unpack` turns into the tensor again."""
+        if len(hooks) != 2 or not all(map(callable, hooks)):
+            given = ", ".join(map(repr, (self, *hooks)))
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: SavedTensor, arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
+                f"Invoked with: {given}"
+            )
+        if self._hooked():
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
+            )
+        tensor = self._tensor()
+        if tensor is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        self._keep(Hooked(tensor, *hooks))
+
+
+def saved_tensor(
+    tensor: Callable[[], Tensor | None], hooked: Callable[[], bool], keep: Callable[[Hooked], None]
+) -> SavedTensor:
+    """A SavedTensor of a value: how to read it, whether it has hooks, and how to put a hooked one in its place."""
+    made = object.__new__(SavedTensor)
+    made._tensor, made._hooked, made._keep = tensor, hooked, keep
+    return made
+
+
 def save(tensor: Tensor, array: Any) -> Any:
     """The entry for a tensor whose values are `array`; runs the pack hook where one is set."""
     if modes.state.mode & modes.SAVED_HOOKS and modes.state.saved_hooks:
-        return Hooked(tensor)
+        return Hooked(tensor, *modes.state.saved_hooks[-1])
     if tensor._xt_meta is not None and tensor._xt_meta.inference:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
@@ -71,7 +124,7 @@ def save(tensor: Tensor, array: Any) -> Any:
 def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> None:
     """Refuse a saved value that was written since; `edge` is what made it, if an operator did."""
     counter, version, array = entry
-    if counter is None or counter.version == version or modes.state.mutation_allowed:
+    if counter is None or counter.version == version:
         return
     kind = f"{dtypes.dtype_of(array).scalar_name}Tensor"
     if edge is None:

@@ -450,6 +450,8 @@ class RuleOptimizer(Optimizer):
                 if grad is not None:
                     params.append(param)
                     grads.append(grad)
+            if group.get("fused"):
+                check_fused_places(params)
             if alike and not (names or counted):
                 states, counts = [[]] * len(params), [0.0] * len(params)
             else:
@@ -553,6 +555,16 @@ def check_options(**values: Any) -> None:
                 check_option(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
         else:
             check_option(value >= 0.0, f"{name} value", value)
+
+
+def check_fused_places(params: Sequence[Tensor]) -> None:
+    """Refuse parameters without values where `fused` was asked for."""
+    for param in params:
+        if param.is_meta:
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia'] but {param.dtype} and {param.device.type}"
+            )
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from . import data, dlpack
+from . import data, deterministic, dlpack
 
-__all__ = ["data", "dlpack"]
+__all__ = ["data", "deterministic", "dlpack"]
 
 # Imported when first asked for.
 _MODULES = frozenset(("_pytree", "checkpoint", "hooks", "model_zoo"))

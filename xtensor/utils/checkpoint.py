@@ -18,6 +18,7 @@ from ..amp.autocast_mode import (
 )
 from ..autograd.function import Function
 from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
+from ..engine.task import is_complete
 from ..gradients import backward
 from ..operators.generator import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor
@@ -155,6 +156,12 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if not is_complete():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
         inputs = list(ctx.inputs)
         for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
             inputs[index] = tensor

@@ -359,7 +359,7 @@ def described(value: Any, kind: Any) -> str:
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     size = "x".join(str(n) for n in value.size())
-    place = f" ({value.device})" if value.device.type != "cpu" else ""
+    place = f" ({value.device})" if value.device.type not in ("cpu", "meta") else ""
     name = "Parameter" if isinstance(value, Parameter) else "Tensor"
     return f"{name} containing: [{kind(value)} of size {size}{place}]"
 

@@ -453,7 +453,9 @@ class Module(StateDict, Calls):
 
         Takes what `Tensor.to` takes, and changes this module in place. `memory_format` orders 4-d and 5-d parameters.
         """
-        dtype, place, _, memory_format = parse_to(args, kwargs)
+        dtype, place, copy, memory_format = parse_to(args, kwargs)
+        if copy:
+            raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import checks, devices, dtypes, geometry
+from ...engine import modes
 from ...operators.attach import attach_methods, named
 from ...operators.functions.overloads import overloads
 from ...operators.options import (
@@ -112,6 +115,23 @@ def ones(
     return make("ones", args, size, 1, out, dtype, layout, device, requires_grad)
 
 
+class Uninitialized:
+    """Whether what is left uninitialized is marked instead, as `use_deterministic_algorithms` asks."""
+
+    deterministic = False
+    filled = True
+
+
+def unset(made: Tensor) -> Tensor:
+    """A tensor whose values were not asked for: as it is, or marked by NaN, True or the greatest integer."""
+    if not (Uninitialized.deterministic and Uninitialized.filled):
+        return made
+    kind = made.dtype
+    mark = float("nan") if kind.is_floating_point or kind.is_complex else True
+    with modes.no_grad():
+        return made.fill_(np.iinfo(kind.numpy).max if kind.is_integral else mark)
+
+
 def empty(
     *args: Any,
     size: Sequence[int] | None = None,
@@ -125,14 +145,14 @@ def empty(
 ) -> Tensor:
     """A tensor whose values are nobody's business.
 
-    Differs from PyTorch: they are always zero.
+    Differs from PyTorch: they are zero, unless `use_deterministic_algorithms` marks them as it does there.
 
     Shape: the sizes given.
 
     >>> xtensor.empty(2, 3).shape
     xtensor.Size([2, 3])
     """
-    return make("empty", args, size, 0, out, dtype, layout, device, requires_grad, memory_format)
+    return unset(make("empty", args, size, 0, out, dtype, layout, device, requires_grad, memory_format))
 
 
 def full(
@@ -247,7 +267,7 @@ def empty_like(
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
     """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros."""
-    return make_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format)
+    return unset(make_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format))
 
 
 def full_like(
@@ -391,7 +411,7 @@ def empty_strided(
             f"Storage size calculation overflowed with sizes={list(sizes)} and strides={list(strides)}"
         )
     chosen, place = pick_dtype("empty_strided", dtype), pick_device("empty_strided", device)
-    return finish("empty_strided", filled(sizes, chosen, place, 0, strides), requires_grad)
+    return unset(finish("empty_strided", filled(sizes, chosen, place, 0, strides), requires_grad))
 
 
 def new_empty_strided(

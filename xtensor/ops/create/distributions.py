@@ -18,7 +18,7 @@ from ...operators.functions.overloads import overloads, unfit_call
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import into_out, pick_sizes, python_number
 from ...operators.recording import edges_to, recorded
-from ...operators.write import write_out
+from ...operators.write import check_writable, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, sizes_of, wrap
 from ...xla.cache import bounded
@@ -322,6 +322,7 @@ def refill(
     self: Tensor, function: str, title: str, generator: Any, kernel: sampling.Kernel, *numbers: Any
 ) -> Tensor:
     """Replace all values of a tensor by random ones."""
+    check_writable(self)
     source = pick_generator(function, generator, self.device)
     return overwrite(
         self,
@@ -423,6 +424,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         chance = number("bernoulli_", "p", 1, p)
         check_probability(chance)
         return refill(self, "bernoulli_", "BernoulliBackward2", generator, sampling.coins, chance)
+    check_writable(self)
     shape = tuple(sizes_of(self))
     probabilities = p.expand(shape)
     sampling.check_float("bernoulli_tensor_cpu_p_", p.dtype)

@@ -141,13 +141,13 @@ def average_rule(n: int) -> dict[str, Any]:
     return {"input": rule}
 
 
-@general(method=False, out=False, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
+@general(formats=True, method=False, out=False, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
 def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array:
     """The means of `output_size` windows over the last dimension."""
     return _average(1, input, output_size)
 
 
-@general(method=False, out=False, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
+@general(formats=True, method=False, out=False, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
 def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements).
 
@@ -160,6 +160,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
 
 
 @general(
+    formats=True,
     autocast=dict(cpu="float32"),
     method=False,
     out=False,
@@ -221,7 +222,12 @@ def maximum_rule(n: int) -> dict[str, Any]:
 
 
 @general(
-    name="adaptive_max_pool1d", method=False, out=False, node="AdaptiveMaxPool1D", derivatives=maximum_rule(1)
+    formats=True,
+    name="adaptive_max_pool1d",
+    method=False,
+    out=False,
+    node="AdaptiveMaxPool1D",
+    derivatives=maximum_rule(1),
 )
 def maxima1d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool1d` with indices."""
@@ -229,7 +235,12 @@ def maxima1d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 @general(
-    name="adaptive_max_pool2d", method=False, out=False, node="AdaptiveMaxPool2D", derivatives=maximum_rule(2)
+    formats=True,
+    name="adaptive_max_pool2d",
+    method=False,
+    out=False,
+    node="AdaptiveMaxPool2D",
+    derivatives=maximum_rule(2),
 )
 def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool2d` with indices."""
@@ -237,6 +248,7 @@ def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 @general(
+    formats=True,
     autocast=dict(cpu="float32"),
     name="adaptive_max_pool3d",
     method=False,
@@ -295,6 +307,7 @@ def _unpool_grad(grad: Array, indices: Array, input_shape: Any, output_size: Any
 
 
 @general(
+    formats=True,
     autocast=dict(cpu="float32"),
     name="max_unpool",
     node="MaxUnpool",

@@ -604,7 +604,15 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(2), several=True)
+@general(
+    formats=True,
+    autocast="short",
+    method=False,
+    out=False,
+    node="Convolution",
+    derivatives=rules(2),
+    several=True,
+)
 def conv2d(
     input: Array,
     weight: Array,
@@ -625,7 +633,15 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(3), several=True)
+@general(
+    formats=True,
+    autocast="short",
+    method=False,
+    out=False,
+    node="Convolution",
+    derivatives=rules(3),
+    several=True,
+)
 def conv3d(
     input: Array,
     weight: Array,
@@ -654,7 +670,14 @@ def conv_transpose1d(
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(2))
+@general(
+    formats=True,
+    autocast="short",
+    method=False,
+    out=False,
+    node="Convolution",
+    derivatives=transposed_rules(2),
+)
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -677,7 +700,14 @@ def conv_transpose2d(
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(3))
+@general(
+    formats=True,
+    autocast="short",
+    method=False,
+    out=False,
+    node="Convolution",
+    derivatives=transposed_rules(3),
+)
 def conv_transpose3d(
     input: Array,
     weight: Array,

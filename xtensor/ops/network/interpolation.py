@@ -273,6 +273,7 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
         f"An image of {n} spatial dimensions resized ({mode}{', antialiased' if antialias else ''})."
     )
     declared = general(
+        formats=True,
         name=name,
         node=title,
         autocast=dict(accelerator="float32"),

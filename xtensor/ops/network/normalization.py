@@ -116,6 +116,7 @@ def _train_bias(grads: Any) -> Array:
 
 
 @general(
+    formats=True,
     name="batch_norm_training",
     node="NativeBatchNorm",
     method=False,
@@ -134,8 +135,6 @@ def batch_norm_training(
 ) -> tuple[Array, ...]:
     """The normalised input, the batch's mean and reciprocal deviation, and the new running statistics."""
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
-    if eps <= 0:
-        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     x = rows(wide(input))
     mean, variance, rstd = statistics(x, (0, 2), eps)
     out = affine(x - mean, rstd, weight, bias).reshape(input.shape)
@@ -176,6 +175,7 @@ def _eval_weight(grad: Array, input: Array, running_mean: Any, running_var: Any,
 
 
 @general(
+    formats=True,
     name="batch_norm_inference",
     node="NativeBatchNorm",
     method=False,
@@ -258,6 +258,8 @@ def batch_norm(
     if momentum is None:
         raise checks.argument_error("batch_norm", "momentum", 7, "float", momentum)
     if training:
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         sizes = sizes_of(input)
         values = 1
         for d, size in enumerate(sizes):
@@ -574,6 +576,7 @@ def _group_bias(grads: Any) -> Array:
 
 
 @general(
+    formats=True,
     autocast=dict(accelerator="float32"),
     name="group_norm",
     method=False,
@@ -690,7 +693,8 @@ def instance_norm(
     n, c = sizes[0], sizes[1]
     several = [None if v is None else v.repeat((n,)) for v in (weight, bias, running_mean, running_var)]
     one = input.contiguous().view((1, n * c, *sizes[2:]))
-    out = batch_norm(one, several[2], several[3], several[0], several[1], use_input_stats, momentum, eps)
+    scale, shift, mean, var = several
+    out = normalised_batch(one, scale, shift, mean, var, use_input_stats, momentum, eps)[0]
     if use_input_stats:
         with modes.no_grad():
             for running, moved in ((running_mean, several[2]), (running_var, several[3])):

@@ -385,8 +385,12 @@ def max_pools(n: int) -> tuple[Any, Any]:
     name, options = f"max_pool{n}d", dict(method=False, out=False, derivatives=dict(input=rule))
     values.__doc__, indexed.__doc__ = f"`{name}` without indices.", f"`{name}` with indices."
     cast = dict(cpu="float32") if n == 3 else None
-    of_values = general(name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast, **options)(values)
-    of_pairs = general(name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices", **options)(indexed)
+    of_values = general(formats=True, name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast, **options)(
+        values
+    )
+    of_pairs = general(formats=True, name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices", **options)(
+        indexed
+    )
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
@@ -513,7 +517,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@general(method=False, out="exact", node="AvgPool2D", derivatives=avg_rule(2))
+@general(formats=True, method=False, out="exact", node="AvgPool2D", derivatives=avg_rule(2))
 def avg_pool2d(
     input: Array,
     kernel_size: int | Sequence[int],
@@ -535,7 +539,14 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(autocast=dict(cpu="float32"), method=False, out="exact", node="AvgPool3D", derivatives=avg_rule(3))
+@general(
+    formats=True,
+    autocast=dict(cpu="float32"),
+    method=False,
+    out="exact",
+    node="AvgPool3D",
+    derivatives=avg_rule(3),
+)
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

@@ -331,7 +331,7 @@ def glu_input(grad: Array, input: Array, dim: int) -> Array:
     return jnp.concatenate([g * gate, g * a * gate * (1 - gate)], axis=wrap_dim(dim, x.ndim)).astype(dtype)
 
 
-@general(method=False, derivatives=dict(input=glu_input))
+@general(formats=True, method=False, derivatives=dict(input=glu_input))
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half of a dimension times the sigmoid of its second half."""
     x, dtype = computed("glu_cpu", input)

@@ -62,6 +62,7 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
 
 
 @general(
+    formats=True,
     autocast=dict(cpu="widest"),
     views="loop",
     out="disjoint join",

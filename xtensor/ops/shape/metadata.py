@@ -15,7 +15,17 @@ from ...operators.inplace import check_creation, check_inplace, move_retained
 from ...operators.views import ViewOperator, alias_of, geometry_of, ints
 from ...operators.write import bump, resize_tensor
 from ...storage import Storage
-from ...tensor import Tensor, alias, counter_of, edge_of, make_view, meta_of, sizes_of, tensor_over
+from ...tensor import (
+    Tensor,
+    alias,
+    counter_of,
+    edge_of,
+    make_view,
+    meta_of,
+    sizes_of,
+    strides_of,
+    tensor_over,
+)
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.transformed import has_tangent, without_tangents
@@ -198,7 +208,12 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Change the sizes in place to those of another tensor."""
-    return resize_(self, tuple(sizes_of(the_template)), memory_format=memory_format)
+    sizes = tuple(sizes_of(the_template))
+    if memory_format is dtypes.preserve_format:
+        last = geometry.channels_last_order(sizes, tuple(strides_of(the_template)))
+        kinds = {4: dtypes.channels_last, 5: dtypes.channels_last_3d}
+        memory_format = None if last is None else kinds[len(sizes)]
+    return resize_(self, sizes, memory_format=memory_format)
 
 
 attach_methods(detach, detach_, set_, resize_, resize_as_)

@@ -56,7 +56,11 @@ def _flipped(x: Any, dims: Any) -> Any:
 
 
 @general(
-    views="loop", varargs="dims", out=False, derivatives=dict(input=lambda grad, dims: _flipped(grad, dims))
+    formats=True,
+    views="loop",
+    varargs="dims",
+    out=False,
+    derivatives=dict(input=lambda grad, dims: _flipped(grad, dims)),
 )
 def flip(input: Array, dims: Sequence[int]) -> Array:
     """A copy with the order of the elements reversed along `dims`.
@@ -102,6 +106,7 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
 
 
 @general(
+    formats=True,
     views="loop",
     out=False,
     derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)),

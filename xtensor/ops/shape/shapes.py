@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import checks, geometry
+from ... import checks, dtypes, geometry
 from ...engine import Error, modes
 from ...geometry import Geometry
 from ...operators.attach import attach, attach_methods
@@ -193,7 +193,8 @@ def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
     """
     if isinstance(start, Tensor) and (start.dim() or not start.dtype.is_integral):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    return geometry.narrow(g, dim, start if type(start) is int else as_int(start), length)
+    first, count = [v if type(v) is int else as_int(v) for v in (start, length)]
+    return geometry.narrow(g, dim, first, count)
 
 
 @view()
@@ -265,6 +266,15 @@ def chunk(g: Geometry, chunks: int, dim: int = 0) -> list[Geometry]:
 def pieces(name: str, where: Any) -> Any:
     """Sections or indices, which may come in a tensor."""
     if isinstance(where, Tensor):
+        if where.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"{name} expected tensor_indices_or_sections to have dtype of long, but got {where.dtype.scalar_name}"
+            )
+        if where.dim() > 1:
+            raise RuntimeError(
+                f"{name} expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
+                f"got a tensor with {where.dim()} dims"
+            )
         where = where.tolist()
     elif not isinstance(where, int | Sequence) or isinstance(where, str):
         raise checks.argument_error(name, "indices_or_sections", 2, "tuple of ints", where)

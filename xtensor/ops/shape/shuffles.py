@@ -31,6 +31,7 @@ def gather(x: Any, factor: int) -> Any:
 
 
 @general(
+    formats=True,
     method=False,
     out=False,
     derivatives=dict(input=lambda grad, upscale_factor: gather(grad, upscale_factor)),
@@ -52,6 +53,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
 
 @general(
+    formats=True,
     method=False,
     out=False,
     derivatives=dict(input=lambda grad, downscale_factor: spread(grad, downscale_factor)),
@@ -103,7 +105,7 @@ def _shuffle_grad(grad: Array, groups: int) -> Array:
     return regroup(grad, grad.shape[1] // groups) if grad.size else grad
 
 
-@general(method=False, out=False, derivatives=dict(input=_shuffle_grad))
+@general(formats=True, method=False, out=False, derivatives=dict(input=_shuffle_grad))
 def channel_shuffle(input: Array, groups: int) -> Array:
     """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on."""
     return shuffled(input, groups)

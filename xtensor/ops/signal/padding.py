@@ -38,6 +38,7 @@ def _config(ndim: int, padding: Sequence[int], sign: int = 1) -> list[tuple[int,
 
 
 @general(
+    formats=True,
     views="loop",
     out=False,
     method=False,
@@ -200,6 +201,7 @@ def _border_grad(grad: Array, input_shape: Any, pad: Any, border: str) -> Array:
 
 @general(
     autocast=dict(cpu="float32"),
+    formats=True,
     name="border_pad",
     node="Pad",
     method=False,
@@ -240,4 +242,4 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    return border_pad(input, pad, mode)
+    return border_pad(input.contiguous() if mode == "circular" else input, pad, mode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -388,7 +389,7 @@ class OverwriteNode(Node):
     that what was written is not at.
     """
 
-    __slots__ = ("aval", "beyond", "dtype", "place", "shape", "targets", "title")
+    __slots__ = ("aval", "beyond", "dtype", "place", "shape", "targets")
     aval: Any
 
     @property
@@ -399,9 +400,6 @@ class OverwriteNode(Node):
     @property
     def input_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
-
-    def name(self) -> str:
-        return self.title
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         (grad,) = grads
@@ -417,6 +415,12 @@ class OverwriteNode(Node):
         if grad.dtype.is_complex and not self.dtype.is_complex:
             grad = grad.real
         return (own, crossed(grad.to(self.place, self.dtype), self.beyond))
+
+
+@functools.cache
+def overwriting(title: str) -> type[OverwriteNode]:
+    """The class of the nodes of one such operator, whose name is PyTorch's."""
+    return type(title, (OverwriteNode,), {"__slots__": ()})
 
 
 def overwrite(
@@ -449,8 +453,8 @@ def _overwrite(
     node = None
     # Into integers no gradient flows.
     if (own is not None or edge is not None) and (target.dtype.is_floating_point or target.dtype.is_complex):
-        node = OverwriteNode((plain_edge(own),) if source is None else (plain_edge(own), plain_edge(edge)))
-        node.title = title
+        edges = (plain_edge(own),) if source is None else (plain_edge(own), plain_edge(edge))
+        node = overwriting(title)(edges)
         node.aval = ShapedArray(tuple(sizes_of(target)), target.dtype.numpy)
         node.targets = (form_of(target),)
         if source is not None:

@@ -93,7 +93,10 @@ def _picked(array: Any, where: Any) -> Any:
 
 
 def grad_fn_name(tensor: Tensor) -> str | None:
-    node = tensor.grad_fn
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view made without a graph, whose base was written with one
+        return "Invalid"
     return None if node is None else node.name()
 
 

@@ -8,6 +8,7 @@ from .combined import *
 from .cycles import *
 from .formulas import *
 from .plateau import ReduceLROnPlateau
+from .scheduler import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .scheduler import LRScheduler
 
 __all__ = ["LRScheduler", "ReduceLROnPlateau"]

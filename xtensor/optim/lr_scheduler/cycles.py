@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..optimizer import Optimizer
-from .scheduler import LRScheduler, check_optimizer, per_group, set_value
+from .scheduler import LRScheduler, check_optimizer, copied, per_group, set_value
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -28,7 +28,7 @@ class _WithMomentum(LRScheduler):
         highs = per_group("max_momentum", optimizer, most)
         if last_epoch == -1:
             for high, low, group in zip(highs, lows, optimizer.param_groups):
-                self._set_momentum(group, high)
+                self._set_momentum(group, copied(high))
                 group["max_momentum"] = high
                 group["base_momentum"] = low
         return lows, highs
@@ -197,6 +197,15 @@ class OneCycleLR(_WithMomentum):
             self._set_momentums(base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
+    _annealing_cos = staticmethod(along_cosine)
+    _annealing_linear = staticmethod(along_line)
+
+    def _anneal_func(self, start: Any, end: Any, part: float) -> Any:
+        # States of older versions hold the function, those of newer ones its name.
+        kind = vars(self).get("_anneal_func_type", "")
+        found = {"cos": along_cosine, "linear": along_line}.get(kind) or vars(self)["anneal_func"]
+        return found(start, end, part)
+
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
         step = self.last_epoch
@@ -211,7 +220,7 @@ class OneCycleLR(_WithMomentum):
                 break
             start = candidate["end_step"]
         part = (step - start) / (phase["end_step"] - start)
-        along = along_cosine if self._anneal_func_type == "cos" else along_line
+        along = self._anneal_func
         rates = []
         for group in self.optimizer.param_groups:
             rates.append(along(group[phase["start_lr"]], group[phase["end_lr"]], part))

@@ -7,7 +7,7 @@ from typing import Any, SupportsFloat
 
 from ... import checks
 from ..optimizer import Optimizer
-from .scheduler import EPOCH_DEPRECATED, LRScheduler, check_optimizer, set_value, values_of
+from .scheduler import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
 
 __all__ = ["ReduceLROnPlateau"]
 
@@ -60,7 +60,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            checks.warn(EPOCH_DEPRECATED, UserWarning)
+            checks.warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self.last_epoch = epoch
         if self._is_better(current, self.best):
             self.best = current

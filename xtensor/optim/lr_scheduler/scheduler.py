@@ -13,7 +13,7 @@ from ...tensor import Tensor
 from ..optimizer import Optimizer
 
 __all__ = [
-    "EPOCH_DEPRECATED",
+    "EPOCH_DEPRECATION_WARNING",
     "LRScheduler",
     "check_optimizer",
     "per_group",
@@ -22,7 +22,7 @@ __all__ = [
     "values_of",
 ]
 
-EPOCH_DEPRECATED = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available. Please open an "
@@ -33,7 +33,7 @@ EPOCH_DEPRECATED = (
 
 def values_of(optimizer: Optimizer, key: str) -> list[Any]:
     """An option of every group, Tensors copied."""
-    return [g[key].clone() if isinstance(g[key], Tensor) else g[key] for g in optimizer.param_groups]
+    return [copied(g[key]) for g in optimizer.param_groups]
 
 
 def set_value(group: dict[str, Any], key: str, value: Any) -> None:
@@ -45,16 +45,21 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """One value per group."""
+    """One value per group; Tensors are copied, so that who gave them may go on writing them."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups "
             f"has {count}."
         )
-    return list(value)
+    return list(map(copied, value))
+
+
+def copied(value: Any) -> Any:
+    """An option, a Tensor's values apart from it."""
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -76,7 +81,7 @@ class LRScheduler:
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
+                group.setdefault("initial_lr", copied(lr))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch "
@@ -148,7 +153,7 @@ class LRScheduler:
                 )
         self._step_count += 1
         if epoch is not None:
-            checks.warn(EPOCH_DEPRECATED, UserWarning)
+            checks.warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
