@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax.core import ShapedArray
 
-from . import devices
+from . import capture, devices
 from .xla.memory import check_sizes
 from .xla.threads import others
 
@@ -368,6 +368,7 @@ class UntypedStorage:
 
 def resize(storage: Storage, nbytes: int) -> None:
     """Give the storage room for `nbytes` bytes, as a flat array of its dtype, new elements zero."""
+    capture.moved(False)
     array = storage.array
     itemsize = array.dtype.itemsize
     count = -(-nbytes // itemsize)
