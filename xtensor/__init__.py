@@ -15,8 +15,8 @@ gc.disable()
 host.prepare()
 
 from . import (
-    capture,
     autograd,
+    capture,
     comparing,
     compat,
     explain,

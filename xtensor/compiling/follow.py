@@ -34,7 +34,7 @@ from ..tensor import Tensor
 from .effects import print_later, scaler_call, scheduler_call
 from .guards import same
 from .rewrite import Unfollowable, names_read, rewritten
-from .watch import Trace
+from .watch import Break, Trace
 
 __all__ = ["Follower", "Recorder"]
 
@@ -456,14 +456,10 @@ class Recorder:
         self.follower.note(code)
         reason = self.follower.unfollowable.get(id(code))
         name = getattr(code, "co_qualname", code.co_name)
-        self.trace.broken = self.trace.broken or self._unfollowed(code, name, reason)
-
-    def _unfollowed(self, code: types.CodeType, name: str, reason: str | None) -> Any:
-        try:
-            self.trace.refuse(f"{name} cannot be followed: {reason or 'it had not run before'}")
-        except BaseException as found:
-            found.line = f"{code.co_filename}:{code.co_firstlineno}"  # type: ignore[attr-defined]
-            return found
+        # Raised before its first instruction has run.
+        line = f"{code.co_filename}:{code.co_firstlineno}"
+        self.trace.broken = Break(f"{name} cannot be followed: {reason or 'it had not run before'}", line)
+        raise self.trace.broken
 
     def finish(self) -> None:
         """The function has returned."""

@@ -224,7 +224,11 @@ class Compiled:
         self.missed: dict[str, int] = {}
         self.warm = False
         self.gave_up = False
+        self.limit = LIMIT
         self.follower = Follower(self.function)
+
+    skeleton_of = staticmethod(lambda value, tensors: skeleton_of(value, tensors))
+    world = staticmethod(lambda: world())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if capture._running or self.gave_up or state.mode & NEVER or stance[0] == "force_eager":
@@ -264,7 +268,7 @@ class Compiled:
         if stance[0] == "eager_on_recompile":
             return self.function(*args, **kwargs)
         self._count_misses(tensors, skeleton, key)
-        if len(self.entries) >= LIMIT:
+        if len(self.entries) >= self.limit:
             self._give_up()
             return self.function(*args, **kwargs)
         with _capturing:
@@ -318,7 +322,7 @@ class Compiled:
         self.gave_up = True
         often = ", ".join(f"{why}: {n}" for why, n in sorted(self.missed.items(), key=lambda kv: -kv[1]))
         checks.warn(
-            f"xtensor.compile: {self.name} was captured {LIMIT} times and runs eagerly from now on. What differed, and how "
+            f"xtensor.compile: {self.name} was captured {self.limit} times and runs eagerly from now on. What differed, and how "
             f"often: {often}",
             UserWarning,
         )
@@ -360,38 +364,33 @@ class Compiled:
         found: list[Leaves] = []
 
         def body() -> Any:
-            with recorder.following(), trace.watching():
-                replaced = {}
-                for number, tensor in enumerate(tensors):
-                    if forms[number].by_value:
-                        if id(tensor) not in replaced:
-                            replaced[id(tensor)] = trace.by_value(tensor, number)
-                    else:
-                        _ = tensor._xt_storage
-                for k, v in self.follower.arguments(args, kwargs):
-                    recorder.load(v, k)
-                more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
-                leaves = describe(trace, self.function(*more, **options))
-                recorder.finish()
-                found.append(leaves)
-                outs, gradients = leaves.outs, leaves.gradients
-            return [*outs, *gradients]
+            replaced = {}
+            for number, tensor in enumerate(tensors):
+                if not forms[number].by_value:
+                    _ = tensor._xt_storage
+                elif id(tensor) not in replaced:
+                    replaced[id(tensor)] = trace.by_value(tensor, number)
+            for what, value in self.follower.arguments(args, kwargs):
+                recorder.load(value, what)
+            more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
+            leaves = describe(trace, self.function(*more, **options))
+            recorder.finish()
+            found.append(leaves)
+            return [*leaves.outs, *leaves.gradients]
 
-        try:
-            closed = call(jax.make_jaxpr(body))
-        except Break:
-            raise
-        except Exception as error:
-            if trace.broken is not None:
-                raise trace.broken from None
-            inside = isinstance(
-                error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError, jax.errors.UnexpectedTracerError)
-            )
-            line = user_line(error.__traceback__)
-            text = str(error).strip().partition("\n")[0]
-            if inside:
-                raise Break("it needs a value of a tensor, which is not known in a capture", line) from None
-            raise Break(f"{type(error).__name__}: {text}", "raised") from None
+        def safe_body() -> Any:
+            try:
+                with recorder.following(), trace.watching():
+                    return body()
+            except BaseException as error:
+                # JAX keeps what it has of a trace that raises; one that ends it lets go of.
+                errors.append(error)
+                return []
+
+        errors: list[BaseException] = []
+        closed = call(jax.make_jaxpr(safe_body))
+        if errors:
+            raise reason_of(errors.pop(), trace) from None
         (leaves,) = found
         held = escaped(trace)
         if held:
@@ -418,6 +417,21 @@ class Compiled:
         entry.held = others
         entry.seconds = (time.perf_counter() - began, 0.0)
         return entry
+
+
+def reason_of(error: BaseException, trace: Trace) -> BaseException:
+    """What to raise for an exception within a capture."""
+    if trace.broken is not None:
+        return trace.broken
+    if not isinstance(error, Exception):
+        return error
+    if isinstance(
+        error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError, jax.errors.UnexpectedTracerError)
+    ):
+        line = user_line(error.__traceback__)
+        return Break("it needs a value of a tensor, which is not known in a capture", line)
+    text = str(error).strip().partition("\n")[0]
+    return Break(f"{type(error).__name__}: {text}", "raised")
 
 
 def exchanged(value: Any, others: dict[int, Tensor]) -> Any:
