@@ -282,7 +282,7 @@ def test_optimizer_options_and_states() -> None:
             return lambda: opt.param_groups[0].__setitem__(name, value)
 
         def saved() -> None:
-            kept.append({k: v for k, v in opt.state_dict().items()})
+            kept.append(dict(opt.state_dict()))
 
         def loaded() -> None:
             opt.load_state_dict(kept[0])

@@ -54,14 +54,7 @@ def described(entry: Entry) -> list[str]:
     kinds: dict[str, int] = {}
     for source in program.sources:
         kinds[source.kind] = kinds.get(source.kind, 0) + 1
-    names = {
-        "held": "tensors from outside",
-        "given": "arguments",
-        "values": "arguments by value",
-        "grad": "gradients",
-        "host": "numbers of the host",
-    }
-    inputs = ", ".join(f"{count} {names[kind]}" for kind, count in kinds.items())
+    inputs = ", ".join(counted(count, NAMES[kind]) for kind, count in kinds.items())
     held = [s.what.array for s in program.sources if s.kind == "held"]
     written = [w.storage for w in program.leaves.written]
     guards = entry.guards
@@ -83,6 +76,15 @@ def described(entry: Entry) -> list[str]:
         ),
         f"{counted(program.parts.equations, 'equation')}, captured in {entry.seconds[0]:.2f} s, called {counted(program.calls, 'time')}",
     ]
+
+
+NAMES = {
+    "held": "tensor",
+    "given": "argument",
+    "values": "argument by value",
+    "grad": "gradient",
+    "host": "host value",
+}
 
 
 def explain(function: Any) -> Callable[..., Explanation]:

@@ -464,6 +464,7 @@ def escaped(trace: Trace) -> int:
         return sum(1 for s in storages if s is not None and isinstance(cell.__get__(s), Tracer))
 
     trace.checks = []
+    trace.read_only.clear()
     trace.known_counts.clear()
     trace.vectors.clear()
     if alive():

@@ -79,7 +79,11 @@ class Guards:
         slots = [(m, g) for m, g in trace.metas.values() if g is not UNSET]
         steppers: dict[int, Any] = dict(trace.optimizers)
         self.empty: list[AutogradMeta] = [m for m, g in slots if g is None]
-        self.full = [(m, self._form(g)) for m, g in slots if g is not None]
+        # Of a gradient that is dropped or replaced unread nothing counts but that it is there.
+        read = {id(h.storage) for h in trace.held.values()}
+        there = [(m, g) for m, g in slots if g is not None]
+        self.there: list[AutogradMeta] = [m for m, g in there if id(storage_slot.__get__(g)) not in read]
+        self.full = [(m, self._form(g)) for m, g in there if id(storage_slot.__get__(g)) in read]
         self.bare: list[Any] = [
             p
             for o in steppers.values()
@@ -128,6 +132,9 @@ class Guards:
         empty = self.empty
         if empty and not all(map(is_, map(grad_slot.__get__, empty), repeat(None))):
             self.said = "a gradient is there that was None"
+            return False
+        if self.there and any(map(is_, map(grad_slot.__get__, self.there), repeat(None))):
+            self.said = "a gradient is None that was there"
             return False
         for meta, form in self.full:
             grad = grad_slot.__get__(meta)

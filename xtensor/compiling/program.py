@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from ..engine import NO_GRAD, RELEASED, LeafEdge, Node
+from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
 from ..engine.modes import state
 from ..operators.generator import Generator
 from ..operators.saved import check_version
@@ -136,9 +136,19 @@ class Program:
             self.donated = ()
         puts = leaves.puts
         self.pick: Any = itemgetter(*puts, *puts[:1]) if puts else iter
+        self.owned = [(i, self.sources[self.reads[i]]) for i in self.donated]
         self._programs: dict[bool, Any] = {}
         self.pull = None if parts.backward is None else jit(named(parts.backward, f"{name}_backward"))
-        self.held_written = [w.storage for w in leaves.written if w.source.kind == "held"]
+        held = all(w.source.kind == "held" for w in leaves.written)
+        self.cells = [w.storage for w in leaves.written] if held else None
+        self.versions = [w.versions for w in leaves.written]
+        self.writers = [w.writer for w in leaves.written]
+        self.slots = [meta for meta, _ in leaves.grads]
+        self.generators = [g for g, _ in leaves.draws]
+        # Every result is a whole tensor over a storage of its own, in their order.
+        self.simple = [r.what for r in leaves.results] == list(range(leaves.filled)) and all(
+            r.kind == "new" and r.geometry is None and not r.leaf for r in leaves.results
+        )
         self.calls = 0
 
     @staticmethod
@@ -189,14 +199,19 @@ class Program:
             self._own(args, given)
         program = self.program(donate)
         holder: list[Any] = []
-        cells = [
-            w.storage if w.source.kind == "held" else self.storage_at(w.source, given) for w in leaves.written
-        ]
-        new = [Storage(None) for _ in range(leaves.filled)]
-        made = [self._result(r, given, new) for r in leaves.results]
-        slots = [meta for meta, _ in leaves.grads]
+        cells = self.cells
+        if cells is None:
+            cells = [
+                w.storage if w.source.kind == "held" else self.storage_at(w.source, given)
+                for w in leaves.written
+            ]
+        if self.simple and not state.mode & INFERENCE:
+            made = [wrap(None) for _ in leaves.results]
+            new = [t._xt_storage for t in made]
+        else:
+            new = [Storage(None) for _ in range(leaves.filled)]
+            made = [self._result(r, given, new) for r in leaves.results]
         grads = [None if n is None else made[n] for _, n in leaves.grads]
-        generators = [g for g, _ in leaves.draws]
         draws = [g.draws + k for g, k in leaves.draws]
         operands = (*args, *self.parts.constants)
         del args
@@ -210,19 +225,19 @@ class Program:
         else:
             starting = map(holder.append, starmap(program, (operands,)))
         del operands
-        for w, storage in zip(leaves.written, cells):
-            storage.version += w.versions
+        for storage, versions, writer in zip(cells, self.versions, self.writers):
+            storage.version += versions
             storage.writes += 1
-            if w.writer is not None:
-                storage.writer = w.writer
+            if writer is not None:
+                storage.writer = writer
         try:
             call(
                 any,
                 chain(
                     starting,
                     map(put, (*cells, *new), chain.from_iterable(map(self.pick, holder))),
-                    map(grad_slot.__set__, slots, grads),
-                    map(set_draws, generators, draws),
+                    map(grad_slot.__set__, self.slots, grads),
+                    map(set_draws, self.generators, draws),
                 ),
             )
         except Exception:
@@ -232,8 +247,10 @@ class Program:
         for storage in cells:
             storage.writes += 1
             storage.shared = False
-            if id(storage) in self.elsewhere:
-                storage.raw = jax.device_put(storage.array, self.elsewhere[id(storage)])
+        if self.elsewhere:
+            for storage in cells:
+                if id(storage) in self.elsewhere:
+                    storage.raw = jax.device_put(storage.array, self.elsewhere[id(storage)])
         outs = holder.pop()
         for counter, versions in leaves.counters:
             counter.version += versions
@@ -250,8 +267,8 @@ class Program:
     def _own(self, args: list[Any], given: Sequence[Tensor]) -> None:
         """Copies of the arrays to be given up that somebody else can see."""
         counts = list(map(getrefcount, args))
-        for i in self.donated:
-            storage = self.storage_at(self.sources[self.reads[i]], given)
+        for i, source in self.owned:
+            storage = source.what if source.kind == "held" else self.storage_at(source, given)
             if counts[i] != SOLE or storage.shared:
                 args[i] = call(copied, args[i])
 
