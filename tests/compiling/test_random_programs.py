@@ -13,7 +13,15 @@ import pytest
 import xtensor
 
 PROGRAMS, FULL, LINES = 12, 250, 9
-VIEWS = ["{t}.t()", "{t}[1:]", "{t}[:, :2]", "{t}.reshape(-1)", "{t}.transpose(0, 1)", "{t}[::2]", "{t}.unsqueeze(0)"]
+VIEWS = [
+    "{t}.t()",
+    "{t}[1:]",
+    "{t}[:, :2]",
+    "{t}.reshape(-1)",
+    "{t}.transpose(0, 1)",
+    "{t}[::2]",
+    "{t}.unsqueeze(0)",
+]
 READS = [
     "{t} * 2 + 1",
     "{t}.sin()",
@@ -25,7 +33,14 @@ READS = [
     "{t}.mean() + {t}",
     "xtensor.where({t} > 0, {t}, -{t})",
 ]
-WRITES = ["{b}.add_(0.5)", "{b}[0] = {b}[1] * 2", "{b}.mul_(0.9)", "{b}.t()[1].sub_(1.0)", "{b}.copy_({b} * 1.1)", "{b}[k] = 3.0"]
+WRITES = [
+    "{b}.add_(0.5)",
+    "{b}[0] = {b}[1] * 2",
+    "{b}.mul_(0.9)",
+    "{b}.t()[1].sub_(1.0)",
+    "{b}.copy_({b} * 1.1)",
+    "{b}[k] = 3.0",
+]
 
 
 def text_of(seed: int) -> str:
@@ -46,8 +61,14 @@ def text_of(seed: int) -> str:
         source = rng.choice(["t0", "x", "state"] if kind < 0.7 else names)
         lines.append(f"    t{number} = {rng.choice(VIEWS if kind < 0.7 else READS).format(t=source)}")
         if kind >= 0.7 or source != "state":
-            names.append(f"t{number}" if kind >= 0.7 and "sum" not in lines[-1] and "reshape" not in lines[-1] else source)
-    used = sorted({line.split()[0] for line in lines[2:] if line.split()[1:2] == ["="] and line.split()[0][0] in "tc"})
+            names.append(
+                f"t{number}"
+                if kind >= 0.7 and "sum" not in lines[-1] and "reshape" not in lines[-1]
+                else source
+            )
+    used = sorted(
+        {line.split()[0] for line in lines[2:] if line.split()[1:2] == ["="] and line.split()[0][0] in "tc"}
+    )
     lines.append(f"    loss = {' + '.join(f'({n} * 1.0).sum()' for n in used)}")
     lines.append("    if w.grad is not None and drop:")
     lines.append("        w.grad = None")

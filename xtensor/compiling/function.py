@@ -20,10 +20,11 @@ from ..storage import MetaArray, Storage, cell
 from ..tensor import Tensor, asks_grad
 from ..xla.cache import settings
 from ..xla.x64 import call
-from .follow import Follower, Recorder
+from .follow import Follower
 from .guards import Guards
 from .joint import parts_of
 from .program import Program, Unfit
+from .recorder import Recorder
 from .results import Leaves, describe
 from .watch import Break, Trace, user_line
 
