@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -75,7 +76,7 @@ def compile(
     if isinstance(model, Module):
         model.compile(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
         return model
-    if isinstance(model, type) or getattr(model, "_xt_disabled", False):
+    if isinstance(model, (type, types.BuiltinFunctionType)) or getattr(model, "_xt_disabled", False):
         return model
     return compiled(model, fullgraph, dynamic)
 

@@ -200,12 +200,20 @@ def test_explain_tells_inputs_writes_guards_and_breaks() -> None:
     assert found.programs == 0 and "test_modules.py" in found.breaks[0]
 
 
-def test_create_graph_through_a_compiled_function_says_what_to_do() -> None:
-    w = nn.Parameter(xtensor.ones(3))
-    f = xtensor.compile(lambda: (w * w * w).sum())
-    f()
-    with pytest.raises(RuntimeError, match="second derivative"):
-        xtensor.autograd.grad(f(), [w], create_graph=True)
+def test_second_derivatives_run_the_function_again() -> None:
+    w = nn.Parameter(xtensor.full((3,), 2.0))
+    f = xtensor.compile(lambda x: (x.sum(), (w * w * w * x).sum()))
+    leaf = xtensor.ones(3, requires_grad=True)
+    for _ in range(3):
+        x = leaf * 1.0
+        first: Any = xtensor.autograd.grad(f(x)[1], [w, leaf], create_graph=True)
+        second: Any = xtensor.autograd.grad(first[0].sum() + first[1].sum(), [w, leaf])
+        assert first[0].tolist() == [12.0] * 3 and first[1].tolist() == [8.0] * 3
+        assert second[0].tolist() == [24.0] * 3 and second[1].tolist() == [12.0] * 3
+    drops = xtensor.compile(lambda x: F.dropout(x, 0.5) * w)
+    drops(leaf)
+    with pytest.raises(RuntimeError, match="cannot be run again"):
+        xtensor.autograd.grad(drops(leaf).sum(), [w], create_graph=True)
 
 
 def test_within_other_transforms_it_is_the_function() -> None:

@@ -242,7 +242,7 @@ class Compiled:
                 if at:
                     self.entries.insert(0, self.entries.pop(at))
                 try:
-                    return entry.program(tensors)
+                    return entry.program(tensors, (self.function, args, kwargs))
                 except Unfit:
                     return self.function(*args, **kwargs)
         return self._other(args, kwargs, tensors, skeleton, key)
@@ -280,7 +280,7 @@ class Compiled:
             else:
                 self.entries.insert(0, entry)
                 try:
-                    return entry.program(tensors)
+                    return entry.program(tensors, (self.function, args, kwargs))
                 except Unfit:
                     return self.function(*args, **kwargs)
         forms = [Form(t) for t in tensors]

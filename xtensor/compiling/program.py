@@ -16,6 +16,7 @@ import jax
 
 from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
 from ..engine.modes import state
+from ..gradients import grad as grad_of
 from ..operators.generator import Generator
 from ..operators.saved import check_version
 from ..operators.write import SOLE
@@ -35,13 +36,14 @@ set_draws: Any = Generator.draws.__set__  # type: ignore[attr-defined]
 class CompiledBackward(Node):
     """The node of a captured function: from the gradients of its results to those of what it read, by one program."""
 
-    __slots__ = ("entries", "metadata_of", "num_inputs", "program", "released_at")
+    __slots__ = ("again", "entries", "metadata_of", "num_inputs", "program", "released_at")
 
     num_inputs: int
     trusted = True
 
-    def __init__(self, program: Program, edges: Any, entries: list[Any]) -> None:
+    def __init__(self, program: Program, edges: Any, entries: list[Any], again: Any) -> None:
         super().__init__(edges)
+        self.again = again
         self.program = program
         self.entries: list[Any] | None = entries
         leaves = program.leaves
@@ -54,7 +56,7 @@ class CompiledBackward(Node):
         return self.metadata_of
 
     def release(self) -> None:
-        self.entries = None
+        self.entries = self.again = None
 
     def origin_of(self, entry: Any) -> Any:
         """No operator's result: an entry is what the function was given."""
@@ -70,10 +72,7 @@ class CompiledBackward(Node):
             if entry[0] is not None and entry[0].version != entry[1]:
                 check_version(entry, self)
         if not state.mode & NO_GRAD:
-            raise RuntimeError(
-                "backward with create_graph=True through a compiled function: the second derivative of its program "
-                "is not there. Call the function itself, or decorate it with xtensor.compiler.disable()."
-            )
+            return self._recorded(grads)
         sent = [
             jax.numpy.zeros(a.shape, a.dtype) if g is None else array_of(g)
             for g, a in zip(grads, self.metadata_of, strict=True)
@@ -81,6 +80,37 @@ class CompiledBackward(Node):
         pull: Any = self.program.pull
         made = call(pull, *sent, *[entry[2] for entry in entries])
         return tuple([wrap(array) for array in made])
+
+    def _recorded(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """With create_graph: the function is run again, eagerly, and its graph is differentiated."""
+        if self.again is None:
+            raise RuntimeError(
+                "backward with create_graph=True through a compiled function that writes tensors or draws random numbers: "
+                "it cannot be run again. Call the function itself, or decorate it with xtensor.compiler.disable()."
+            )
+        function, args, kwargs, given = self.again
+        leaves = self.program.leaves
+        made: list[Tensor] = []
+        tensors_of(function(*args, **kwargs), made)
+        outputs = {r.edge: t for r, t in zip(leaves.results, made) if r.edge is not None}
+        sent = [(outputs[number], grad) for number, grad in enumerate(grads) if grad is not None]
+        inputs = [what if kind == "held" else given[what] for kind, what in leaves.borders]
+        return grad_of(
+            [out for out, _ in sent], inputs, [grad for _, grad in sent], create_graph=True, allow_unused=True
+        )
+
+
+def tensors_of(value: Any, found: list[Tensor]) -> None:
+    """The tensors in a function's value, each once, in the order in which a description numbers them."""
+    if isinstance(value, Tensor):
+        if not any(value is t for t in found):
+            found.append(value)
+    elif isinstance(value, dict):
+        for each in value.values():
+            tensors_of(each, found)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            tensors_of(each, found)
 
 
 class Program:
@@ -181,8 +211,8 @@ class Program:
             return jax.device_put(storage.array, self.sharding)
         return storage.array
 
-    def __call__(self, given: Sequence[Tensor]) -> Any:
-        """The function's value, after all it does; see `Unfit`."""
+    def __call__(self, given: Sequence[Tensor], call_again: Any = None) -> Any:
+        """The function's value, after all it does; see `Unfit`. call_again: the function and its arguments."""
         leaves = self.leaves
         arrays = [self._array(s, given) if h is None else h.array for h, s in self.gathered]
         for place, fits in self.before:
@@ -257,7 +287,7 @@ class Program:
         for scaler, at in leaves.scalers:
             scaler.settle_later(outs[at], outs[at + 1])
         if tracked:
-            self._join(made, entries, outs, given)
+            self._join(made, entries, outs, given, call_again)
         self.calls += 1
         value = leaves.build(made)
         for function, more, options in self.effects:
@@ -294,7 +324,9 @@ class Program:
             return grad_slot.__get__(result.what)
         return over(self.storage_at(result.what, given), result.geometry)
 
-    def _join(self, made: list[Tensor], entries: list[Any], outs: Any, given: Sequence[Tensor]) -> None:
+    def _join(
+        self, made: list[Tensor], entries: list[Any], outs: Any, given: Sequence[Tensor], call_again: Any
+    ) -> None:
         """Give results their place in the backward graph."""
         leaves = self.leaves
         computed = iter(outs[self.counts :])
@@ -302,7 +334,9 @@ class Program:
         edges = []
         for kind, what in leaves.borders:
             edges.append(plain_edge(edge_of(what if kind == "held" else given[what])))
-        node = CompiledBackward(self, tuple(edges), entries)
+        pure = not (leaves.written or leaves.draws or leaves.grads or leaves.counters or self.effects)
+        again = (*call_again, given) if pure and call_again is not None else None
+        node = CompiledBackward(self, tuple(edges), entries, again)
         for result, tensor in zip(leaves.results, made):
             if result.edge is not None:
                 tensor._xt_edge = (node, result.edge)
