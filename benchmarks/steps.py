@@ -1,4 +1,4 @@
-"""Whole training steps, eager: xtensor against PyTorch (2 threads) and against the same step by hand under `jax.jit`.
+"""Whole training steps, eager and compiled: xtensor against PyTorch (2 threads) and the same step by hand under `jax.jit`.
 
     python benchmarks/steps.py                     every case
     python benchmarks/steps.py mlp gpt-small       some
@@ -213,7 +213,9 @@ def main(argv: list[str] | None = None) -> int:
     if torch is not None:
         torch.set_num_threads(2)
     figures: dict[str, Any] = {}
-    print(f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}")
+    print(
+        f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}{'compiled':>10}{'ratio':>8}"
+    )
     for name, case in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
             continue
@@ -223,6 +225,7 @@ def main(argv: list[str] | None = None) -> int:
         steps = {"xtensor": step}
         if torch is not None:
             steps["torch"], _ = eager(torch, case, weights)
+        steps["compiled"] = xtensor.compile(eager(xtensor, case, weights)[0], fullgraph=True)
         steps["jit"] = handwritten.step_of(case.by_hand, weights, data_of(case), case.optimizer, case.clip)
         losses: dict[str, float] = {}
         for _ in range(6):
@@ -238,6 +241,8 @@ def main(argv: list[str] | None = None) -> int:
             row += f"{figures[name]['torch']:>10.0f}{figures[name]['ratio to torch']:>8.2f}{case.bound:>7}"
         figures[name]["ratio to jit"] = ratio(found, "xtensor", "jit")
         row += f"{figures[name]['jit']:>10.0f}{figures[name]['ratio to jit']:>8.2f}"
+        figures[name]["compiled to jit"] = ratio(found, "compiled", "jit")
+        row += f"{figures[name]['compiled']:>10.0f}{figures[name]['compiled to jit']:>8.2f}"
         print(row, flush=True)
     if options.json:
         with open(options.json, "w") as file:

@@ -3,6 +3,7 @@
     python examples/gpt.py                       # a minute or two on a laptop's CPU
     python examples/gpt.py --device cuda --width 256 --layers 6 --steps 5000
     python examples/gpt.py --steps 2000 --resume
+    python examples/gpt.py --compile             # every step as one program
 
 The text ships with Python: the topics that `help()` explains, and the Zen. Prints the loss, writes a checkpoint as it
 goes (a crash leaves the last one whole), and ends with text of its own. `--resume` continues a run exactly.
@@ -41,6 +42,7 @@ flags.DEFINE_integer("save_every", 100, "Steps between checkpoints.", lower_boun
 flags.DEFINE_integer("sample", 300, "Characters to write at the end.", lower_bound=0)
 flags.DEFINE_float("temperature", 0.8, "How freely they are drawn.", lower_bound=1e-3)
 flags.DEFINE_integer("seed", 0, "Where all random numbers start from.")
+flags.DEFINE_bool("compile", False, "Run a training step as one program.")
 flags.DEFINE_bool("resume", False, "Continue from the checkpoint in --out, if there is one.")
 flags.DEFINE_string("out", "gpt-out", "Folder for the checkpoint.")
 
@@ -189,8 +191,7 @@ def main(argv: list[str]) -> None:
         losses = state["losses"]
         print(f"continuing from {checkpoint} after step {len(losses)}")
 
-    progress = tqdm(range(len(losses), FLAGS.steps), initial=len(losses), total=FLAGS.steps, unit="step")
-    for step in progress:
+    def train_step() -> xtensor.Tensor:
         inputs, targets = pieces(train, FLAGS.batch_size, FLAGS.context)
         loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
         optimizer.zero_grad()
@@ -198,7 +199,13 @@ def main(argv: list[str]) -> None:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        losses.append(loss.item())
+        return loss
+
+    if FLAGS.compile:
+        train_step = xtensor.compile(train_step)
+    progress = tqdm(range(len(losses), FLAGS.steps), initial=len(losses), total=FLAGS.steps, unit="step")
+    for step in progress:
+        losses.append(train_step().item())
         progress.set_postfix(loss=f"{losses[-1]:.3f}")
         if (step + 1) % FLAGS.save_every == 0 or step + 1 == FLAGS.steps:
             state = {

@@ -16,6 +16,7 @@ host.prepare()
 
 from . import (
     autograd,
+    capture,
     comparing,
     compat,
     explain,
@@ -272,6 +273,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     globals()[name] = found
     return found
+
+
+# `Module.compile` reaches what is imported when it is first used.
+capture.compiler.append(lambda *args, **options: __getattr__("compiler").compiled(*args, **options))
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,16 @@
-"""`torch.compile` and `torch.compiler`: every operator is compiled by XLA already, so functions stay as they are."""
+"""`torch.compile` and `torch.compiler`: functions captured as one program, and how they are told not to be."""
 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any
+
+from . import capture
+from .compiling.explain import explain
+from .compiling.function import Compiled, forget_all, stance
+from .nn.modules.module import Module
 
 __all__ = [
     "allow_in_graph",
@@ -12,6 +18,7 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "explain",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
@@ -19,6 +26,8 @@ __all__ = [
     "reset",
     "set_stance",
 ]
+
+BACKENDS = ("inductor", "xla")
 
 
 def compile(
@@ -31,9 +40,20 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """The function or module itself: it runs operator by operator, each a program that XLA has compiled.
+    """A function as one XLA program: forward, backward, optimizer step, writes and random numbers of its eager code.
 
-    Differs from PyTorch: nothing is traced, so nothing can break a graph; a module keeps its class and its names.
+    The first call runs as it is. The second is captured: the Python code runs once, and from then on the program runs wherever the arguments,
+    modes, modules and the numbers that the function read are as they were. What cannot be captured (a value read by `.item()`, a list
+    appended to) runs eagerly, with one warning that names the line; with `fullgraph` it raises RuntimeError.
+
+    Differs from PyTorch: a module keeps its class and its names, and it is its own calls that are compiled. Any `backend` (or a function as one), `mode` and
+    `options` give the same program of XLA's.
+
+    >>> @xtensor.compile
+    ... def double(x):
+    ...     return x * 2
+    >>> double(xtensor.ones(2)), double(xtensor.ones(2))
+    (tensor([2., 2.]), tensor([2., 2.]))
     """
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -41,18 +61,68 @@ def compile(
         )
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, disable=disable
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
         )
-    return model
+    if not callable(model):
+        raise RuntimeError(f"torch.compile expects a function or a module, but got {type(model).__name__}")
+    if disable or backend == "eager":
+        return model
+    if isinstance(model, Module):
+        model.compile(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
+        return model
+    if isinstance(model, (type, types.BuiltinFunctionType)) or getattr(model, "_xt_disabled", False):
+        return model
+    return compiled(model, fullgraph, dynamic)
 
 
-def _itself(function: Any = None, **options: Any) -> Any:
-    return (lambda f: f) if function is None else function
+def compiled(
+    function: Callable[..., Any], fullgraph: bool = False, dynamic: bool | None = None
+) -> Callable[..., Any]:
+    """A function's captured form, as a function of its name."""
+    inner = getattr(function, "_xt_compiled", None)
+    made = Compiled(inner.function if inner is not None else function, fullgraph, dynamic)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return made(*args, **kwargs)
+
+    functools.update_wrapper(run, function, updated=())
+    run._xt_compiled = made  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+    run._torchdynamo_orig_callable = made.function  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
+    return run
+
+
+compile.explain = explain  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:
-    """The function itself: nothing is compiled as a whole."""
-    return _itself(fn)
+    """A function that ends a capture that reaches it: it runs eagerly, and what calls it too.
+
+    >>> @xtensor.compiler.disable
+    ... def shown(x):
+    ...     print(x.sum().item())
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, **options)
+    if isinstance(fn, Module):
+        fn._compiled_call_impl = None
+        fn.forward = disable(fn.forward)
+        return fn
+
+    @functools.wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        watcher = capture.running()
+        if watcher is not None:
+            watcher.refuse(f"it calls {getattr(fn, '__qualname__', fn)}, which is not to be compiled")
+        return fn(*args, **kwargs)
+
+    run._xt_disabled = True  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    return run
 
 
 def allow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,37 +134,61 @@ assume_constant_result = allow_in_graph
 
 
 def is_compiling() -> bool:
-    """False: nothing is traced."""
+    """Whether a function is being captured."""
+    return capture.running() is not None
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """False: programs are not exported."""
     return False
 
 
-is_dynamo_compiling = is_exporting = is_compiling
-
-
 def reset() -> None:
-    """Nothing to forget."""
+    """Forget the programs of all functions, and why some run eagerly."""
+    forget_all()
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing: there are no CUDA graphs."""
+    """Nothing: a program of XLA's is launched as a whole."""
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """None: XLA is the only one."""
-    return []
+    """The names that `compile` knows; all are XLA."""
+    return list(BACKENDS)
 
 
 class set_stance:
-    """A context and decorator that changes nothing."""
+    """How compiled functions run from now on, within the block, or in the decorated function.
+
+    "default"; "force_eager": as they are; "eager_on_recompile": as they are where no program fits; "fail_on_recompile": RuntimeError there.
+    """
 
     def __init__(self, stance: str = "default", **options: Any) -> None:
+        if stance not in STANCES:
+            raise RuntimeError(f"invalid torch.compile stance {stance!r}")
         self.stance = stance
+        self.before = _stance[0]
+        _stance[0] = stance
 
     def __enter__(self) -> None:
-        pass
+        _stance[0] = self.stance
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        _stance[0] = self.before
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return function
+        _stance[0] = self.before
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return function(*args, **kwargs)
+
+        return run
+
+
+_stance = stance
+STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")

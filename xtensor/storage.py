@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jax.core import ShapedArray, Tracer
 
-from . import devices
+from . import capture, devices
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.threads import others
@@ -458,6 +458,7 @@ class HostBytes(UntypedStorage):
 
 def resize(storage: Storage, nbytes: int) -> None:
     """Give the storage room for `nbytes` bytes, as a flat array of its dtype, new elements zero."""
+    capture.moved(False)
     array = storage.array
     itemsize = array.dtype.itemsize
     count = -(-nbytes // itemsize)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import checks, devices, dtypes, engine, geometry, lowering
+from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
 from .xla.levels import KINDS
@@ -517,7 +517,10 @@ class Tensor(Methods):
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             self._xt_edge = engine.LeafEdge(self)
+            capture.moved(False)
         elif not requires_grad:
+            if edge is not None:
+                capture.moved(False)
             self._xt_edge = None
         return self
 
@@ -597,6 +600,7 @@ class Tensor(Methods):
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
         counter = counter_of(self)
+        capture.moved(False)
         self._xt_storage, edge = source._xt_storage, self._xt_edge
         view = make_view(
             source._xt_storage,

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("xla", "dtypes", "geometry", "checks", "printing", "trees", "ulps"),
+    ("capture", "xla", "dtypes", "geometry", "checks", "printing", "trees", "ulps"),
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
@@ -31,6 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "comparing",
         "compat",
         "compiler",
+        "compiling",
         "distributed",
         "distributions",
         "explain",

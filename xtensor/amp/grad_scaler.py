@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -104,7 +105,30 @@ class GradScaler:
         self._finite[id(optimizer)] = self._unscale_grads(optimizer, 1.0 / scale)
         self._stages[id(optimizer)] = OptState.UNSCALED
 
-    def _unscale_grads(self, optimizer: Any, inverse: float) -> list[Any]:
+    def operands(self) -> tuple[Any, Any]:
+        """The scale and the count of good steps, as a program takes them."""
+        later = self.__dict__.get("_later")
+        if later is not None:
+            return later
+        return np.float32(self._started("scale")), np.int64(self._growth_tracker)
+
+    def settle_later(self, scale: Any, tracker: Any) -> None:
+        """Take over what a program is computing: it is waited for when it is first asked for."""
+        self.__dict__.pop("_scale", None)
+        self.__dict__.pop("_growth_tracker", None)
+        self._later = (scale, tracker)
+
+    def __getattr__(self, name: str) -> Any:
+        later = self.__dict__.get("_later")
+        if later is None or name not in ("_scale", "_growth_tracker"):
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self
+            )
+        self._scale, self._growth_tracker = float(later[0]), int(later[1])
+        del self._later
+        return self.__dict__[name]
+
+    def _unscale_grads(self, optimizer: Any, inverse: Any) -> list[Any]:
         by_device: dict[Any, list[Tensor]] = {}
         for group in optimizer.param_groups:
             for param in group["params"]:
@@ -114,7 +138,7 @@ class GradScaler:
                     raise ValueError("Attempting to unscale FP16 gradients.")
                 by_device.setdefault(param.grad.device, []).append(param.grad)
         finite = []
-        factor = np.float32(inverse)
+        factor = inverse if isinstance(inverse, jax.Array) else np.float32(inverse)
         for grads in by_device.values():
             made, all_finite = call(unscaled, [array_of(g) for g in grads], factor)
             for grad, array in zip(grads, made, strict=True):
@@ -233,6 +257,7 @@ class GradScaler:
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
         self._growth_tracker = state_dict["_growth_tracker"]
+        self.__dict__.pop("_later", None)
 
     def __getstate__(self) -> dict[str, Any]:
         if self._enabled and self._finite:

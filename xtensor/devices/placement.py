@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from .. import checks
+from .. import capture, checks
 from ..xla.jax_internals import PLATFORM_LOG
 from ..xla.memory import LARGE, check_sizes
 from ..xla.signals import from_start
@@ -282,6 +282,9 @@ def of_jax_device(found: Any) -> device:
 
 def of_array(array: Any) -> device:
     """Where an array lies; an array over several devices answers with its first, a traced one with the current device."""
+    if isinstance(array, Tracer):  # inside a traced function: where it will run
+        watcher = capture.running()
+        return current() if watcher is None or watcher.place is None else watcher.place
     try:
         return _by_sharding[id(array.sharding)][1]
     except Exception:  # one not seen before, or no array of JAX's
@@ -297,8 +300,6 @@ def _look_up(array: Any) -> device:
         where = array.devices()
     except AttributeError:
         return _make("meta", None)
-    except jax.errors.ConcretizationTypeError:  # inside a traced function: where it will run
-        return current()
     if len(where) == 1:
         (found,) = where
     else:

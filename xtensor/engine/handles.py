@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .. import capture
+
 __all__ = ["HookDict", "MultiHandle", "RemovableHandle", "add_hook"]
 
 HookDict = OrderedDict[int, Callable[..., Any]]
@@ -30,6 +32,7 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Remove the hook; a second call, or one after the owner is gone, does nothing."""
+        capture.moved(False)
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None:
@@ -72,6 +75,7 @@ class MultiHandle(RemovableHandle):
 
 def add_hook(hooks: HookDict, hook: Callable[..., Any]) -> RemovableHandle:
     """Register `hook` at the end of `hooks`."""
+    capture.moved(False)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle

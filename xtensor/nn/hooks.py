@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from .. import checks
+from .. import capture, checks
 from ..autograd.function import Function
 from ..engine import is_grad_enabled
 from ..engine.handles import RemovableHandle
@@ -58,6 +58,7 @@ everywhere = GlobalHooks()
 
 def add(hooks: Hooks, hook: Callable[..., Any], extra: Any = None, prepend: bool = False) -> RemovableHandle:
     """Register `hook` at the end (or the start) of `hooks`."""
+    capture.moved()
     handle = RemovableHandle(hooks, extra_dict=extra)
     hooks[handle.id] = hook
     if prepend:

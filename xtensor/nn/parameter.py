@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .. import devices, dtypes
+from .. import capture, devices, dtypes
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
@@ -45,6 +45,7 @@ def adopt(tensor: Tensor, source: Tensor) -> None:
         tensor.data = source
         return
     storage = source._xt_storage
+    capture.moved(False)
     source._pin_geometry()
     tensor._xt_storage, tensor._xt_view = storage, None
     storage.cover = weakref.ref(tensor)

@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .. import checks, devices, dtypes
+from .. import capture, checks, devices, dtypes
 from ..engine import modes
 from ..tensor import Tensor, array_of
 from ..xla.levels import Batched, Level
@@ -60,6 +60,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start over from a seed; a negative one counts from 2**64 down."""
+        capture.refuse("it seeds a generator")
         self._seed, self.draws = checked_seed(seed), 0
         return self
 
@@ -70,10 +71,14 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed it was last given."""
+        capture.refuse("it asks for a generator's seed")
         return self._seed
 
     def next_draw(self) -> tuple[Any, Any]:
         """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made."""
+        watcher = capture.running()
+        if watcher is not None:
+            return watcher.draw(self)
         with self._lock:
             draw = self.draws
             self.draws = draw + 1
@@ -105,13 +110,20 @@ class Generator:
             numbers = Batched(level, numbers)
         return numbers
 
+    def operands(self) -> tuple[Any, Any]:
+        """Seed and number of the next draw, which is not made."""
+        seed = self._seed
+        return (seed - 2**64 if type(seed) is int and seed >= 2**63 else seed), self.draws
+
     def get_state(self) -> Tensor:
         """Seed and number of draws as a tensor of bytes."""
+        capture.refuse("it asks for a generator's state")
         raw = np.frombuffer(STATE.pack(self._seed, int(self.draws)), np.uint8)
         return placed(raw.copy(), devices.device("cpu"))
 
     def set_state(self, new_state: Tensor) -> None:
         """Go back to a state that `get_state` gave."""
+        capture.refuse("it sets a generator's state")
         if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a xtensor.ByteTensor")
         raw = np.asarray(array_of(new_state)).tobytes()
@@ -263,3 +275,15 @@ _device = devices.device
 def _key(place: Any, device_type: str | None) -> tuple[str, int]:
     found = _device(device_type or "cuda", place) if isinstance(place, int) else _device(place)
     return found.type, found.index or 0
+
+
+def kept_state(place: devices.device) -> tuple[Generator, Any, Any]:
+    """A device's default generator, its seed and its number of draws, to be put back by `put_back`."""
+    generator = default_generator_of(place)
+    return generator, generator._seed, generator.draws
+
+
+def put_back(state: tuple[Generator, Any, Any]) -> None:
+    """Put a generator back to where it was."""
+    generator = state[0]
+    generator._seed, generator.draws = state[1:]

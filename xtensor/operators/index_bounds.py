@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .. import geometry
+from .. import capture, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
 from ..xla.cache import BoundedCache
@@ -32,6 +32,7 @@ __all__ = [
     "check_has_values",
     "in_bounds",
     "known_bounds",
+    "later",
     "on_cpu",
     "refuse_overlap",
     "remember",
@@ -85,13 +86,23 @@ def check_has_values(array: Any) -> None:
         )
 
 
+def later(array: Any, fits: Callable[[Any], bool]) -> None:
+    """Have values asked whether they fit that a program being captured will have; those of any other trace are never looked at."""
+    watcher = capture.running()
+    if watcher is not None:
+        watcher.unseen(array, fits)
+
+
 def in_bounds(array: Any, size: int, wrap: bool) -> bool:
     """Whether all values lie in `[0, size)`, or `[-size, size)` where negative ones `wrap`.
 
     A meta array, and one that only exists while a program is traced, has no values to look at.
     """
     array = ground(array)
-    if array.size == 0 or type(array) is MetaArray or isinstance(array, Tracer):
+    if array.size == 0 or type(array) is MetaArray:
+        return True
+    if isinstance(array, Tracer):
+        later(array, lambda values: in_bounds(values, size, wrap))
         return True
     least, most = (array.min(), array.max()) if isinstance(array, np.ndarray) else bounds_of(array)
     return bool(least >= (-size if wrap else 0) and most < size)

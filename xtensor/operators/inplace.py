@@ -10,7 +10,7 @@ from typing import Any
 
 from jax.core import ShapedArray
 
-from .. import checks, geometry
+from .. import capture, checks, geometry
 from ..engine import modes, profiler
 from ..engine.graph import Node
 from ..storage import MetaArray
@@ -182,6 +182,7 @@ def check_creation(view: Tensor, what: str) -> None:
 
 def rebase(target: Tensor, node: Any) -> None:
     """Make `node` the history of `target`, which it has just written; through a view, of its base."""
+    capture.moved(False)
     view = target._xt_view
     if view is None or view.base is None:
         move_retained(target, node)

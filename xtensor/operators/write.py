@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import checks, dtypes, geometry, lowering
+from .. import capture, checks, dtypes, geometry, lowering
 from ..storage import MetaArray, Storage, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
@@ -202,6 +202,7 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     dtype, offset = tensor.dtype, tensor.storage_offset()
     strides = strides or geometry.contiguous_strides(sizes)
     tensor._pin_geometry()
+    capture.moved(False)
     storage = tensor._xt_storage
     needed = geometry.storage_nbytes(sizes, strides, dtype.itemsize, offset)
     if needed > storage.nbytes():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, devices, dtypes
+from .. import capture, checks, devices, dtypes
 from ..engine import PROFILING, enable_grad, modes, record_function
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..ops.create.creation import zeros_like
@@ -21,7 +21,7 @@ from ..storage import MetaArray
 from ..tensor import Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
 from .differentiable import run_differentiable
-from .update import Rule, Work, run
+from .update import Rule, TracedNumber, Work, run, vector
 
 __all__ = [
     "Optimizer",
@@ -102,6 +102,7 @@ class Optimizer:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        capture.moved()
         self.__dict__.update(state)
         for name in self._HOOKS:
             if name not in self.__dict__:
@@ -169,6 +170,7 @@ class Optimizer:
         if not known.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
+        capture.moved()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
@@ -434,6 +436,11 @@ class RuleOptimizer(Optimizer):
     def _run(self, new: list[tuple[Tensor, Any]]) -> None:
         """Make a step; `new` is told of every parameter whose first it is, with its array from before."""
         differentiable = self.defaults.get("differentiable")
+        watcher = capture.running()
+        if watcher is not None and differentiable:
+            watcher.refuse("an optimizer is differentiable")
+        traced: Any = None if watcher is None else watcher.numbers(self)
+        first = 0
         work: list[Work] = []
         state, counted, rule = self.state, self.counted, type(self).rule
         alike = type(self).states_for is RuleOptimizer.states_for
@@ -469,10 +476,14 @@ class RuleOptimizer(Optimizer):
                     else:
                         counts.append(0.0 if fresh else 1.0)
                 if counted:
-                    counts = self._counts(counters)
+                    counts = self._counts(counters) if watcher is None else watcher.counts(counters)
+            operands = self.numbers_of(group) if params or watcher is not None else ()
+            first += len(operands)
             if params:
-                operands = self.numbers_of(group)
-                numbers = tuple([n if type(n) is float else as_float(n) for n in operands])
+                if watcher is None:
+                    numbers: Any = tuple([n if type(n) is float else as_float(n) for n in operands])
+                else:
+                    numbers = tuple([TracedNumber(traced, i) for i in range(first - len(operands), first)])
                 own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts, counters)
                 work.append(own_work)
                 if differentiable:
@@ -491,6 +502,18 @@ class RuleOptimizer(Optimizer):
             own["step"] = self.count_tensor(group, param, 0.0)
         for name in self.states_for(group, param):
             own[name] = self.first_state(name, group, param)
+
+    def operand_vector(self, place: devices.device) -> Any:
+        """The numbers of all groups, as `run` hands them to a program."""
+        numbers = [n for group in self.param_groups for n in self.numbers_of(group)]
+        return vector(tuple([n if type(n) is float else as_float(n) for n in numbers]), place)
+
+    def facts(self) -> Any:
+        """What a program that a step is part of depends on, but for the numbers."""
+        return [
+            (len(group["params"]), len(self.numbers_of(group)), self.flags_of(group))
+            for group in self.param_groups
+        ]
 
     # Arrays of counts whose value the host knows, by identity, so that reading one waits for nothing.
     _known: dict[int, tuple[Any, float]] = {}

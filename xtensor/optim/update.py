@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import devices, dtypes
+from .. import capture, devices, dtypes
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
@@ -23,7 +23,7 @@ from ..xla.cache import BoundedCache, bounded
 from ..xla.threads import others
 from ..xla.x64 import jit
 
-__all__ = ["Rule", "Work", "run"]
+__all__ = ["Rule", "TracedCount", "TracedNumber", "Work", "run"]
 
 Rule = Callable[..., tuple[Any, ...]]
 """`rule(flags, numbers, count, param, grad, *state) -> (param, *state)`.
@@ -118,6 +118,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     counters: list[Tensor] = []
     grads: list[Any] = []
     numbers: list[float] = []
+    watcher = capture.running()
     for group in work:
         first = group.counts[0]
         if group.counts.count(first) == len(group.counts):
@@ -135,11 +136,12 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
-    counts = [count_array(count, place) for count in distinct]
+    counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
     # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
     arrays = take_arrays(tensors)
     program, pick = program_of(tuple(key), counted, not others)
-    args = (*arrays, *grads, vector(tuple(numbers), place), *counts)
+    operands: Any = tuple(numbers)
+    args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
     del arrays
     if not counted:
         put_results(tensors, program, args, writer)
@@ -168,6 +170,8 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     put_results(tensors, program, args, writer, (*cells, *after, *elsewhere), pick, ready)
     for storage in (*cells, *elsewhere):
         storage.writes += 1
+    if watcher is not None:
+        return {}
     for count, cell in zip(distinct, after):
         known_counts[count + 1, place] = cell.array
     known: Known = {}
@@ -177,6 +181,36 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             last = storage.array
             known[id(last)] = (last, count + 1)
     return known
+
+
+class TracedNumber(NamedTuple):
+    """A hyperparameter that is a value of a program being captured: an element of all of its optimizer's."""
+
+    vector: Any
+    place: int
+
+
+def traced_vector(numbers: tuple[TracedNumber, ...]) -> Any:
+    """What `vector` gives, within a program."""
+    found = numbers[0].vector if numbers else np.zeros(0)
+    if [n.place for n in numbers] == list(range(found.shape[0])):
+        return found
+    return found[np.array([n.place for n in numbers])]
+
+
+class TracedCount:
+    """A count of steps that is a value of a program being captured; equal where it is the same value."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TracedCount) and other.array is self.array
 
 
 known_counts: BoundedCache[tuple[float, devices.device], Any] = BoundedCache(256)

@@ -28,7 +28,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .. import engine
+from .. import capture, engine
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
 from ..operators.apart import apart
@@ -69,6 +69,7 @@ DECLINED = {
         "several devices",
         "several roots",
         "too many nodes",
+        "within a capture",
         "failed to compile",
     )
 }
@@ -163,6 +164,8 @@ class PlanExecutor:
             return DECLINED["meta tensors"]
         if type(array) in KINDS and any(at.outer for at in layers(array)):
             return DECLINED["from outside a level"]
+        if isinstance(array, Tracer) or capture.running() is not None:
+            return DECLINED["within a capture"]
         if inputs is not None and any(e is not None and type(e[0]) is not AccumulateGrad for e in inputs):
             return DECLINED["inputs that are no leaves"]
         start = (type(root), slot, id(array.aval))

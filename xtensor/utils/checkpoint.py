@@ -20,7 +20,7 @@ from ..autograd.function import Function
 from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
 from ..engine.task import is_complete
 from ..gradients import backward
-from ..operators.generator import fork_rng, get_rng_state, set_rng_state
+from ..operators.generator import fork_rng, get_rng_state, kept_state, put_back, set_rng_state
 from ..tensor import Tensor
 
 __all__ = [
@@ -100,8 +100,8 @@ class _Surroundings:
     def __init__(self, args: Any, preserve_rng_state: bool) -> None:
         self.preserve = preserve_rng_state
         if preserve_rng_state:
-            self.cpu = get_rng_state()
-            self.others = [(place, get_rng_state(place)) for place in places_of(args)]
+            self.places = [devices.device("cpu"), *places_of(args)]
+            self.states = [kept_state(place) for place in self.places]
         kinds = {"cpu", *(place.type for place in places_of(args))}
         self.autocast = {
             kind: (get_autocast_dtype(kind), is_autocast_enabled(kind), is_autocast_cache_enabled())
@@ -113,10 +113,9 @@ class _Surroundings:
         """The same surroundings inside the block."""
         with contextlib.ExitStack() as stack:
             if self.preserve:
-                stack.enter_context(fork_rng([place for place, _ in self.others]))
-                set_rng_state(self.cpu)
-                for place, state in self.others:
-                    set_rng_state(state, place)
+                stack.enter_context(fork_rng(self.places[1:]))
+                for state in self.states:
+                    put_back(state)
             for kind, (dtype, enabled, caching) in self.autocast.items():
                 if enabled or is_autocast_enabled(kind):
                     stack.enter_context(autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=caching))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from ... import checks
+from ... import capture, checks
 from ...checks import tensor_type
 from ...tensor import Tensor
 from ..parameter import Parameter
@@ -169,6 +169,7 @@ class Sequential(Module):
 
     def insert(self: S, index: int, module: Module) -> S:
         """Add a module before `index`."""
+        capture.moved()
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         n = len(self._modules)
@@ -309,6 +310,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
+        capture.moved()
         del self._modules[key]
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ... import checks, devices, dtypes
+from ... import capture, checks, devices, dtypes
 from ...compat import __future__ as conversion
 from ...engine import no_grad
 from ...ops.create.creation import empty_like
@@ -119,6 +119,7 @@ class Module(StateDict, Calls):
         for hook in everywhere.buffer_registration.values():
             output = hook(self, name, tensor)
             tensor = tensor if output is None else output
+        capture.moved()
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -145,6 +146,7 @@ class Module(StateDict, Calls):
             for hook in everywhere.parameter_registration.values():
                 output = hook(self, name, param)
                 param = param if output is None else output
+        capture.moved()
         self._parameters[name] = param
 
     def _check_name(self, what: str, name: Any, among: Any) -> None:
@@ -169,6 +171,7 @@ class Module(StateDict, Calls):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
+        capture.moved()
         self._modules[name] = self._announced(name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -194,6 +197,8 @@ class Module(StateDict, Calls):
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
+        if own.get(name, self) is not value:
+            capture.moved()
         params = own.get("_parameters")
         if isinstance(value, Parameter):
             if params is None:
@@ -249,6 +254,7 @@ class Module(StateDict, Calls):
             self.register_buffer(name, value)
 
     def __delattr__(self, name: str) -> None:
+        capture.moved()
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:
@@ -265,6 +271,7 @@ class Module(StateDict, Calls):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        capture.moved()
         self.__dict__.update(state)
         for name in _HOOK_DICTS:
             self.__dict__.setdefault(name, OrderedDict())
@@ -513,7 +520,11 @@ class Module(StateDict, Calls):
         return self._apply(lambda t: t.share_memory_())
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing changes: every operator is compiled by XLA already."""
+        """Have calls of this module run as one program, and their backward as another; arguments as those of `xtensor.compile`."""
+        options = {name: kwargs[name] for name in ("fullgraph", "dynamic") if name in kwargs}
+        self._compiled_call_impl = (
+            None if kwargs.get("disable") else capture.compiler[0](self._call_impl, **options)
+        )
 
     def type(self: Self, dst_type: dtypes.dtype | str) -> Self:
         """Convert all parameters and buffers to a dtype."""

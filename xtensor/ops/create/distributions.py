@@ -16,6 +16,7 @@ from ...engine.graph import Node
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import overloads, unfit_call
 from ...operators.generator import Generator, pick_generator
+from ...operators.index_bounds import later
 from ...operators.options import into_out, pick_sizes, python_number
 from ...operators.recording import edges_to, recorded
 from ...operators.write import check_writable, write_out
@@ -74,7 +75,10 @@ def record(made: Tensor, title: str, inputs: Sequence[Any]) -> Tensor:
 
 def holds(flag: Any) -> bool:
     """Whether a check computed with the sample came out true; only the CPU's results are waited for."""
-    if isinstance(flag, Tracer) or next(iter(flag.devices())).platform != "cpu":
+    if isinstance(flag, Tracer):
+        later(flag, holds)
+        return True
+    if next(iter(flag.devices())).platform != "cpu":
         return True
     return bool(flag)
 

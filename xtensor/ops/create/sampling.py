@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import SingleDeviceSharding
 
-from ... import checks, devices, dtypes
+from ... import capture, checks, devices, dtypes
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype
 from ...operators.write import write_out
@@ -158,7 +158,8 @@ def drawn(
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw()
     made = program(kernel, shape, dtype, place)
-    if kernel is not permutation and type(draw) is int and made.sized.serves():
+    plain = type(draw) is int and capture.running() is None
+    if kernel is not permutation and plain and made.sized.serves():
         return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
     return call(made, seed, draw, *numbers)
 

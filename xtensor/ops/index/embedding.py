@@ -6,8 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
+from jax.core import Tracer
 
-from ... import checks, dtypes
+from ... import capture, checks, devices, dtypes
 from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
@@ -90,6 +91,8 @@ def readable(array: Any) -> bool:
     """Whether looking at the values of an array costs no transfer from a device."""
     if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
         return False
+    if isinstance(array, Tracer):
+        return capture.running() is not None and devices.current().type == "cpu"
     places = array.devices()
     return len(places) == 1 and next(iter(places)).platform == "cpu"
 

@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.index_bounds import bounds_of, known_bounds
+from ...operators.index_bounds import bounds_of, known_bounds, later
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.levels import ground
@@ -45,13 +46,21 @@ def check_classes(target: Tensor, classes: int, ignored: int, error: Any) -> Non
         return
     if array.dtype.kind not in "iu" or array.size == 0 or not readable(array):
         return
-    least, most = bounds_of(array)
-    if least >= 0 and most < classes:
+    if isinstance(array, Tracer):
+        later(array, lambda values: not wrong_classes(values, classes, ignored).size)
         return
-    values = np.asarray(array).reshape(-1)
-    outside = values[((values < 0) | (values >= classes)) & (values != ignored)]
+    outside = wrong_classes(array, classes, ignored)
     if outside.size:
         raise error(int(outside[0]))
+
+
+def wrong_classes(array: Any, classes: int, ignored: int) -> np.ndarray[Any, Any]:
+    """The targets that are no class, and not ignored."""
+    least, most = bounds_of(array)
+    if least >= 0 and most < classes:
+        return np.zeros(0)
+    values = np.asarray(array).reshape(-1)
+    return values[((values < 0) | (values >= classes)) & (values != ignored)]
 
 
 def out_of_bounds(value: int) -> IndexError:

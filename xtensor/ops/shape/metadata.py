@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import dtypes, geometry
+from ... import capture, dtypes, geometry
 from ...engine import modes
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
@@ -60,6 +60,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     self._xt_edge = None
+    capture.moved(False)
     return self
 
 
@@ -135,6 +136,7 @@ def take_view(self: Tensor, source: Tensor) -> None:
         view.base, view.creation = old.base, old.creation
     view.attr_version = view.counter.version
     edge = source._xt_edge
+    capture.moved(False)
     self._xt_view = view
     if type(edge) is tuple:
         edge[0].__class__ = inplace_node(type(edge[0]))
@@ -185,6 +187,7 @@ def set_(
     if not modes.state.mode & modes.NO_GRAD:
         check_inplace(self, edge_of(self) is not None)
     dtype = self.dtype
+    capture.moved(False)
     self._xt_storage = storage
     self._xt_view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
     bump(self, "set_")

@@ -1,0 +1,83 @@
+"""What stands between a function that is being captured as one program and those who read or change more than tensors' values.
+
+`epoch` counts the changes of what programs depend on and nobody asks about at every call: a module's attributes, hooks, which
+tensors are parameters and which of them require grad. A captured program looks at all of it again once the count has moved.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ["Watcher", "compiler", "epoch", "moved", "running"]
+
+epoch = [0]
+"""How many such changes there were."""
+
+compiler: list[Callable[..., Any]] = []
+"""What makes a captured function of a function: the layer that can installs itself."""
+
+
+class Watcher(Protocol):
+    """A capture that runs."""
+
+    thread: int
+    place: Any
+
+    def draw(self, generator: Any) -> tuple[Any, Any]:
+        """The seed and the number of a generator's next draw, as values of the program."""
+        ...
+
+    def numbers(self, optimizer: Any) -> Any:
+        """The hyperparameters of all groups of an optimizer that makes a step, as one value of the program."""
+        ...
+
+    def counts(self, counters: list[Any]) -> list[Any]:
+        """What tensors that count steps say, as values of the program."""
+        ...
+
+    def unseen(self, array: Any, fits: Callable[[Any], bool]) -> None:
+        """Have `fits(array)` asked at every call, of the values that the program then has there."""
+        ...
+
+    def refuse(self, reason: str) -> None:
+        """End the capture: the function runs eagerly instead."""
+        ...
+
+
+_running: list[Watcher] = []
+
+
+def running() -> Any:
+    """The capture that runs on this thread, or None."""
+    if not _running:
+        return None
+    watcher = _running[-1]
+    return watcher if watcher.thread == threading.get_ident() else None
+
+
+def begin(watcher: Watcher) -> None:
+    """From now on `running` tells of this capture."""
+    _running.append(watcher)
+
+
+def end(watcher: Watcher) -> None:
+    """The capture is over."""
+    if watcher in _running:
+        _running.remove(watcher)
+
+
+def refuse(reason: str) -> None:
+    """End the capture that runs on this thread, if one does."""
+    if _running:
+        watcher = running()
+        if watcher is not None:
+            watcher.refuse(reason)
+
+
+def moved(told: bool = True) -> None:
+    """Count a change of what captured programs depend on; one that is made within a capture ends it, where it would not be told of itself."""
+    epoch[0] += 1
+    if _running and told:
+        refuse("it changes a module, an optimizer or their hooks")

@@ -1,0 +1,473 @@
+"""A function that is captured at its second call, and runs as a program from then on, wherever one of its programs fits."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.core import Tracer
+
+from .. import capture, checks, devices, dtypes, geometry
+from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, FUNCTION_MODE, PROFILING, SAVED_HOOKS
+from ..engine.modes import state
+from ..operators.write import covers
+from ..storage import MetaArray, Storage, cell
+from ..tensor import Tensor, asks_grad
+from ..xla.cache import settings
+from ..xla.x64 import call
+from .follow import Follower
+from .guards import Guards
+from .joint import parts_of
+from .program import Program, Unfit
+from .recorder import Recorder
+from .results import Leaves, describe
+from .watch import Break, Trace, user_line
+
+__all__ = ["Compiled", "Entry"]
+
+NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DEVICE_CONTEXT
+LIMIT = 8
+"""How many programs of one function are made for other shapes or other values before it stays eager."""
+_capturing = threading.RLock()
+stance = ["default"]
+_all: weakref.WeakSet[Compiled] = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Forget the programs of all functions."""
+    for compiled in list(_all):
+        compiled.forget()
+
+
+def world() -> tuple[Any, ...]:
+    """What all programs depend on and modes and settings say."""
+    mode = state.mode
+    autocast: Any = None
+    if mode & AUTOCAST:
+        autocast = (state.autocast_enabled, tuple(sorted(state.autocast_dtypes.items(), key=str)))
+    return (mode, dtypes.get_default_dtype(), devices.current(), autocast)
+
+
+class Form:
+    """Of a tensor among the arguments: what a program takes for granted."""
+
+    __slots__ = ("aval", "by_value", "inference", "kind", "leaf", "sharding", "view")
+
+    def __init__(self, tensor: Tensor) -> None:
+        array = tensor._xt_storage.array
+        view = tensor._xt_view
+        self.kind = type(tensor)
+        self.by_value = view is not None and is_by_value(tensor)
+        self.aval = array.aval
+        self.sharding = getattr(array, "sharding", None)
+        self.view = view_form(view)
+        self.leaf = edge_kind(tensor)
+        meta = tensor._xt_meta
+        self.inference = meta is not None and meta.inference
+
+    def fits(self, tensor: Tensor) -> bool:
+        """Whether a tensor is of this form."""
+        array = tensor._xt_storage.array
+        if type(tensor) is not self.kind:
+            return False
+        if array.sharding is not self.sharding and array.sharding != self.sharding:
+            return False
+        if self.by_value:
+            now, was = tensor._xt_view, self.view
+            return now is not None and now.sizes == was[0] and now.dtype is was[3] and is_by_value(tensor)
+        if array.aval is not self.aval and array.aval != self.aval:
+            return False
+        view = tensor._xt_view
+        if (view is not None or self.view is not None) and view_form(view) != self.view:
+            return False
+        if tensor._xt_edge is None and self.leaf is None and view is None:
+            return tensor._xt_meta is None or tensor._xt_meta.inference is self.inference
+        meta = tensor._xt_meta
+        return edge_kind(tensor) == self.leaf and (meta is not None and meta.inference) == self.inference
+
+    def __repr__(self) -> str:
+        return f"{self.aval.str_short()}{'' if self.view is None else ' strided'}{'' if self.leaf is None else ' grad'}"
+
+
+def is_by_value(tensor: Tensor) -> bool:
+    """Whether an argument is a view whose values may stand for it: it is contiguous, and autograd has no part in it."""
+    view: Any = tensor._xt_view
+    meta = tensor._xt_meta
+    plain = type(tensor) is Tensor and not tensor.__dict__ and (meta is None or not meta.inference)
+    return (
+        plain
+        and not (view.conj or view.neg)
+        and 0 not in view.sizes
+        and not asks_grad(tensor)
+        and geometry.is_contiguous(view.sizes, view.strides)
+        and not covers(tensor)
+    )
+
+
+def view_form(view: Any) -> Any:
+    """The geometry of a view, and whether its versions are its storage's."""
+    if view is None:
+        return None
+    own = isinstance(view.counter, Storage)
+    return (view.sizes, view.strides, view.offset, view.dtype, view.conj, view.neg, own, view.base is None)
+
+
+def edge_kind(tensor: Tensor) -> Any:
+    """Whether autograd follows a tensor: None, as a leaf (with hooks or not), or as a result."""
+    edge = tensor._xt_edge
+    view = tensor._xt_view
+    if view is not None and view.base is not None and edge is None:
+        edge = view.base._xt_edge
+        return None if edge is None else "base"
+    if edge is None:
+        return None
+    if type(edge) is tuple:
+        return "result"
+    return ("leaf", bool(getattr(edge, "tensor_hooks", None)), bool(getattr(edge, "post_accumulate", None)))
+
+
+SCALARS = (bool, int, float, complex, str, bytes, type(None))
+
+
+def skeleton_of(value: Any, tensors: list[Tensor]) -> Any:
+    """The arguments without their tensors, which go to the list; comparable."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return Tensor
+    if kind in SCALARS:
+        return (kind, repr(value)) if kind is float else (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *[skeleton_of(v, tensors) for v in value])
+    if isinstance(value, dict) and kind.__module__ in ("builtins", "collections"):
+        return (kind, *[(k, skeleton_of(v, tensors)) for k, v in value.items()])
+    if isinstance(value, tuple):
+        return (kind, *[skeleton_of(v, tensors) for v in value])
+    return (kind, Same(value))
+
+
+class Same:
+    """An object among the arguments: equal to itself."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Entry:
+    """A program, and what calls it fits."""
+
+    def __init__(self, program: Program, guards: Guards, forms: list[Form], skeleton: Any, key: Any) -> None:
+        self.program = program
+        self.guards = guards
+        self.forms = forms
+        self.skeleton = skeleton
+        self.world = key
+        self.settings = settings()
+        self.aliases: tuple[int, ...] = ()
+        self.held: set[int] = set()
+        self.seconds = (0.0, 0.0)
+
+    def fits_arguments(self, tensors: list[Tensor], skeleton: Any, key: Any) -> bool:
+        """Whether arguments are of this form, in this world."""
+        if skeleton != self.skeleton or key != self.world or len(tensors) != len(self.forms):
+            return False
+        for form, tensor in zip(self.forms, tensors):
+            if not form.fits(tensor):
+                return False
+        if len(tensors) > 1 and aliases(tensors) != self.aliases:
+            return False
+        return not any(id(t._xt_storage) in self.held for t in tensors)
+
+
+def aliases(tensors: list[Tensor]) -> tuple[int, ...]:
+    """Of every tensor, which is the first that is the same one, and that has the same memory."""
+    ids = [id(t) for t in tensors]
+    memory = [id(t._xt_storage) for t in tensors]
+    return (*map(ids.index, ids), *map(memory.index, memory))
+
+
+class Compiled:
+    """A function, its programs, and when it runs which.
+
+    reasons: why it runs eagerly, by the form of its arguments.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool = False, dynamic: bool | None = None
+    ) -> None:
+        self.function = function
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        _all.add(self)
+        self.name = getattr(function, "__name__", type(function).__name__)
+        owner = getattr(function, "__self__", None)
+        if owner is not None:
+            self.name = type(owner).__name__
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.entries: list[Entry] = []
+        self.refused: list[tuple[Any, Any, list[Form], str]] = []
+        self.reasons: dict[str, str] = {}
+        self.missed: dict[str, int] = {}
+        self.warm = False
+        self.gave_up = False
+        self.limit = LIMIT
+        self.follower = Follower(self.function)
+
+    skeleton_of = staticmethod(lambda value, tensors: skeleton_of(value, tensors))
+    world = staticmethod(lambda: world())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if capture._running or self.gave_up or state.mode & NEVER or stance[0] == "force_eager":
+            return self.function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        skeleton = skeleton_of((args, kwargs), tensors)
+        key = world()
+        for at, entry in enumerate(self.entries):
+            if entry.fits_arguments(tensors, skeleton, key) and entry.guards.hold():
+                if at:
+                    self.entries.insert(0, self.entries.pop(at))
+                try:
+                    return entry.program(tensors, (self.function, args, kwargs))
+                except Unfit:
+                    return self.function(*args, **kwargs)
+        return self._other(args, kwargs, tensors, skeleton, key)
+
+    # -- calls that no program fits
+
+    def _other(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Any:
+        """Capture, or run eagerly."""
+        if not all(map(capturable, tensors)):
+            return self.function(*args, **kwargs)
+        if not self.warm:
+            with _capturing, self.follower.discovering():
+                found = self.function(*args, **kwargs)
+            self.warm = True
+            return found
+        for known, where, forms, _ in self.refused:
+            if known == skeleton and where == key and len(forms) == len(tensors):
+                if all(form.fits(t) for form, t in zip(forms, tensors)):
+                    return self.function(*args, **kwargs)
+        if stance[0] == "fail_on_recompile":
+            raise RuntimeError(
+                f"xtensor.compile: {self.name} has no program for this call, and the stance is fail_on_recompile"
+            )
+        if stance[0] == "eager_on_recompile":
+            return self.function(*args, **kwargs)
+        self._count_misses(tensors, skeleton, key)
+        if len(self.entries) >= self.limit:
+            self._give_up()
+            return self.function(*args, **kwargs)
+        with _capturing:
+            try:
+                entry = self.captured(args, kwargs, tensors, skeleton, key)
+            except Break as reason:
+                broken: Any = reason
+            else:
+                self.entries.insert(0, entry)
+                try:
+                    return entry.program(tensors, (self.function, args, kwargs))
+                except Unfit:
+                    return self.function(*args, **kwargs)
+        forms = [Form(t) for t in tensors]
+        if broken.line == "raised":
+            # The user's own exception: it is raised again here, or not.
+            found = self.function(*args, **kwargs)
+            broken = Break(broken.reason, "")
+            self._refuse(broken, skeleton, key, forms)
+            return found
+        self._refuse(broken, skeleton, key, forms)
+        return self.function(*args, **kwargs)
+
+    def _refuse(self, broken: Break, skeleton: Any, key: Any, forms: list[Form]) -> None:
+        where = f" ({broken.line})" if broken.line else ""
+        text = f"xtensor.compile: {self.name} cannot be captured: {broken.reason}{where}"
+        if self.fullgraph:
+            raise RuntimeError(text)
+        self.refused.append((skeleton, key, forms, broken.reason))
+        if len(self.refused) > 64:
+            self.gave_up = True
+        if broken.reason not in self.reasons:
+            self.reasons[broken.reason] = broken.line
+            checks.warn(f"{text}. It runs eagerly.", UserWarning)
+
+    def _count_misses(self, tensors: list[Tensor], skeleton: Any, key: Any) -> None:
+        for entry in self.entries:
+            if entry.fits_arguments(tensors, skeleton, key):
+                why = entry.guards.said or "a guard"
+            elif key != entry.world:
+                why = "modes, the default dtype or the default device"
+            elif skeleton != entry.skeleton:
+                why = "arguments that are no tensors"
+            else:
+                why = "shapes, dtypes, strides or requires_grad of arguments"
+            self.missed[why] = self.missed.get(why, 0) + 1
+            return
+
+    def _give_up(self) -> None:
+        """After so many programs: eager from now on."""
+        self.gave_up = True
+        often = ", ".join(f"{why}: {n}" for why, n in sorted(self.missed.items(), key=lambda kv: -kv[1]))
+        checks.warn(
+            f"xtensor.compile: {self.name} was captured {self.limit} times and runs eagerly from now on. What differed, and how "
+            f"often: {often}",
+            UserWarning,
+        )
+
+    def captured(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Entry:
+        """A program for these arguments; Break where there is none."""
+        for _ in range(4):
+            missing = len(self.follower.codes)
+            try:
+                return self._captured(args, kwargs, tensors, skeleton, key)
+            except Break:
+                # Code that had not run before is followed from now on.
+                if len(self.follower.codes) == missing:
+                    raise
+        raise Break("it runs code that is new at every call", "")
+
+    def _captured(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Entry:
+        trace = Trace(tensors)
+        recorder = self.follower.recorder(trace)
+        try:
+            return self._traced(trace, recorder, args, kwargs, tensors, skeleton, key)
+        finally:
+            # What JAX and frames of errors may still refer to holds no tracer, and no tensor.
+            trace.__dict__.clear()
+            recorder.__dict__.clear()
+
+    def _traced(
+        self,
+        trace: Trace,
+        recorder: Recorder,
+        args: Any,
+        kwargs: Any,
+        tensors: list[Tensor],
+        skeleton: Any,
+        key: Any,
+    ) -> Entry:
+        began = time.perf_counter()
+        forms = [Form(t) for t in tensors]
+        found: list[Leaves] = []
+
+        def body() -> Any:
+            replaced = {}
+            for number, tensor in enumerate(tensors):
+                if not forms[number].by_value:
+                    _ = tensor._xt_storage
+                elif id(tensor) not in replaced:
+                    replaced[id(tensor)] = trace.by_value(tensor, number)
+            for what, value in self.follower.arguments(args, kwargs):
+                recorder.load(value, what)
+            more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
+            leaves = describe(trace, self.function(*more, **options))
+            recorder.finish()
+            found.append(leaves)
+            return [*leaves.outs, *leaves.gradients]
+
+        def safe_body() -> Any:
+            try:
+                with recorder.following(), trace.watching():
+                    return body()
+            except BaseException as error:
+                # JAX keeps what it has of a trace that raises; one that ends it lets go of.
+                errors.append(error)
+                return []
+
+        errors: list[BaseException] = []
+        closed = call(jax.make_jaxpr(safe_body))
+        if errors:
+            raise reason_of(errors.pop(), trace) from None
+        (leaves,) = found
+        held = escaped(trace)
+        if held:
+            raise Break(f"{held} of the tensors that it makes outlive it", "")
+        sent = [n for n, s in enumerate(trace.inputs) if s.kind == "sent"]
+        sent.sort(key=lambda n: trace.inputs[n].what)
+        parts = parts_of(closed, sent, len(leaves.outs))
+        groups = [[h.storage for h in group] for group in trace.groups.values() if len(group) > 1]
+        program = Program(self.name, trace.inputs, parts, leaves, groups, trace.elsewhere, trace.sharding)
+        program.effects = trace.effects
+        entry = Entry(
+            program,
+            Guards(trace, recorder.modules(), recorder.valid(), recorder.told()),
+            forms,
+            skeleton,
+            key,
+        )
+        entry.aliases = aliases(tensors)
+        own = {id(t._xt_storage) for t in tensors}
+        apart = trace.arguments.keys() | trace.borrowed
+        others = {id(m.storage) for k, m in trace.met.items() if k not in apart}
+        if own & others:
+            raise Break("an argument is also reached by another way", "")
+        entry.held = others
+        entry.seconds = (time.perf_counter() - began, 0.0)
+        return entry
+
+
+def reason_of(error: BaseException, trace: Trace) -> BaseException:
+    """What to raise for an exception within a capture."""
+    if trace.broken is not None:
+        return trace.broken
+    if not isinstance(error, Exception):
+        return error
+    if isinstance(
+        error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError, jax.errors.UnexpectedTracerError)
+    ):
+        line = user_line(error.__traceback__)
+        return Break("it needs a value of a tensor, which is not known in a capture", line)
+    text = str(error).strip().partition("\n")[0]
+    return Break(f"{type(error).__name__}: {text}", "raised")
+
+
+def exchanged(value: Any, others: dict[int, Tensor]) -> Any:
+    """Arguments with other tensors in the places of some."""
+    kind = type(value)
+    if isinstance(value, Tensor):
+        return others.get(id(value), value)
+    if isinstance(value, dict) and kind.__module__ in ("builtins", "collections"):
+        made = value.copy()
+        made.update({k: exchanged(v, others) for k, v in value.items()})
+        return made
+    if kind in (list, tuple):
+        return kind([exchanged(v, others) for v in value])
+    if isinstance(value, tuple):
+        return kind(*[exchanged(v, others) for v in value])
+    return value
+
+
+def capturable(tensor: Tensor) -> bool:
+    """Whether a tensor has values of its own."""
+    array = tensor._xt_storage.array
+    return not isinstance(array, (Tracer, MetaArray)) and len(array.sharding.device_set) == 1
+
+
+def escaped(trace: Trace) -> int:
+    """How many tensors that were made in a capture are still alive after it."""
+
+    def alive() -> int:
+        storages = [ref() for ref in trace.fresh_storages.values()]
+        return sum(1 for s in storages if s is not None and isinstance(cell.__get__(s), Tracer))
+
+    trace.checks = []
+    trace.read_only.clear()
+    trace.known_counts.clear()
+    trace.vectors.clear()
+    if alive():
+        gc.collect()
+    return alive()

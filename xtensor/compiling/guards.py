@@ -1,0 +1,195 @@
+"""What a captured program depends on besides its arguments, asked at every call, or again once the epoch has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from operator import is_
+from typing import Any
+
+from .. import capture
+from ..nn.hooks import everywhere
+from ..nn.modules.module import Module
+from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
+from ..storage import cell
+from ..tensor import AutogradMeta
+from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
+
+__all__ = ["Guards"]
+
+SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are one, or numbers or strings that no program could tell apart."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind in SIMPLE:
+        return a == b and repr(a) == repr(b)
+    return kind is tuple and len(a) == len(b) and all(map(same, a, b))
+
+
+def hooks_of_all() -> tuple[Any, ...]:
+    """The hooks that are registered for all modules and optimizers."""
+    own: Any = vars(everywhere)
+    dicts = [*[own[n] for n in sorted(own) if isinstance(own[n], dict)], pre_hooks_of_all, post_hooks_of_all]
+    return tuple([tuple(map(id, d.values())) for d in dicts])
+
+
+class _Held:
+    """A module as it was: its attributes and all that is registered."""
+
+    __slots__ = ("dicts", "module", "own")
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.own = dict(module.__dict__)
+        self.dicts = [(n, dict(v)) for n, v in self.own.items() if isinstance(v, dict)]
+
+    def differs(self) -> str | None:
+        """The name of an attribute that is another now."""
+        now = self.module.__dict__
+        if now.keys() != self.own.keys():
+            return next(iter(now.keys() ^ self.own.keys()))
+        for name, value in self.own.items():
+            if not same(now[name], value):
+                return name
+        for name, members in self.dicts:
+            present = now[name]
+            if len(present) != len(members) or any(
+                present.get(k, UNSET) is not v for k, v in members.items()
+            ):
+                return name
+        return None
+
+
+class Guards:
+    """The guards of one program. reads: tells whether what the function read of Python's world is as it was."""
+
+    def __init__(
+        self, trace: Trace, modules: list[Module], reads: Callable[[], bool], told: list[str]
+    ) -> None:
+        self.epoch = capture.epoch[0]
+        self.reads = reads
+        self.told = told
+        self.hooks = hooks_of_all()
+        slots = [(m, g) for m, g in trace.metas.values() if g is not UNSET]
+        steppers: dict[int, Any] = dict(trace.optimizers)
+        self.empty: list[AutogradMeta] = [m for m, g in slots if g is None]
+        # Of a gradient that is dropped or replaced unread nothing counts but that it is there.
+        read = {id(h.storage) for h in trace.held.values()}
+        there = [(m, g) for m, g in slots if g is not None]
+        self.there: list[AutogradMeta] = [m for m, g in there if id(storage_slot.__get__(g)) not in read]
+        self.full = [(m, self._form(g)) for m, g in there if id(storage_slot.__get__(g)) in read]
+        self.bare: list[Any] = [
+            p
+            for o in steppers.values()
+            for group in o.param_groups
+            for p in group["params"]
+            if p._xt_meta is None
+        ]
+        self.optimizers: list[Any] = [
+            [o, o.facts(), self._values(o), o.state, len(o.state)] for o in steppers.values()
+        ]
+        self.same = [
+            (group[0].storage, [h.storage for h in group[1:]])
+            for group in trace.groups.values()
+            if len(group) > 1
+        ]
+        self.tensors = [
+            (m.tensor, m.storage, m.view, m.edge is None, hooks_of(m.edge))
+            for k, m in trace.met.items()
+            if k not in trace.arguments and k not in trace.grads and k not in trace.borrowed
+        ]
+        seen: dict[int, Module] = {}
+        for module in modules:
+            for each in module.modules():
+                seen[id(each)] = each
+        self.modules = [_Held(m) for m in seen.values()]
+        self.said = ""
+
+    @staticmethod
+    def _form(grad: Any) -> Any:
+        array = cell.__get__(storage_slot.__get__(grad))
+        view = grad._xt_view
+        return (
+            array.aval,
+            None if view is None else (view.sizes, view.strides, view.offset, view.dtype),
+            grad._xt_edge is None,
+        )
+
+    @staticmethod
+    def _values(optimizer: Optimizer) -> list[list[Any]]:
+        return [list(group.values()) for group in optimizer.param_groups]
+
+    def hold(self) -> bool:
+        """Whether all is as it was."""
+        if capture.epoch[0] != self.epoch and not self._again():
+            return False
+        empty = self.empty
+        if empty and not all(map(is_, map(grad_slot.__get__, empty), repeat(None))):
+            self.said = "a gradient is there that was None"
+            return False
+        if self.there and any(map(is_, map(grad_slot.__get__, self.there), repeat(None))):
+            self.said = "a gradient is None that was there"
+            return False
+        for meta, form in self.full:
+            grad = grad_slot.__get__(meta)
+            if grad is None or self._form(grad) != form:
+                self.said = "a gradient is None, or of another form"
+                return False
+        for found in self.optimizers:
+            optimizer, facts, values, state, count = found
+            groups = optimizer.param_groups
+            now = [list(group.values()) for group in groups]
+            if len(now) != len(values) or not all(map(alike, now, values)):
+                if optimizer.facts() != facts:
+                    self.said = f"options of {type(optimizer).__name__}"
+                    return False
+                found[2] = now
+            if optimizer.state is not state or len(state) != count:
+                self.said = f"the state of {type(optimizer).__name__}"
+                return False
+        for first, others in self.same:
+            if not all(map(is_, map(cell.__get__, others), repeat(cell.__get__(first)))):
+                self.said = "tensors that held the same array hold different ones"
+                return False
+        if self.bare and any(p._xt_meta is not None for p in self.bare):
+            self.said = "a parameter has a gradient that had none"
+            return False
+        if not self.reads():
+            self.said = "a number, a container or an object that the function reads"
+            return False
+        return True
+
+    def _again(self) -> bool:
+        """Whether modules, hooks and tensors are as they were, although something moved the epoch."""
+        epoch = capture.epoch[0]
+        if hooks_of_all() != self.hooks:
+            self.said = "hooks of all modules or optimizers"
+            return False
+        for held in self.modules:
+            name = held.differs()
+            if name is not None:
+                self.said = f"{type(held.module).__name__}.{name}"
+                return False
+        for tensor, storage, view, plain, hooks in self.tensors:
+            edge = tensor._xt_edge
+            if (
+                tensor._xt_storage is not storage
+                or tensor._xt_view is not view
+                or (edge is None) is not plain
+                or hooks_of(edge) != hooks
+            ):
+                self.said = "a tensor's memory, sizes, hooks or requires_grad"
+                return False
+        self.epoch = epoch
+        return True
+
+
+def alike(now: list[Any], before: list[Any]) -> bool:
+    """Whether the values of a group are the same objects, as they are unless somebody set one."""
+    return len(now) == len(before) and all(map(is_, now, before))

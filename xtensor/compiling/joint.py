@@ -1,0 +1,125 @@
+"""A trace's equations, put together anew as functions: all of them, or those for the results apart from those for gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from .watch import read
+
+__all__ = ["Parts", "parts_of"]
+
+
+class Parts(NamedTuple):
+    """Functions of flat arrays.
+
+    forward: `(*inputs, *constants) -> (*outs, *kept)`. reads: the numbers of the inputs that it takes. constants: arrays that the trace met which are no
+    inputs. backward: `(*sent, *kept) -> gradients`, None without. kept: of each value that backward needs, the number of the input that
+    it is, or None. equations: how many there are.
+    """
+
+    forward: Callable[..., Any]
+    reads: tuple[int, ...]
+    constants: tuple[Any, ...]
+    backward: Callable[..., Any] | None
+    kept: tuple[int | None, ...]
+    equations: int
+
+
+def is_literal(var: Any) -> bool:
+    """Whether a variable is a number written into the trace."""
+    return hasattr(var, "val")
+
+
+def evaluate(equations: Sequence[Any], values: dict[Any, Any], wanted: Sequence[Any]) -> list[Any]:
+    """The wanted variables' values, by equations over those that are known."""
+
+    def value_of(var: Any) -> Any:
+        return var.val if is_literal(var) else values[var]
+
+    for equation in equations:
+        params: Any = equation.primitive.get_bind_params(equation.params)
+        functions: Any = ()
+        if isinstance(params, tuple):  # earlier JAX
+            functions, params = params
+        with equation.ctx.manager:
+            found: Any = equation.primitive.bind(*functions, *map(value_of, equation.invars), **params)
+        results = found if equation.primitive.multiple_results else [found]
+        values.update(zip(equation.outvars, results, strict=True))
+    return [value_of(var) for var in wanted]
+
+
+def needed(equations: Sequence[Any], wanted: Sequence[Any]) -> tuple[list[Any], set[Any]]:
+    """The equations that the wanted variables come from, and all variables that these take."""
+    want = {var for var in wanted if not is_literal(var)}
+    found = []
+    for equation in reversed(equations):
+        if equation.effects or any(var in want for var in equation.outvars):
+            found.append(equation)
+            want.update(var for var in equation.invars if not is_literal(var))
+    return found[::-1], want
+
+
+def parts_of(closed: Any, sent: Sequence[int], outs: int) -> Parts:
+    """The parts of a closed trace, whose first `outs` results are the call's, the others gradients.
+
+    sent: the numbers of the inputs that are gradients of results.
+    """
+    jaxpr = closed.jaxpr
+    inputs: dict[Any, int] = {}
+    rest = []
+    for equation in jaxpr.eqns:
+        if equation.primitive is read:
+            inputs[equation.outvars[0]] = equation.params["number"]
+        else:
+            rest.append(equation)
+    constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    ahead, behind = jaxpr.outvars[:outs], jaxpr.outvars[outs:]
+    forward, want = needed(rest, ahead)
+    arrived = {var for var, number in inputs.items() if number in sent}
+    backward: list[Any] = []
+    crossing: list[Any] = []
+    if behind:
+        done = {id(e) for e in forward}
+        backward, wanted = needed([e for e in rest if id(e) not in done], behind)
+        made = {var for e in backward for var in e.outvars}
+        crossing = [var for var in wanted if var not in made and var not in arrived]
+        crossing += [v for v in behind if not is_literal(v) and v not in made | arrived | set(crossing)]
+        want.update(var for var in crossing if var in constants)
+    order = [var for var in inputs if var in want and var not in arrived]
+    large = [var for var in constants if var in want and is_operand(constants[var])]
+    small = {var: constants[var] for var in constants if var not in large}
+    computed = [var for var in crossing if var not in inputs and var not in small]
+    as_given = [var for var in crossing if var in inputs]
+
+    def run(*args: Any) -> list[Any]:
+        values = dict(small)
+        values.update(zip((*order, *large), args, strict=True))
+        return evaluate(forward, values, [*ahead, *computed])
+
+    kept = (*[None] * len(computed), *[inputs[var] for var in as_given])
+    by_number = {number: var for var, number in inputs.items()}
+
+    def pull(*args: Any) -> list[Any]:
+        values = dict(small)
+        values.update({by_number[n]: a for n, a in zip(sent, args) if n in by_number})
+        values.update(zip((*computed, *as_given), args[len(sent) :], strict=True))
+        return evaluate(backward, values, behind)
+
+    return Parts(
+        run,
+        tuple([inputs[var] for var in order]),
+        tuple([constants[var] for var in large]),
+        pull if behind else None,
+        kept,
+        len(forward) + len(backward),
+    )
+
+
+def is_operand(value: Any) -> bool:
+    """Whether a constant is better handed to a program than written into it."""
+    return isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, Tracer) and value.size > 16

@@ -1,0 +1,79 @@
+"""What was read of Python's world, compared with what it is now: one expression of identities, and numbers by value after it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from .guards import same
+
+__all__ = ["EMPTY", "Read", "comparison", "contents"]
+
+Read = tuple[str, tuple[Any, ...], Any]
+"""The kind of a read, where it was, and what was there."""
+EMPTY: Any = object()
+FAST = {
+    "global": "a{at}.get(n{at}, MISSING) is v{at}",
+    "cell": "a{at}.cell_contents is v{at}",
+    "attr": "getattr(a{at}, n{at}) is v{at}",
+    "item": "a{at}[n{at}] is v{at}",
+    "missing": "not hasattr(a{at}, n{at})",
+    "list": "len(a{at}) == len(v{at}) and all(map(is_, a{at}, v{at}))",
+    "dict": "len(a{at}) == len(v{at}[0]) and all(map(is_, a{at}, v{at}[0])) and all(map(is_, a{at}.values(), v{at}[1]))",
+    "set": "a{at} == v{at}",
+}
+
+
+def holds(kind: str, where: tuple[Any, ...], value: Any) -> bool:
+    """Whether one read gives what it gave, or an equal number."""
+    at = where[0]
+    if kind == "global":
+        return same(at.get(where[1], EMPTY), value)
+    if kind == "cell":
+        return same(contents(at), value)
+    if kind == "attr":
+        return same(getattr(at, where[1], EMPTY), value)
+    if kind == "item":
+        return same(at[where[1]], value)
+    if kind == "missing":
+        return not hasattr(at, where[1])
+    if kind == "list":
+        return len(at) == len(value) and all(map(same, at, value))
+    if kind == "dict":
+        keys, values = value
+        return len(at) == len(keys) and all(map(same, at, keys)) and all(map(same, at.values(), values))
+    return at == value
+
+
+def contents(cell: Any) -> Any:
+    """What a cell holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+def comparison(checks: list[Read]) -> Callable[[], bool]:
+    """A function that says whether all reads would give what they gave."""
+    if not checks:
+        return lambda: True
+    names: dict[str, Any] = {"MISSING": EMPTY, "all": all, "map": map, "is_": operator.is_, "len": len}
+    names.update(getattr=getattr, hasattr=hasattr)
+    lines = []
+    for at, (kind, where, value) in enumerate(checks):
+        names[f"a{at}"], names[f"v{at}"] = where[0], value
+        if len(where) > 1:
+            names[f"n{at}"] = where[1]
+        lines.append(FAST[kind].format(at=at))
+    text = "def fast():\n    return (" + "\n        and ".join(lines) + ")\n"
+    exec(compile(text, "<xtensor guards>", "exec"), names)
+    fast = names["fast"]
+
+    def valid() -> bool:
+        try:
+            return fast() or all(holds(*check) for check in checks)
+        except Exception:
+            return False
+
+    return valid
