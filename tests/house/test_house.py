@@ -48,8 +48,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "optim",
         "plans",
         "profiler",
-        "quasirandom",
-        "random",
         "selfcheck",
         "serialization",
         "signal",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .operators.generator import (
+from ..operators.generator import (
     Generator,
     default_generator,
     fork_rng,

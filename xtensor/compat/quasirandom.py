@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from . import dtypes
-from .operators.generator import Generator
-from .ops.create.ingest import tensor as make_tensor
-from .ops.create.random import randint
-from .tensor import Tensor
+from .. import dtypes
+from ..operators.generator import Generator
+from ..ops.create.ingest import tensor as make_tensor
+from ..ops.create.random import randint
+from ..tensor import Tensor
 
 __all__ = ["SobolEngine"]
 
