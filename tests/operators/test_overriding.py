@@ -98,11 +98,17 @@ def test_who_is_asked_is_as_in_pytorch(name: str) -> None:
     assert told(xtensor, logging(xtensor), name) == told(torch, logging(torch), name)
 
 
-class Plain(xtensor.Tensor):
-    """A class that overrides nothing."""
+@pytest.fixture(scope="module", name="Plain")
+def plain_class() -> Any:
+    """A class that overrides nothing; made when it is needed, since functions get other code when there is one."""
+
+    class Plain(xtensor.Tensor):
+        pass
+
+    return Plain
 
 
-def test_results_are_of_the_class_and_hold_the_same_values() -> None:
+def test_results_are_of_the_class_and_hold_the_same_values(Plain: Any) -> None:
     x = xtensor.arange(6.0).reshape(2, 3).as_subclass(Plain)
     y = x.t()[1:] * 2 + xtensor.ones(2)
     assert type(y) is Plain and y.tolist() == [[3.0, 9.0], [5.0, 11.0]]
@@ -115,7 +121,7 @@ def test_results_are_of_the_class_and_hold_the_same_values() -> None:
     assert type(x.resize_(3, 3)) is Plain and x.shape == (3, 3) and x.sum().shape == ()
 
 
-def test_gradients_reach_a_leaf_of_a_class() -> None:
+def test_gradients_reach_a_leaf_of_a_class(Plain: Any) -> None:
     w = xtensor.tensor([1.0, 2.0]).as_subclass(Plain).requires_grad_()
     loss = (w * w).sum() + xtensor.dot(xtensor.ones(2), w)
     assert type(loss) is Plain and loss.requires_grad
@@ -126,7 +132,7 @@ def test_gradients_reach_a_leaf_of_a_class() -> None:
     assert v.grad.tolist() == [2.0, 2.0, 2.0]
 
 
-def test_parameters_are_plain_and_may_be_of_a_class() -> None:
+def test_parameters_are_plain_and_may_be_of_a_class(Plain: Any) -> None:
     p = nn.Parameter(xtensor.ones(2))
     assert type(p * 2) is xtensor.Tensor and not overrides.has_torch_function((p,))
     q = nn.Parameter(xtensor.ones(2).as_subclass(Plain))
@@ -236,14 +242,14 @@ def test_modes_nest_and_are_asked_from_the_inside() -> None:
     assert (x + 1).tolist() == [2.0, 2.0] and not overrides._len_torch_function_stack()
 
 
-def test_a_mode_sees_what_a_class_is_asked_first() -> None:
+def test_a_mode_sees_what_a_class_is_asked_first(Plain: Any) -> None:
     x = xtensor.ones(2).as_subclass(Plain)
     with Counting() as mode:
         made = x + 1
     assert mode.names == ["add"] and type(made) is Plain
 
 
-def test_questions_about_functions() -> None:
+def test_questions_about_functions(Plain: Any) -> None:
     found = overrides.get_overridable_functions()
     assert (
         xtensor.add in found[xtensor] and F.linear in found[F] and xtensor.Tensor.add in found[xtensor.Tensor]
@@ -324,7 +330,7 @@ def test_properties_ask() -> None:
     assert asked.pop() == xtensor.Tensor.requires_grad.__set__
 
 
-def test_plain_calls_take_the_inline_path_with_classes_about() -> None:
+def test_plain_calls_take_the_inline_path_with_classes_about(Plain: Any) -> None:
     xtensor.ones(2).as_subclass(Plain) + 1
     add = xtensor.ops.source("add")
     assert "claimed" not in add and "armed" not in add
