@@ -67,7 +67,7 @@ class Calls:
 @pytest.mark.parametrize(
     "call",
     [(subprocess.Popen, ["true"]), (pickle.loads, b""), (np.load, "x"), (pathlib.Path.exists, "x")],
-    ids=str,
+    ids=lambda call: call[0].__qualname__,
 )
 def test_what_is_refused_all_the_same(call):
     stream = io.BytesIO()
