@@ -299,6 +299,54 @@ def test_optimizer_options_and_states() -> None:
     agrees(make)
 
 
+def test_tensors_that_are_replaced_without_a_word() -> None:
+    def make() -> Any:
+        xtensor.manual_seed(0)
+        model = nn.Linear(2, 2)
+        opt = xtensor.optim.Adam(model.parameters(), lr=0.1)
+        x = xtensor.ones(1, 2)
+
+        def f(a: Any) -> Any:
+            opt.zero_grad()
+            loss = model(a).square().sum()
+            loss.backward()
+            opt.step()
+            return loss.detach()
+
+        def state() -> Any:
+            opt.state[model.weight]["exp_avg"] = xtensor.ones(2, 2)
+            return x
+
+        def member() -> Any:
+            model._parameters["bias"] = nn.Parameter(xtensor.zeros(2))
+            return x
+
+        def values() -> Any:
+            with xtensor.no_grad():
+                model.weight.copy_(xtensor.ones(2, 2))
+            return x
+
+        return f, [lambda: x, lambda: x, lambda: x, state, lambda: x, member, lambda: x, values, lambda: x]
+
+    agrees(make, 3)
+
+
+def test_modules_called_with_other_parameters() -> None:
+    model = nn.Linear(2, 2)
+    x = xtensor.ones(1, 2)
+    expected = [
+        xtensor.func.functional_call(model, {"weight": xtensor.full((2, 2), k)}, x).tolist()
+        for k in (1.0, 2.0)
+    ]
+    model.compile()
+    plain = [model(x).tolist() for _ in range(3)]
+    found = [
+        xtensor.func.functional_call(model, {"weight": xtensor.full((2, 2), k)}, x).tolist()
+        for k in (1.0, 2.0)
+    ]
+    assert found == expected and model(x).tolist() == plain[0]
+
+
 def test_indices_out_of_range_raise_as_eager_does() -> None:
     def make() -> Any:
         table = nn.Embedding(4, 2)
