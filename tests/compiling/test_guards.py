@@ -559,6 +559,53 @@ def test_what_was_exported_never_changes_and_versions_are_checked() -> None:
     assert out.shape == (2,)
 
 
+def test_a_program_that_fails_leaves_all_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = nn.Parameter(xtensor.ones(2))
+    opt = xtensor.optim.Adam([w])
+
+    @xtensor.compile
+    def step() -> Any:
+        opt.zero_grad()
+        (w * F.dropout(w, 0.5)).sum().backward()
+        opt.step()
+
+    for _ in range(3):
+        step()
+    program = step._xt_compiled.entries[0].program
+
+    def world() -> Any:
+        state = [v.tolist() for v in opt.state[w].values()]
+        return w.tolist(), w._version, id(w.grad), state, xtensor.get_rng_state().tolist()
+
+    def fail(*args: Any) -> Any:
+        raise RuntimeError("no memory")
+
+    before = world()
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "program", lambda donate: fail)
+        with pytest.raises(RuntimeError, match="no memory"):
+            step()
+    assert world() == before
+    step()
+    assert world() != before and program.calls == 3
+
+
+def test_modes_that_a_function_leaves_changed() -> None:
+    def f(x: Any) -> Any:
+        xtensor.set_grad_enabled(False)
+        return x * 2
+
+    run = xtensor.compile(f)
+    try:
+        run(xtensor.ones(1))
+        xtensor.set_grad_enabled(True)
+        with pytest.warns(UserWarning, match="modes"):
+            run(xtensor.ones(1))
+        assert not xtensor.is_grad_enabled()
+    finally:
+        xtensor.set_grad_enabled(True)
+
+
 def test_many_shapes_end_in_one_warning() -> None:
     run = xtensor.compile(lambda x: x * 2 + 1)
     with warnings.catch_warnings():

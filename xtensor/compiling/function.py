@@ -32,6 +32,8 @@ __all__ = ["Compiled", "Entry"]
 NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
+REFUSED = 4
+"""How many forms of arguments are tried that cannot be captured."""
 _capturing = threading.RLock()
 stance = ["default"]
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -301,7 +303,7 @@ class Compiled:
         if self.fullgraph:
             raise RuntimeError(text)
         self.refused.append((skeleton, key, forms, broken.reason))
-        if len(self.refused) > 64:
+        if len(self.refused) > REFUSED:
             self.gave_up = True
         if broken.reason not in self.reasons:
             self.reasons[broken.reason] = broken.line
@@ -378,6 +380,8 @@ class Compiled:
             more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
             leaves = describe(trace, self.function(*more, **options))
             recorder.finish()
+            if world() != key:
+                raise Break("it leaves modes or defaults changed", "")
             found.append(leaves)
             return [*leaves.outs, *leaves.gradients]
 
