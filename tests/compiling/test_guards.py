@@ -299,6 +299,54 @@ def test_optimizer_options_and_states() -> None:
     agrees(make)
 
 
+def test_tensors_that_are_replaced_without_a_word() -> None:
+    def make() -> Any:
+        xtensor.manual_seed(0)
+        model = nn.Linear(2, 2)
+        opt = xtensor.optim.Adam(model.parameters(), lr=0.1)
+        x = xtensor.ones(1, 2)
+
+        def f(a: Any) -> Any:
+            opt.zero_grad()
+            loss = model(a).square().sum()
+            loss.backward()
+            opt.step()
+            return loss.detach()
+
+        def state() -> Any:
+            opt.state[model.weight]["exp_avg"] = xtensor.ones(2, 2)
+            return x
+
+        def member() -> Any:
+            model._parameters["bias"] = nn.Parameter(xtensor.zeros(2))
+            return x
+
+        def values() -> Any:
+            with xtensor.no_grad():
+                model.weight.copy_(xtensor.ones(2, 2))
+            return x
+
+        return f, [lambda: x, lambda: x, lambda: x, state, lambda: x, member, lambda: x, values, lambda: x]
+
+    agrees(make, 3)
+
+
+def test_modules_called_with_other_parameters() -> None:
+    model = nn.Linear(2, 2)
+    x = xtensor.ones(1, 2)
+    expected = [
+        xtensor.func.functional_call(model, {"weight": xtensor.full((2, 2), k)}, x).tolist()
+        for k in (1.0, 2.0)
+    ]
+    model.compile()
+    plain = [model(x).tolist() for _ in range(3)]
+    found = [
+        xtensor.func.functional_call(model, {"weight": xtensor.full((2, 2), k)}, x).tolist()
+        for k in (1.0, 2.0)
+    ]
+    assert found == expected and model(x).tolist() == plain[0]
+
+
 def test_indices_out_of_range_raise_as_eager_does() -> None:
     def make() -> Any:
         table = nn.Embedding(4, 2)
@@ -509,6 +557,53 @@ def test_what_was_exported_never_changes_and_versions_are_checked() -> None:
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         late.backward()
     assert out.shape == (2,)
+
+
+def test_a_program_that_fails_leaves_all_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = nn.Parameter(xtensor.ones(2))
+    opt = xtensor.optim.Adam([w])
+
+    @xtensor.compile
+    def step() -> Any:
+        opt.zero_grad()
+        (w * F.dropout(w, 0.5)).sum().backward()
+        opt.step()
+
+    for _ in range(3):
+        step()
+    program = step._xt_compiled.entries[0].program
+
+    def world() -> Any:
+        state = [v.tolist() for v in opt.state[w].values()]
+        return w.tolist(), w._version, id(w.grad), state, xtensor.get_rng_state().tolist()
+
+    def fail(*args: Any) -> Any:
+        raise RuntimeError("no memory")
+
+    before = world()
+    with monkeypatch.context() as patch:
+        patch.setattr(program, "program", lambda donate: fail)
+        with pytest.raises(RuntimeError, match="no memory"):
+            step()
+    assert world() == before
+    step()
+    assert world() != before and program.calls == 3
+
+
+def test_modes_that_a_function_leaves_changed() -> None:
+    def f(x: Any) -> Any:
+        xtensor.set_grad_enabled(False)
+        return x * 2
+
+    run = xtensor.compile(f)
+    try:
+        run(xtensor.ones(1))
+        xtensor.set_grad_enabled(True)
+        with pytest.warns(UserWarning, match="modes"):
+            run(xtensor.ones(1))
+        assert not xtensor.is_grad_enabled()
+    finally:
+        xtensor.set_grad_enabled(True)
 
 
 def test_many_shapes_end_in_one_warning() -> None:

@@ -65,6 +65,35 @@ def test_training_and_inference() -> None:
     assert not [o for o in gc.get_objects() if isinstance(o, Tracer)]
 
 
+def test_flags_hooks_and_numbers_of_a_compiled_module() -> None:
+    model, other = net(), net()
+    model.compile()
+    x = xtensor.randn(5, 4)
+    model(x)
+
+    def same() -> None:
+        xtensor.manual_seed(5)
+        eager = other(x).tolist()
+        xtensor.manual_seed(5)
+        np.testing.assert_allclose(model(x).tolist(), eager, rtol=1e-5, atol=1e-6)
+
+    other(x)
+    same()
+    for m in (model, other):
+        m.eval()
+    same()
+    for m in (model, other):
+        m.train()
+        m[3].p = 0.0
+    same()
+    for m in (model, other):
+        m[0].register_forward_hook(lambda module, inputs, output: output * 2)
+    same()
+    for m in (model, other):
+        m[4] = nn.Identity()
+    same()
+
+
 def test_state_dict_copies_and_pickles_know_nothing_of_it() -> None:
     model = net()
     names = list(model.state_dict())

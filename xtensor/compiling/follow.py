@@ -6,6 +6,7 @@ that tell a recorder of every attribute, item and call (`rewrite`).
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import sys
@@ -15,8 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..nn.calls import Calls
 from ..tensor import Tensor
-from .recorder import LIBRARY, OURS, REWRITTEN, USER, Recorder, root_of
+from .recorder import CALLED, LIBRARY, OURS, REWRITTEN, USER, Recorder, root_of
 from .rewrite import Unfollowable, rewritten
 from .watch import Trace
 
@@ -25,6 +27,9 @@ __all__ = ["Follower"]
 STANDARD = os.path.realpath(sysconfig.get_paths()["stdlib"]) + os.sep
 HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 PACKAGES = tuple([os.path.join("site-packages", name, "") for name in OURS])
+
+
+CALLS = (Calls.__call__.__code__, Calls._call_impl.__code__)
 
 
 def is_library(code: types.CodeType, names: dict[str, Any]) -> bool:
@@ -57,6 +62,11 @@ class Follower:
     def arguments(self, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
         """The objects among arguments that are neither tensors nor containers, with a name."""
         stack = [("an argument", v) for v in (*args, *kwargs.values())]
+        function = self.function
+        while isinstance(function, functools.partial):
+            stack += [("an argument", v) for v in (*function.args, *function.keywords.values())]
+            function = function.func
+        stack.append(("the function", getattr(function, "__self__", function)))
         while stack:
             name, value = stack.pop()
             if isinstance(value, dict):
@@ -72,7 +82,11 @@ class Follower:
 
     def verdict(self, code: types.CodeType, names: dict[str, Any]) -> int:
         """Whose code it is."""
-        found = self.verdicts[id(code)] = LIBRARY if is_library(code, names) else USER
+        if code in CALLS:
+            found = CALLED
+        else:
+            found = LIBRARY if is_library(code, names) else USER
+        self.verdicts[id(code)] = found
         self.kept[id(code)] = code
         return found
 

@@ -18,7 +18,6 @@ from ..engine.modes import state
 from ..operators.write import covers
 from ..storage import MetaArray, Storage, cell
 from ..tensor import Tensor, asks_grad
-from ..xla.cache import settings
 from ..xla.x64 import call
 from .follow import Follower
 from .guards import Guards
@@ -33,6 +32,8 @@ __all__ = ["Compiled", "Entry"]
 NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
+REFUSED = 4
+"""How many forms of arguments are tried that cannot be captured."""
 _capturing = threading.RLock()
 stance = ["default"]
 _all: weakref.WeakSet[Compiled] = weakref.WeakSet()
@@ -174,7 +175,6 @@ class Entry:
         self.forms = forms
         self.skeleton = skeleton
         self.world = key
-        self.settings = settings()
         self.aliases: tuple[int, ...] = ()
         self.held: set[int] = set()
         self.seconds = (0.0, 0.0)
@@ -226,6 +226,7 @@ class Compiled:
         self.warm = False
         self.gave_up = False
         self.limit = LIMIT
+        self.later = 0
         self.follower = Follower(self.function)
 
     skeleton_of = staticmethod(lambda value, tensors: skeleton_of(value, tensors))
@@ -284,6 +285,9 @@ class Compiled:
                 except Unfit:
                     return self.function(*args, **kwargs)
         forms = [Form(t) for t in tensors]
+        if broken.line == "later" and self.later < LIMIT:
+            self.later += 1  # an eager call makes what is missing
+            return self.function(*args, **kwargs)
         if broken.line == "raised":
             # The user's own exception: it is raised again here, or not.
             found = self.function(*args, **kwargs)
@@ -299,7 +303,7 @@ class Compiled:
         if self.fullgraph:
             raise RuntimeError(text)
         self.refused.append((skeleton, key, forms, broken.reason))
-        if len(self.refused) > 64:
+        if len(self.refused) > REFUSED:
             self.gave_up = True
         if broken.reason not in self.reasons:
             self.reasons[broken.reason] = broken.line
@@ -376,6 +380,8 @@ class Compiled:
             more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
             leaves = describe(trace, self.function(*more, **options))
             recorder.finish()
+            if world() != key:
+                raise Break("it leaves modes or defaults changed", "")
             found.append(leaves)
             return [*leaves.outs, *leaves.gradients]
 

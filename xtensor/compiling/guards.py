@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import repeat
+from itertools import chain, repeat
 from operator import is_
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..nn.modules.module import Module
 from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
 from ..storage import cell
 from ..tensor import AutogradMeta
+from ..xla.cache import settings
 from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
@@ -109,6 +110,14 @@ class Guards:
             for each in module.modules():
                 seen[id(each)] = each
         self.modules = [_Held(m) for m in seen.values()]
+        # What may be replaced without a word: states of optimizers, members of modules.
+        own = [
+            o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state
+        ]
+        own += [d for m in seen.values() for d in (m._parameters, m._buffers)]
+        self.dicts = [d for d in own if d]
+        self.members = list(chain.from_iterable(map(dict.values, self.dicts)))
+        self.settings = settings()
         self.said = ""
 
     @staticmethod
@@ -153,6 +162,10 @@ class Guards:
             if optimizer.state is not state or len(state) != count:
                 self.said = f"the state of {type(optimizer).__name__}"
                 return False
+        members = list(chain.from_iterable(map(dict.values, self.dicts)))
+        if len(members) != len(self.members) or not all(map(is_, members, self.members)):
+            self.said = "a parameter, a buffer or an optimizer's state is another tensor"
+            return False
         for first, others in self.same:
             if not all(map(is_, map(cell.__get__, others), repeat(cell.__get__(first)))):
                 self.said = "tensors that held the same array hold different ones"
@@ -168,6 +181,9 @@ class Guards:
     def _again(self) -> bool:
         """Whether modules, hooks and tensors are as they were, although something moved the epoch."""
         epoch = capture.epoch[0]
+        if settings() != self.settings:
+            self.said = "settings"
+            return False
         if hooks_of_all() != self.hooks:
             self.said = "hooks of all modules or optimizers"
             return False

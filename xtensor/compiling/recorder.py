@@ -32,7 +32,7 @@ from .reads import EMPTY, Read, comparison, contents
 from .rewrite import names_read
 from .watch import Break, Trace
 
-__all__ = ["LIBRARY", "OURS", "REWRITTEN", "USER", "Recorder", "root_of"]
+__all__ = ["CALLED", "LIBRARY", "OURS", "REWRITTEN", "USER", "Recorder", "root_of"]
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 CONTAINERS = (list, dict, set, OrderedDict, defaultdict, deque, bytearray)
@@ -43,8 +43,8 @@ PURE = (
 ).split()
 LARGEST = 4096
 """How many elements a container may have to be compared at every call."""
-LIBRARY, REWRITTEN, USER = 0, 1, 2
-"""Whose code runs."""
+LIBRARY, REWRITTEN, USER, CALLED = 0, 1, 2, 3
+"""Whose code runs; the last is a call of a module."""
 READING = frozenset(
     "get keys values items copy count index __len__ __contains__ __getitem__ __iter__ union".split()
 )
@@ -435,6 +435,10 @@ class Recorder:
         if known is None:
             known = self.follower.verdict(code, frame.f_globals)
         if known == LIBRARY:
+            return
+        if known == CALLED:
+            module = frame.f_locals["self"]
+            self.found_modules[id(module)] = module
             return
         if known == REWRITTEN:
             if id(code) in self.follower.originals:

@@ -211,7 +211,7 @@ class _Describer:
                 raise Break("a hook is put on a tensor from before, or taken off")
             meta = tensor._xt_meta
             if meta is not met.meta and meta is not None and grad_slot.__get__(meta) is not None:
-                raise Break("a tensor from before gets its first gradient")
+                raise Break("a tensor from before gets its first gradient", "later")
 
     def put(self, array: Any) -> None:
         """Have an array put into a storage: the same one into several, where it is the same."""

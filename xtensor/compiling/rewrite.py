@@ -252,7 +252,7 @@ def rewritten(code: types.CodeType, recorder: Any) -> types.CodeType:
     """A code object that does what this one does, and tells the recorder; Unfollowable where there is none."""
     names_read(code)
     parts = getattr(code, "co_qualname", code.co_name).split(".")
-    owner = parts[-2] if len(parts) > 1 and parts[-2] != "<locals>" else None
+    owner = parts[-2] if len(parts) > 1 and parts[-2].isidentifier() else None
     tree = source_tree(code)
     if isinstance(tree, ast.FunctionDef):
         tree.decorator_list = []

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeVar
 
+from .. import capture
+
 __all__ = ["BoundedCache", "bounded", "caches", "clear_all", "settings", "settings_read", "size_of"]
 
 K = TypeVar("K")
@@ -82,6 +84,7 @@ def size_of(cache: Any) -> tuple[int, int]:
 
 def clear_all() -> None:
     """Empty every cache: what traces depend on has changed, or memory is short."""
+    capture.moved(False)
     for cache in caches():
         (cache.clear if isinstance(cache, BoundedCache) else cache.cache_clear)()
 
