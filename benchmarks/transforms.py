@@ -1,6 +1,6 @@
 """Function transforms against PyTorch's, in alternating turns: medians, and the ratio of ours to theirs.
 
-    python benchmarks/transforms.py
+python benchmarks/transforms.py
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ def network(lib: Any) -> Any:
     random = np.random.default_rng(0)
     net = lib.nn.Sequential(lib.nn.Linear(4, 6), lib.nn.Tanh(), lib.nn.Linear(6, 3))
     net.load_state_dict(
-        {name: lib.tensor(random.normal(size=tuple(p.shape)).astype("f")) for name, p in net.state_dict().items()}
+        {
+            name: lib.tensor(random.normal(size=tuple(p.shape)).astype("f"))
+            for name, p in net.state_dict().items()
+        }
     )
     return net
 

@@ -7,7 +7,9 @@ import pytest
 
 import xtensor
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:.*performance drop.*:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore:.*performance drop.*:UserWarning"
+)
 
 
 def rows(lib, *shape):
@@ -127,7 +129,9 @@ CALLS = {
     "a third derivative through": lambda L, F: through(L, 3),
     "rows of gradients": lambda L, F: batched_rows(L),
     "gradient in gradient": lambda L, F: F.grad(lambda a: F.vmap(F.grad(lambda y: y**3))(a).sum())(ones(L)),
-    "convolution": lambda L, F: F.vmap(L.nn.functional.conv2d)(rows(L, 2, 2, 1, 5, 5), rows(L, 2, 3, 1, 3, 3)),
+    "convolution": lambda L, F: F.vmap(L.nn.functional.conv2d)(
+        rows(L, 2, 2, 1, 5, 5), rows(L, 2, 3, 1, 3, 3)
+    ),
     "embedding": lambda L, F: F.vmap(L.nn.functional.embedding, in_dims=(0, None))(
         L.tensor([[0, 2], [1, 1]]), rows(L, 3, 2)
     ),

@@ -266,6 +266,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _of_library = False
     _node_class: type[BackwardCFunction] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -335,7 +336,7 @@ class Function:
         separate = cls.setup_context is not Function.setup_context
         levels: list[Any] = []
         if modes.state.transforms:
-            check_style(cls, separate)
+            check_style(separate or cls._of_library)
             levels = levels_in(tensors)
             own_vmap = cls.vmap is not Function.vmap
             batches = [level for level in levels if level.size is not None]
