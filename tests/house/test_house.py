@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("xla", "dtypes", "geometry", "checks", "printing", "ulps"),
+    ("xla", "dtypes", "geometry", "checks", "printing", "trees", "ulps"),
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
@@ -53,6 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "signal",
         "special",
         "testing",
+        "transforms",
         "utils",
     ),
     ("__init__", "__main__", "warm"),

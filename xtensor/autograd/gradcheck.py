@@ -9,9 +9,9 @@ import numpy as np
 
 from .. import devices
 from ..engine import enable_grad, no_grad
-from ..func.batches import vmapped
 from ..gradients import grad
 from ..tensor import Tensor, array_of, sizes_of, wrap
+from ..transforms.batches import vmapped
 from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = [

@@ -14,7 +14,7 @@ from ..operators.levels.crossing import dual, enter, leave, levels_beyond, prima
 from ..operators.write import store
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor, array_of
-from ..utils._pytree import tree_map
+from ..trees import tree_map
 from ..xla.levels import KINDS, Dual, Level, Leveled, layers, levels_of
 
 __all__ = [

@@ -30,9 +30,10 @@ from ..tensor import (
 )
 from . import dispatch
 from .arguments import prepare
-from .calls import Unusual, known_inplace
+from .calls import Unusual, known_inplace, overridden
 from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
+from .overriding import armed, claimed
 from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
@@ -42,6 +43,10 @@ __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inpla
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call the in-place variant of `op`: the result replaces the values of the first argument."""
+    if armed or modes.state.mode & modes.FUNCTION_MODE:
+        found = claimed(values)
+        if found is not None:
+            return overridden(op, op.inplace, found, values)
     if modes.state.mode <= modes.NO_GRAD:
         try:
             return known_inplace(op, values)

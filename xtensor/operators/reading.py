@@ -57,7 +57,7 @@ def fresh(storage: Storage, view: View) -> Any:
 
 def whole(storage: Storage, view: View) -> Any:
     """The values of a view that is its storage's array."""
-    if recipe_of(storage, view).identity:
+    if type(view) is View and recipe_of(storage, view).identity:
         return storage.array
     raise LookupError
 

@@ -14,6 +14,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import bounds_of, check_has_values
 from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
@@ -127,6 +128,10 @@ median_dim.operator.returns = structure("median", ("values", "indices"))
 nanmedian_dim.operator.returns = structure("nanmedian", ("values", "indices"))
 
 
+@overloads(
+    "Tensor input",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
 def median(
     input: Tensor,
     dim: int | None = None,
@@ -143,6 +148,10 @@ def median(
     return median_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
 
 
+@overloads(
+    "Tensor input",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
 def nanmedian(
     input: Tensor,
     dim: int | None = None,
@@ -283,6 +292,10 @@ def _quantiles(
     return out
 
 
+@overloads(
+    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+)
 def quantile(
     input: Tensor,
     q: float | Tensor,
@@ -296,6 +309,10 @@ def quantile(
     return _quantiles("quantile", input, q, dim, keepdim, interpolation, out)
 
 
+@overloads(
+    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+)
 def nanquantile(
     input: Tensor,
     q: float | Tensor,

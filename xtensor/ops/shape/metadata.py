@@ -10,6 +10,7 @@ from ... import dtypes, geometry
 from ...engine import modes
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import overloads
 from ...operators.inplace import check_creation, check_inplace, move_retained
 from ...operators.views import ViewOperator, alias_of, geometry_of, ints
 from ...operators.write import bump, resize_tensor
@@ -137,6 +138,13 @@ def inplace_node(cls: type[Any]) -> type[Any]:
     return type(cls.__name__[:-1] + "1", (cls,), {"__slots__": ()})
 
 
+@overloads(
+    "",
+    "Storage source",
+    "Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None",
+    "Tensor source",
+    "Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None",
+)
 def set_(
     self: Tensor,
     source: Any = None,

@@ -17,7 +17,7 @@ from ..engine import is_grad_enabled
 from ..engine.modes import state
 from ..gradients import gradient_edge
 from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, strides_of
-from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
 

@@ -10,7 +10,7 @@ from ..engine import enable_grad
 from ..operators.levels.crossing import dual, primal, running, tangent
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
+from ..trees import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 from .batches import vmapped
 from .reverse import derived, jacrev, tensors_only, unit_vectors
 from .tracking import Tracked, chosen, refuse_complex, split

@@ -10,7 +10,7 @@ from ..operators.generator import get_rng_state, set_rng_state
 from ..operators.levels.crossing import enter, leave, running
 from ..ops.shape.joining import cat
 from ..tensor import Tensor, array_of
-from ..utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from ..trees import TreeSpec, tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from ..xla.levels import levels_of
 
 __all__ = ["vmap", "vmapped"]

@@ -12,7 +12,7 @@ from ..ops.create.creation import ones, zeros_like
 from ..ops.create.ranges import eye
 from ..ops.shape.joining import cat
 from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from ..trees import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from .batches import vmapped
 from .tracking import Tracked, chosen, depends, kept, refuse_complex, split
 
