@@ -373,6 +373,15 @@ def batched_grad(
         return tuple([None if g is None else leave(g, level, 0) for g in found])
 
 
+def refuse_backward() -> None:
+    """RuntimeError inside of `torch.func`'s transforms."""
+    if any(t.name != "forward_ad.dual_level" for t in modes.state.transforms):
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms."
+        )
+
+
 def tensor_backward(
     self: Tensor,
     gradient: Any = None,
@@ -381,6 +390,8 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
+    if modes.state.transforms:
+        refuse_backward()
     if gradient is None and inputs is None:
         edge = self._xt_edge
         one = implied_grad(self) if type(edge) is tuple else None

@@ -17,7 +17,8 @@ from typing import Any
 
 from . import devices
 from .autograd.function import Function
-from .engine import enable_grad, is_grad_enabled, no_grad
+from .autograd.levels import levels_in, run_rule
+from .engine import enable_grad, is_grad_enabled, modes, no_grad
 from .tensor import Tensor
 
 __all__ = [
@@ -59,6 +60,7 @@ class CustomOperator:
         self.fake: Callable[..., Any] | None = None
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
+        self.vmap: Callable[..., Any] | None = None
         self.mutated: frozenset[str] = frozenset()
         self.signature: inspect.Signature | None = None
 
@@ -87,7 +89,11 @@ class CustomOperator:
         return self.run(tensors, args, kwargs)
 
     def run(self, tensors: Sequence[Tensor], args: Any, kwargs: Any) -> Any:
-        """The kernel for where the tensors are."""
+        """The kernel for where the tensors are; for batches, the rule of `register_vmap` where there is one."""
+        if self.vmap is not None and modes.state.transforms:
+            batches = [level for level in levels_in(tensors) if level.size is not None]
+            if batches:
+                return run_rule(self.vmap, batches[0], args, kwargs)
         return self.kernel(tensors)(*args, **kwargs)
 
     def kernel(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
@@ -112,6 +118,9 @@ def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
 
 class _Recorded(Function):
     """An operator's call in the graph; tensors that lie in lists are spread, for a Function sees only its own arguments."""
+
+    generate_vmap_rule = True
+    _of_library = True
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *tensors: Any) -> Any:
@@ -502,7 +511,7 @@ class CustomOpDef:
         register_autograd(self, backward, setup_context=setup_context)
 
     def register_vmap(self, func: Any = None) -> Any:
-        """Refused: see `register_vmap`."""
+        """What runs for batches: see `register_vmap`."""
         return register_vmap(self, func)
 
 
@@ -554,8 +563,16 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Library | None = None) -> Any:
-    """Refused: `vmap` maps what an operator calls, and takes no rule for it."""
-    raise NotImplementedError("torch.library.register_vmap: vmap maps what the operator's function calls")
+    """What runs for batches, `func(info, in_dims, *args, **kwargs)`, which gives the results and where samples lie in them.
+
+    Without one, `vmap` goes through what the operator's function calls. A decorator where `func` is not given.
+    """
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        _existing(op).vmap = fn
+        return fn
+
+    return register if func is None else register(func)
 
 
 def get_ctx() -> Any:

@@ -1,4 +1,4 @@
-"""torch.func's transforms inside each other, to depth three: every value is PyTorch's, as is what keeps its graph."""
+"""torch.func's transforms inside each other, to depth four: every value is PyTorch's, as is what keeps its graph."""
 
 import itertools
 import random
@@ -84,6 +84,10 @@ TRANSFORMS = (
 TWO = list(itertools.product(TRANSFORMS, repeat=2))
 # A third hessian around two others is a sixth derivative: right, and minutes of rows.
 THREE = [c for c in itertools.product(TRANSFORMS, repeat=3) if c.count(by_hessian) < 2]
+# Of depth four few, which compile long.
+FOUR = random.Random(11).sample(
+    [c for c in itertools.product(TRANSFORMS, repeat=4) if by_hessian not in c], 8
+)
 SOME = random.Random(5).sample(THREE, 24)
 
 
@@ -111,6 +115,16 @@ def test_two_levels(torch, nest):
 
 @pytest.mark.parametrize("nest", SOME, ids=name)
 def test_three_levels(torch, nest):
+    check(torch, nest)
+
+
+def test_four_levels(torch):
+    check(torch, (by_jacfwd, by_jvp, by_vmap, by_jacrev))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("nest", FOUR, ids=name)
+def test_more_of_four_levels(torch, nest):
     check(torch, nest)
 
 

@@ -202,6 +202,10 @@ REFUSED = {
     "sizes": lambda L, F: F.vmap(lambda x, y: x, in_dims=(0, 0))(rows(L), L.ones(2)),
     "no arguments": lambda L, F: F.vmap(lambda: 1)(),
     "a number to map": lambda L, F: F.vmap(lambda x, y: x * y)(rows(L), 2),
+    "a backward pass": lambda L, F: F.vmap(lambda x: x.sum().backward())(rows(L).requires_grad_()),
+    "numbers for one": lambda L, F: F.vmap(lambda x: L.zeros(4).normal_() + x, randomness="different")(
+        rows(L)
+    ),
     "running statistics": lambda L, F: F.vmap(
         lambda x: L.nn.functional.batch_norm(x, L.zeros(4), L.ones(4), training=True)
     )(L.ones(3, 2, 4)),

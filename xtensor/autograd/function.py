@@ -300,6 +300,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _of_library = False
     _backward_cls: type[BackwardCFunction]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -371,7 +372,7 @@ class Function:
         tensors = [a for a in args if isinstance(a, Tensor)]
         levels: list[Any] = []
         if modes.state.transforms:
-            check_style(cls, separate)
+            check_style(separate or cls._of_library)
             levels = levels_in(tensors)
             own_vmap = cls.vmap is not Function.vmap
             batches = [level for level in levels if level.size is not None]

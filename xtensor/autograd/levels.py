@@ -14,6 +14,7 @@ from ..operators.levels.crossing import dual, enter, leave, levels_beyond, prima
 from ..operators.write import store
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor, array_of
+from ..trees import tree_map
 from ..xla.levels import KINDS, Dual, Level, Leveled, layers, levels_of
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "levels_in",
     "outputs_at_levels",
     "revived",
+    "run_rule",
     "run_vmap",
 ]
 
@@ -38,7 +40,7 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def check_style(cls: Any, separate: bool) -> None:
+def check_style(separate: bool) -> None:
     """Refuse, inside of `torch.func`'s transforms, a function whose `forward` takes the context."""
     active = [t for t in modes.state.transforms if t.name != "forward_ad.dual_level"]
     if active and not separate:
@@ -78,22 +80,29 @@ def is_physical(level: Level) -> bool:
 
 def run_vmap(cls: Any, level: Level, args: Sequence[Any]) -> Any:
     """The results of a function's `vmap` at a level."""
-    given, dims = [], []
-    for a in args:
-        at = isinstance(a, Tensor) and level.number in levels_of(array_of(a))
-        given.append(leave(a, level, 0) if at else a)
-        dims.append(0 if at else None)
+    return run_rule(cls.vmap, level, args, {})
+
+
+def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The results of a rule for batches: it is given all samples, and says where they lie in what it gives."""
+
+    def at_level(value: Any) -> bool:
+        return isinstance(value, Tensor) and level.number in levels_of(array_of(value))
+
+    given = [tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for a in args]
+    dims = [tree_map(lambda v: 0 if at_level(v) else None, a) for a in args]
+    named = {n: tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for n, a in kwargs.items()}
     stack = modes.state.transforms
     before = list(stack)
     if level in stack:
         stack.remove(level)
     try:
-        found = cls.vmap(VmapInfo(level.size or 0, level.randomness), tuple(dims), *given)
+        found = rule(VmapInfo(level.size or 0, level.randomness), tuple(dims), *given, **named)
     finally:
         stack[:] = before
     if not (isinstance(found, tuple) and len(found) == 2):
         raise RuntimeError(
-            f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
             f"the output. Got a {'tuple with ' + str(len(found)) + ' returns' if isinstance(found, tuple) else type(found)}"
         )
     outputs, places = found

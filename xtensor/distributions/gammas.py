@@ -51,6 +51,9 @@ slope = jit(_slope)
 class StandardGamma(Function):
     """Gamma variables of rate 1; backward holds the cumulative probability of each draw fixed."""
 
+    generate_vmap_rule = True
+    _of_library = True
+
     @staticmethod
     def forward(ctx: Any, shape: Tensor) -> Tensor:
         array, _ = draw_sample("_standard_gamma", _gamma_of, [shape.contiguous()], None)

@@ -394,6 +394,16 @@ def refuse_batch(name: str, target: Any, sources: Sequence[Any], how: str = "oth
             )
 
 
+def refuse_draws(target: Any, array: Any) -> None:
+    """RuntimeError where samples draw numbers of their own into something that there is once for all."""
+    own = batches_of(target)
+    if any(level not in own for level in batches_of(array)):
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
+            "If this is necessary for your usage, please file an issue with functorch."
+        )
+
+
 def still_batched(before: Any, array: Any) -> Any:
     """What was written to the place of `before`, a batch as that was."""
     for level in reversed(batches_of(before)):

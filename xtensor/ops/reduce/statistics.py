@@ -398,6 +398,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if input.numel() == 0:
         return input.new_zeros((minlength,), dtype=dtypes.int64)
     check_has_values(array_of(input))
+    refuse_dynamic(input, "bincount")
     least, most = bounds_of(array_of(input))
     if least < 0:
         raise wrong

@@ -51,7 +51,7 @@ from ...tensor import (
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.number_arrays import operand
-from ...xla.transformed import refuse_batch, still_batched
+from ...xla.transformed import refuse_batch, refuse_draws, still_batched
 from ...xla.x64 import call, jit
 
 __all__ = ["clone", "fill", "zero_"]
@@ -473,6 +473,8 @@ def _overwrite(
         try:
             array = values()
             if array is not None:
+                if source is None and type(array) in KINDS:
+                    refuse_draws(leveled, array)
                 store(target, array)
         except Exception:
             counter_of(target).version -= 1
