@@ -79,6 +79,12 @@ def grad_dtype(self: Tensor) -> Any:
     return self.dtype
 
 
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
+    """The values of a tensor as one of a class, without its history."""
+    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
+
+
+Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 attach_methods(apply_, map_, map2_, as_subclass, dim_order, module_load, is_same_size)
 attach_methods(
     grad_dtype=property(grad_dtype),

@@ -1,0 +1,8 @@
+"""`torch.autograd.profiler`: the engine's profiler, with the arguments of its older interface."""
+
+from __future__ import annotations
+
+from ..engine.profiler import *  # noqa: F403
+from ..engine.profiler import __all__ as _names
+
+__all__ = [*_names]  # noqa: PLE0604
