@@ -105,7 +105,7 @@ def entries(module_name: str, module: types.ModuleType) -> tuple[dict[str, list[
     others: dict[str, list[str]] = defaultdict(list)
     listed = set(getattr(module, "__all__", ()))
     full = module.__name__
-    private = module_name.startswith("_") and "." in module_name and not module_name.startswith("_C")
+    private = module_name.startswith(("_dynamo.", "_higher_order_ops.", "_inductor.", "_subclasses."))
     for name, value in sorted(vars(module).items()):
         if name.startswith("__") or isinstance(value, types.ModuleType) or not name.isidentifier():
             continue

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..engine import profiler
 from ..engine.profiler import *  # noqa: F403
-from ..engine.profiler import __all__ as _names
+from . import profiler_legacy
 
-__all__ = [*_names]  # noqa: PLE0604
+__all__ = list(profiler.__all__)
+profile = profiler_legacy.profile

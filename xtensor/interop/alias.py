@@ -149,6 +149,8 @@ def elsewhere(module: str, name: str) -> Any:
     if path in _state.stand_ins:
         return _state.stand_ins[path]
     known = names.described(module, name)
+    if known is None and module in ELSEWHERE and (found := real(ELSEWHERE[module], name)) is not ABSENT:
+        return found
     if known is None:
         return importlib.import_module(f"torch.{path}") if names.is_module(path) else ABSENT
     if known.kind == "from":

@@ -310,6 +310,8 @@ NAMES: dict[str, Any] = {
     "_higher_order_ops.associative_scan.associative_scan": associative_scan,
     "_higher_order_ops.scan.scan": scan,
     "_VF": Functions("torch._VF"),
+    "_C._get_default_device": lambda: str(devices.current()),
+    "_tensor_str._str": lambda tensor, *, tensor_contents=None: repr(tensor),
     "_utils._get_available_device_type": lambda: "cuda" if cuda.is_available() else None,
     "_utils._get_device_index": device_index,
     "_utils.ExceptionWrapper": WorkerError,
