@@ -14,6 +14,7 @@ import pathlib
 import pkgutil
 import sys
 import types
+import typing
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -78,6 +79,11 @@ def bases(kind: type) -> str:
     return ""
 
 
+def of_typing(value: Any) -> bool:
+    """Whether a name stands for a type that is written with others."""
+    return typing.get_origin(value) is not None or isinstance(value, types.UnionType | typing.TypeVar)
+
+
 def told(name: str, value: Any) -> tuple[str, str]:
     """The kind of a name, and how it is written."""
     if isinstance(value, type):
@@ -99,7 +105,7 @@ def entries(module_name: str, module: types.ModuleType) -> tuple[dict[str, list[
     others: dict[str, list[str]] = defaultdict(list)
     listed = set(getattr(module, "__all__", ()))
     full = module.__name__
-    private = module_name.startswith("_") and "." in module_name and not module_name.startswith("_C")
+    private = module_name.startswith(("_dynamo.", "_higher_order_ops.", "_inductor.", "_subclasses."))
     for name, value in sorted(vars(module).items()):
         if name.startswith("__") or isinstance(value, types.ModuleType) or not name.isidentifier():
             continue
@@ -121,7 +127,7 @@ def entries(module_name: str, module: types.ModuleType) -> tuple[dict[str, list[
         ):
             others[home.removeprefix("torch.")].append(name)
             continue
-        elif not thing and name not in listed and (not name.lstrip("_").isupper()):
+        elif not thing and name not in listed and not name.lstrip("_").isupper() and not of_typing(value):
             if not (full.startswith("torch._C") and callable(value)):
                 continue
         kind, text = told(name, value)

@@ -82,7 +82,7 @@ def type_name(value: object) -> str:
     kind = type(value)
     module = kind.__module__.partition(".")[0]
     if kind.__flags__ & _HEAP_TYPE:
-        qualified = module == "xtensor" and kind.__name__ in _QUALIFIED
+        qualified = module in ("xtensor", "torch") and kind.__name__ in _QUALIFIED
     else:
         module = kind.__module__
         qualified = module != "builtins"

@@ -325,7 +325,14 @@ class UntypedStorage:
 
     __slots__ = ("_xt_storage",)
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(
+        self, storage: Storage | int | Iterable[int] = 0, *, device: devices.DeviceLike = None
+    ) -> None:
+        if not isinstance(storage, Storage):
+            data = (
+                np.zeros(storage, np.uint8) if isinstance(storage, int) else np.asarray([*storage], np.uint8)
+            )
+            storage = Storage(devices.put(data, devices.resolve(device)))
         self._xt_storage = storage
 
     def data_ptr(self) -> int:

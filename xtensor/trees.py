@@ -74,6 +74,16 @@ class NodeDef(NamedTuple):
     unflatten: Callable[[Any, Any], Any]
     keys: Callable[[Any, int], list[Any]]
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list[Any], Any]]:
+        """`flatten`, as packages ask for it."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[Any, Any], Any]:
+        """`unflatten`, as packages ask for it."""
+        return self.unflatten
+
 
 def _indices(context: Any, count: int) -> list[Any]:
     return [SequenceKey(i) for i in range(count)]
@@ -160,6 +170,11 @@ def _kind(tree: Any) -> Any:
     return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
+def _get_node_type(tree: Any) -> Any:
+    """The class under which a value is looked up: its own, and for named tuples `namedtuple`."""
+    return _kind(tree) or type(tree)
+
+
 class TreeSpec:
     """The shape around leaves: the class of the container, its context, and its children's shapes."""
 
@@ -244,6 +259,9 @@ def treespec_leaf() -> TreeSpec:
 def tree_is_leaf(tree: Any, is_leaf: IsLeaf | None = None) -> bool:
     """Whether a value is a leaf: no container, or one that `is_leaf` says is."""
     return (is_leaf is not None and is_leaf(tree)) or _kind(tree) is None
+
+
+_is_leaf = tree_is_leaf
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], TreeSpec]:

@@ -11,11 +11,10 @@ from ..engine import (
     set_detect_anomaly,
     set_grad_enabled,
 )
-from ..engine import profiler as profiler
 from ..engine.profiler import ProfilerActivity
 from ..gradients import backward, grad
 from ..operators.saved import SavedTensor
-from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler_legacy
+from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler, profiler_legacy
 from .drawing import draw
 from .function import Function, FunctionCtx
 from .grad_mode import (

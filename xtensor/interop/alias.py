@@ -17,7 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import checks, compat, devices
+from .. import checks, compat, devices, dtypes
+from ..nn.parameter import Parameter
+from ..tensor import Size, Tensor
 from . import metadata, names, placeholders
 from .absent import sentence
 
@@ -28,8 +30,9 @@ HEADS = ("torch", "functorch")
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 # Modules of PyTorch's that are called otherwise here: public packages import some private ones.
 ELSEWHERE = {
+    "_C": "",
+    "_C._nn": "nn.functional",
     "_custom_ops": "library",
-    "autograd.profiler": "engine.profiler",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.common": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
@@ -43,11 +46,18 @@ ELSEWHERE = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
 }
+# Classes whose module packages read: `type(x).__module__` tells them which library a tensor is of.
+SPELLED: tuple[tuple[type, str], ...] = (
+    (Tensor, "torch"),
+    (Size, "torch"),
+    (Parameter, "torch.nn.parameter"),
+    (devices.device, "torch"),
+    (dtypes.dtype, "torch"),
+)
 # Modules of ours that PyTorch calls otherwise: errors name them so.
 CALLED = {
     "distributions.registry": "distributions.constraint_registry",
     "distributions.transform": "distributions.transforms",
-    "engine.profiler": "autograd.profiler",
     "utils.data.collate": "utils.data._utils.collate",
 }
 # What `torch` has of its own: `ops` is the operators that programs add.
@@ -105,6 +115,7 @@ class _State:
     top: types.ModuleType | None = None
     stashed: dict[str, Any] = {}
     stand_ins: dict[str, Any] = {}
+    spelled: list[tuple[type, str]] = []
     adopted: list[tuple[types.ModuleType, Any]] = []
 
 
@@ -157,6 +168,8 @@ def elsewhere(module: str, name: str) -> Any:
     if path in _state.stand_ins:
         return _state.stand_ins[path]
     known = names.described(module, name)
+    if known is None and module in ELSEWHERE and (found := real(ELSEWHERE[module], name)) is not ABSENT:
+        return found
     if known is None:
         return importlib.import_module(f"torch.{path}") if names.is_module(path) else ABSENT
     if known.kind == "from":
@@ -332,6 +345,9 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
             adopt(module, called(name))
+    for kind, home in SPELLED:
+        _state.spelled.append((kind, kind.__module__))
+        kind.__module__ = home
     ours.__class__ = _Shared
     _state.top = top
     sys.meta_path.insert(0, _finder)
@@ -364,6 +380,9 @@ def uninstall() -> None:
             setattr(module, "__class__", types.ModuleType)  # noqa: B010
     _state.adopted.clear()
     _state.stand_ins.clear()
+    for kind, home in _state.spelled:
+        kind.__module__ = home
+    _state.spelled.clear()
     library().__class__ = types.ModuleType
     _state.top = None
     checks.spell_as(LIBRARY)

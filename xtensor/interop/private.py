@@ -6,6 +6,8 @@ import copy
 import functools
 import os
 import re
+import sys
+import traceback
 import types
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,6 +15,7 @@ from typing import Any, Final
 import jax
 import jaxlib.version
 
+from .. import devices
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
 from ..compat import cuda
@@ -179,6 +182,53 @@ def parsed_to(*args: Any, **options: Any) -> tuple[Any, ...]:
     return place, dtype, bool(options.get("non_blocking", False)), memory_format
 
 
+class Functions(types.ModuleType):
+    """The functions of `torch`, by another name."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = (
+            None if name.startswith("__") else getattr(sys.modules[__name__.partition(".")[0]], name, None)
+        )
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+        return found
+
+
+class WorkerError:
+    """An exception of another process or thread, kept to be raised here."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        kind, value, _ = exc_info or sys.exc_info()
+        self.exc_type: Any = kind
+        self.where = where
+        self.exc_msg = "".join(traceback.format_exception(value))
+
+    def reraise(self) -> None:
+        """Raise it, or a RuntimeError where its class wants other arguments."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            error = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error
+
+
+def device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device, given as a number, a name or a device; of one without a number, that of the current one."""
+    if isinstance(device, int):
+        return device
+    place = None if device is None else devices.device(device)
+    if place is not None and place.type == "cpu":
+        if not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        return -1 if place.index is None else place.index
+    if place is None or place.index is None:
+        if not optional:
+            raise ValueError(f"Expected a device with an index or an integer, but got: {device}")
+        return 0
+    return place.index
+
+
 class Reduction:
     """The older spelling of losses' reductions."""
 
@@ -289,6 +339,13 @@ NAMES: dict[str, Any] = {
     "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
     "_higher_order_ops.associative_scan.associative_scan": associative_scan,
     "_higher_order_ops.scan.scan": scan,
+    "_VF": Functions("torch._VF"),
+    "_C._get_default_device": lambda: str(devices.current()),
+    "_tensor_str._str": lambda tensor, *, tensor_contents=None: repr(tensor),
+    "_utils._get_available_device_type": lambda: "cuda" if cuda.is_available() else None,
+    "_utils._get_device_index": device_index,
+    "_utils.ExceptionWrapper": WorkerError,
+    "_utils._element_size": lambda dtype: dtype.itemsize,
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
     "distributions.utils._standard_normal": standard_normal,

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
@@ -226,6 +228,11 @@ def _key(op: Operator, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([tuple(v) if type(v := values[i]) is list else v for i in op.static_indices])
 
 
+def _of_numpy(value: Any) -> bool:
+    """Whether a static argument is, or holds, a number of NumPy's, which the complete path makes Python's."""
+    return isinstance(value, np.generic) or (type(value) is tuple and any(map(_of_numpy, value)))
+
+
 def _seen(operands: list[Any], arrays: list[Any], recipes: list[Any]) -> list[Any]:
     """What `record` takes for each operand: of what is not saved only shape and dtype are asked for, which a recipe has too."""
     flat = iter([a if r is None else r for a, r in zip(arrays, recipes, strict=True)])
@@ -264,6 +271,8 @@ def _learn(
     kept: list[int],
 ) -> tuple[Any, Any, bool]:
     """The program for a signature, its result's layout, and whether it reads."""
+    if any(map(_of_numpy, key)):
+        raise Unusual
     _check(op, values, key, operands)
     layout = dispatch.result_layout(operands) if op.kind == "pointwise" else None
     order = None if layout is None else layout[2]

@@ -1,6 +1,7 @@
-"""`torch.utils._pytree`: the names of `xtensor.trees`, under which public programs import a private module of PyTorch's."""
+"""`torch.utils._pytree`: the names of `xtensor.trees`, private ones too, which public programs import."""
 
 from __future__ import annotations
 
-from ..trees import *  # noqa: F403
-from ..trees import __all__  # noqa: F401  # pyright: ignore[reportUnsupportedDunderAll]
+from .. import trees
+
+globals().update({name: value for name, value in vars(trees).items() if not name.startswith("__")})

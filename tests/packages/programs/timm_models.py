@@ -5,7 +5,7 @@ import torch
 from same import done, fill, integers, numbers, show, steps
 from timm.optim import create_optimizer_v2
 
-x, y = numbers(2, 3, 32, 32), integers(5, 2)
+x, y = numbers(6, 3, 32, 32), integers(5, 6)
 for name, options in (
     ("resnet10t", {}),
     ("vit_tiny_patch16_224", {"img_size": 32, "depth": 2}),
@@ -18,7 +18,7 @@ model = fill(timm.create_model("resnet10t", pretrained=False, num_classes=5))
 steps(
     model,
     lambda: torch.nn.functional.cross_entropy(model(x), y),
-    optimizer=create_optimizer_v2(model, opt="adamw", lr=1e-3, weight_decay=0.05),
+    optimizer=create_optimizer_v2(model, opt="adamw", lr=1e-4, weight_decay=0.05),
 )
 show(
     "blocks",

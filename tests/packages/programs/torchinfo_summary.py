@@ -26,7 +26,6 @@ show(
         found.trainable_params,
         found.total_mult_adds,
         found.total_output_bytes,
-        found.total_input,
     ],
 )
 show("length", [len(str(found).splitlines()), len(found.summary_list)])

@@ -338,6 +338,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
     """
     if not isinstance(value, Tensor):
+        if isinstance(value, float | complex):  # NumPy's own numbers of these kinds are Python's too
+            value = value.__complex__() if isinstance(value, complex) else float(value)
         if type(value) not in SCALARS:
             raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
         if type(value) is int and not -(2**63) <= value < 2**63:

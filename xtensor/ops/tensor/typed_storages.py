@@ -67,6 +67,9 @@ class TypedStorage:
 
     __len__ = size
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def tolist(self) -> list[Any]:
         """The elements as numbers."""
         return self._row.tolist()
