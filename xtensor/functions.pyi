@@ -1007,7 +1007,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Every element, or `value` where it is at most `threshold`."""
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
     """The tensor repeated along its last dimensions, or, given more, along new ones too."""
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule with a copy of the values of `tensor`."""

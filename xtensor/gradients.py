@@ -12,6 +12,7 @@ from jax.core import Tracer
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
 from .operators.attach import attach_methods
+from .operators.levels.crossing import enter, leave, running
 from .storage import MetaArray
 from .tensor import (
     Size,
@@ -310,8 +311,7 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
-    is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken one
-    after another.
+    is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken in one pass.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -359,27 +359,18 @@ def batched_grad(
 ) -> tuple[Tensor | None, ...]:
     make_grads(outs, given, is_grads_batched=True)
     count = next(sizes_of(g)[0] for g in given if g is not None)
-    rows: list[Any] = []
-    for i in range(count):
-        rows.append(
-            grad(
-                outs,
-                ins,
-                tuple([None if g is None else g[i] for g in given]),
-                True if i < count - 1 else keep,
-                create_graph,
-                allow_unused=allow_unused,
-                materialize_grads=materialize,
-            )
+    with running("grad(is_grads_batched=True)", count) as level:
+        rows = tuple([None if g is None else enter(g, level, 0) for g in given])
+        found = grad(
+            outs,
+            ins,
+            rows,
+            keep,
+            create_graph,
+            allow_unused=allow_unused,
+            materialize_grads=materialize,
         )
-    return tuple([None if column[0] is None else stacked(column) for column in zip(*rows, strict=True)])
-
-
-def stacked(gradients: tuple[Tensor, ...]) -> Tensor:
-    result = gradients[0].new_zeros((len(gradients), *sizes_of(gradients[0])))
-    for i, g in enumerate(gradients):
-        result[i] = g
-    return result
+        return tuple([None if g is None else leave(g, level, 0) for g in found])
 
 
 def tensor_backward(

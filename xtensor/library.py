@@ -6,7 +6,9 @@ Differs from PyTorch: nothing is compiled around an operator, so the shapes give
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pathlib
 import re
 import sys
 import types
@@ -40,6 +42,9 @@ NAME = re.compile(
 )
 # Keys whose kernels are Python over tensors: the derivative is that of what they call.
 COMPOSITE = ("CompositeImplicitAutograd", "Autograd", "AutogradCPU", "AutogradCUDA")
+# Compiled extensions of PyTorch's packages, by folder and file, whose operators are written here.
+EXTENSIONS = {("torchvision", "_C"): "compat.vision", ("torchvision", "_C_stable"): "compat.vision"}
+BUILT_IN = frozenset("_c10d_functional aten c10d higher_order inductor prim prims quantized".split())
 ANY = ("CompositeExplicitAutograd", "", None)
 
 
@@ -245,12 +250,11 @@ class Namespace(types.ModuleType):
         if name in self._operators:
             return self._operators[name]
         namespace = self.__name__.rpartition(".")[2]
-        if namespace in ("aten", "prim", "prims"):
-            found = _builtin(name)
-            if found is not None:
-                made = self._operators[name] = CustomOperator(namespace, name)
-                made.composite = found
-                return made
+        if namespace in BUILT_IN:
+            # One that is not here is there for tables of operators; it has no kernel that a call could run.
+            made = self._operators[name] = CustomOperator(namespace, name)
+            made.composite = _builtin(name)
+            return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 
 
@@ -279,7 +283,16 @@ class _Ops(types.ModuleType):
         return made
 
     def load_library(self, path: str) -> None:
-        """Refused with an OSError: compiled extensions of PyTorch's do not fit here."""
+        """Give the operators of an extension that has XLA kernels here; refuse every other with an OSError."""
+        file = pathlib.PurePath(path)
+        if (file.parent.name, file.stem.split(".")[0]) in EXTENSIONS:
+            kernels = importlib.import_module(
+                f"{__package__}.{EXTENSIONS[file.parent.name, file.stem.split('.')[0]]}"
+            )
+            for name, kernel in kernels.OPERATORS.items():
+                _operator(f"{file.parent.name}::{name}").composite = kernel
+            self.loaded_libraries.add(path)
+            return
         raise OSError(f"{path}: compiled extensions of PyTorch cannot be loaded")
 
     def import_module(self, module: str) -> None:

@@ -1194,7 +1194,7 @@ class Methods:
         """In-place version of `tanh`."""
     def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
-    def tile(self, *dims: Any) -> Tensor:
+    def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """The tensor repeated along its last dimensions, or, given more, along new ones too."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """The tensor with another dtype or on another device, given by name or by a tensor that has them."""

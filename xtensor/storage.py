@@ -8,6 +8,7 @@ sequence. The array keeps the shape in which it was produced. A write replaces t
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 import weakref
@@ -17,14 +18,16 @@ from typing import Any, Protocol
 
 import jax
 import numpy as np
-from jax.core import ShapedArray
+from jax.core import ShapedArray, Tracer
 
 from . import devices
+from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.threads import others
 
 __all__ = [
     "SOLE",
+    "UNREAD",
     "Counter",
     "LazyStorage",
     "MetaArray",
@@ -75,6 +78,10 @@ class MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
+UNREAD = frozenset((MetaArray, *KINDS))
+"""The kinds of arrays that no program reads through a view: those without values, and those at levels of transforms."""
+
+
 def abstract(array: Any) -> Any:
     """The `jax.ShapeDtypeStruct` of an array, a MetaArray or a Python number (which stays itself)."""
     aval = getattr(array, "aval", None)
@@ -101,6 +108,26 @@ def _reserve(nbytes: int) -> int:
         address = _next_address
         _next_address += (nbytes + 127) // 64 * 64
     return address
+
+
+# Copies of the bytes of storages whose address was asked for, and at which of their writes.
+_copies: weakref.WeakKeyDictionary[Storage, tuple[np.ndarray[Any, Any], int]] = weakref.WeakKeyDictionary()
+_LINE = 64
+
+
+def _copied(storage: Storage, array: Any, nbytes: int) -> int:
+    """The address of a copy of a storage's bytes, the same as long as their number is."""
+    with _address_lock:
+        memory, writes = _copies.get(storage, (None, -1))
+        if storage.address == 0 or memory is None:
+            room = np.empty(nbytes + _LINE, np.uint8)
+            start = -room.ctypes.data % _LINE
+            memory, writes = room[start : start + nbytes], -1
+            storage.address = memory.ctypes.data
+        if writes != storage.writes:
+            memory[:] = np.asarray(array).reshape(-1).view(np.uint8)
+            _copies[storage] = memory, storage.writes
+        return storage.address
 
 
 class Storage:
@@ -155,10 +182,17 @@ class Storage:
         return array.size * array.dtype.itemsize
 
     def data_ptr(self) -> int:
-        """A stable number that identifies the storage; 0 when it is empty."""
+        """A stable number that identifies the storage; 0 when it is empty.
+
+        On the CPU it is the address of a copy of the bytes, made anew when this is asked for after a write.
+        """
         size = self.nbytes()
         if size == 0:
             return 0
+        array = self.array
+        if isinstance(array, jax.Array) and not isinstance(array, Tracer) and array.is_fully_addressable:
+            if devices.of_array(array).type == "cpu":
+                return _copied(self, array, size)
         if self.address == 0:
             self.address = _reserve(size)
         return self.address
@@ -353,9 +387,36 @@ class UntypedStorage:
         """The bytes as numbers from 0 to 255."""
         return list(self.tobytes())
 
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        data = self.tobytes()[index]
-        return data if isinstance(data, int) else list(data)
+    def __getitem__(self, index: int | slice) -> Any:
+        """A byte; of a slice, a storage.
+
+        Differs from PyTorch: the bytes of a slice are a copy, those of a mapped file aside.
+        """
+        data = np.frombuffer(self.tobytes(), np.uint8)[index]
+        return int(data) if isinstance(index, int) else HostBytes(data)
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy in memory of its own."""
+        return HostBytes(np.frombuffer(self.tobytes(), np.uint8))
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, read where they are asked for.
+
+        Differs from PyTorch: what is written does not reach the file, so `shared=True` is refused.
+
+        Example: `storage = xtensor.UntypedStorage.from_file(path, False, 100); x = xtensor.asarray(storage[4:8])`.
+        """
+        if shared:
+            raise RuntimeError(
+                "from_file(): a storage cannot share a file's memory in xtensor; use shared=False"
+            )
+        size = os.stat(filename).st_size if nbytes == 0 else nbytes
+        return HostBytes(np.memmap(filename, np.uint8, "r", shape=(size,)) if size else np.zeros(0, np.uint8))
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes; what was there keeps its place, what is new is zero."""
@@ -364,6 +425,35 @@ class UntypedStorage:
 
     def __repr__(self) -> str:
         return f"[xtensor.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+class HostBytes(UntypedStorage):
+    """Bytes of the host's, of a mapped file or a copy: an array is made of them when one is asked for."""
+
+    __slots__ = ("_made", "memory")
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        self.memory = memory
+        self._made: Storage | None = None
+
+    @property
+    def _xt_storage(self) -> Storage:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self._made is None:
+            self._made = Storage(devices.put(np.array(self.memory), devices.device("cpu")))
+        return self._made
+
+    def nbytes(self) -> int:
+        return self.memory.size
+
+    size = __len__ = nbytes
+
+    def tobytes(self) -> bytes:
+        return self.memory.tobytes() if self._made is None else super().tobytes()
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if self._made is not None or isinstance(index, int):
+            return super().__getitem__(index)
+        return HostBytes(self.memory[index])
 
 
 def resize(storage: Storage, nbytes: int) -> None:

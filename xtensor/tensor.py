@@ -15,6 +15,7 @@ import numpy as np
 from . import checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, MetaArray, Storage, UntypedStorage
+from .xla.levels import KINDS
 from .xla.number_arrays import operand
 from .xla.x64 import call
 
@@ -324,6 +325,7 @@ class Tensor(Methods):
     # Set by `ops`, which knows how: a view's history after its base was written; values to the host.
     _regenerate: Callable[[Tensor], Any]
     _seen_as: Callable[..., Tensor]
+    __torch_function__: Any
     __array_priority__ = 1000
     is_sparse = False
     is_sparse_csr = False
@@ -423,7 +425,8 @@ class Tensor(Methods):
     def data_ptr(self) -> int:
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.
 
-        Differs from PyTorch: it names memory and is no address that could be read.
+        Differs from PyTorch: on the CPU it is the address of a copy, which has what the tensor had when this was last
+        asked for: it may be read, and what is written there the tensor does not see. On other devices it is a name.
         """
         address = self._xt_storage.data_ptr()
         if address == 0 or self.numel() == 0:
@@ -579,7 +582,8 @@ class Tensor(Methods):
 
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
         """
-        result = alias(self, sizes_of(self), strides_of(self), self.storage_offset())
+        source = self.detach() if type(self._xt_storage.array) in KINDS else self
+        result = alias(source, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._xt_view is not None
         result._xt_view.counter = Counter()
         return result

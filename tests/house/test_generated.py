@@ -87,7 +87,7 @@ def test_stubs_accept_what_functions_accept(files):
             op = getattr(function, "operator", None)
             if op is None:
                 continue
-            code = materialized(function).__code__
+            code = inspect.unwrap(materialized(function)).__code__
             spelled = [a.arg for a in node.args.args]
             assert spelled == list(code.co_varnames[: code.co_argcount]), node.name
             keywords = {a.arg for a in node.args.kwonlyargs}

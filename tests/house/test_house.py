@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("xla", "dtypes", "geometry", "checks", "printing", "ulps"),
+    ("xla", "dtypes", "geometry", "checks", "printing", "trees", "ulps"),
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
@@ -36,7 +36,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "explain",
         "fft",
         "func",
-        "func_levels",
         "functions",
         "gradients",
         "inspect",

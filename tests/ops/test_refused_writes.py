@@ -24,7 +24,9 @@ def test_elements_that_share_memory_are_not_drawn(draw):
 def test_sections_in_a_tensor():
     with pytest.raises(RuntimeError, match="to have dtype of long, but got Float"):
         x.ones(3).tensor_split(x.tensor(1.5))
-    with pytest.raises(RuntimeError, match="zero-dimensional or one-dimensional tensor, but got a tensor with 2 dims"):
+    with pytest.raises(
+        RuntimeError, match="zero-dimensional or one-dimensional tensor, but got a tensor with 2 dims"
+    ):
         x.ones(3).tensor_split(x.ones(2, 2, dtype=x.int64))
     assert [len(p) for p in x.ones(5).tensor_split(x.tensor([1, 3]))] == [1, 2, 2]
 

@@ -163,6 +163,15 @@ def test_what_no_grad_decorates_is_a_place_like_any_other(made: collections.Coun
     assert sum(made.values()) < 20
 
 
+def test_a_trace_keeps_no_array_of_the_caller() -> None:
+    owners = []
+    for n in (33, 34, 35, 36, 7):
+        x = xtensor.ones(n)
+        x.add_(1).add_(1)
+        owners.append(x._xt_storage.sole_owner())
+    assert sizes.stats()["families"] and all(owners)
+
+
 def test_widths_of_layers_are_no_sizes_that_vary() -> None:
     layers = [xtensor.nn.Linear(a, b) for a, b in [(5, 6), (6, 7), (7, 9), (9, 10), (10, 11), (11, 3)]]
     model = xtensor.nn.Sequential(*[m for layer in layers for m in (layer, xtensor.nn.Tanh())])

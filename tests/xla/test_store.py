@@ -30,7 +30,13 @@ seen = collections.Counter()
 monitoring.register_event_duration_secs_listener(lambda event, _, **__: seen.update([event.rpartition("/")[2]]))
 import xtensor
 from xtensor import nn
+from xtensor.xla import sizes
 from xtensor.plans.plans import executor
+executor.enabled = False  # whether a plan or programs run is the moment's
+for n in range(3, 9):
+    t = (xtensor.ones(n, 4) * n).requires_grad_()
+    (t.cumsum(0) * t).sum().backward()
+executor.enabled = True
 xtensor.manual_seed(0)
 model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1), nn.Linear(144, 3))
 optimizer = xtensor.optim.AdamW(model.parameters())
@@ -48,8 +54,8 @@ w = xtensor.linspace(0, 1, 24).reshape(4, 6).requires_grad_()
 w.data[1] = w.data[:, 2].repeat(2)[:6]
 s = xtensor.linalg.svdvals(w.detach())
 print(json.dumps(dict(
-    bits=[loss.item().hex(), h.tolist(), w.tolist(), s.tolist(), w.detach().sort().indices.tolist()],
-    stats=xtensor.compile_cache.stats(), seen=seen,
+    bits=[loss.item().hex(), h.tolist(), t.grad.tolist(), w.tolist(), s.tolist(), w.detach().sort().indices.tolist()],
+    stats=xtensor.compile_cache.stats(), seen=seen, sizes=sizes.stats(),
 )))
 """
 
@@ -72,6 +78,7 @@ def test_a_second_start_traces_lowers_and_compiles_nothing(tmp_path: pathlib.Pat
     assert first["seen"]["jaxpr_trace_duration"] > 20
     assert second["stats"]["misses"] == 0
     assert second["stats"]["hits"] > 20
+    assert first["sizes"]["families"] and second["sizes"]["calls"] == first["sizes"]["calls"]
     assert not any(second["seen"].get(n) for n in ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration"))
     assert second["bits"] == first["bits"]
 

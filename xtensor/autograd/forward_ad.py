@@ -1,19 +1,17 @@
 """`torch.autograd.forward_ad`: tangents that go along with values.
 
-Differs from PyTorch: a tangent is computed when `unpack_dual` asks for it, by two backward passes over the recorded
-graph, so that operations on dual tensors must be recorded (not under `no_grad`).
+A dual tensor holds its tangent beside its values, and every operator gives its results theirs: by the rules of its derivative, so
+that forward and reverse mode have the same values at kinks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..engine import enable_grad
-from ..gradients import grad
-from ..ops.create.creation import zeros_like
-from ..tensor import Tensor
+from ..engine import modes
+from ..operators.levels.crossing import dual, new_level, primal, tangent
+from ..tensor import Tensor, array_of
+from ..xla.levels import Level, levels_of
 
 __all__ = [
     "UnpackedDualTensor",
@@ -24,6 +22,8 @@ __all__ = [
     "unpack_dual",
 ]
 
+_current_level = -1
+
 
 class UnpackedDualTensor(NamedTuple):
     """A value and its tangent, None where it depends on no dual tensor."""
@@ -33,43 +33,63 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class _Levels:
-    """For each level that was entered, its dual tensors with their tangents."""
+    """The level that was entered, if any."""
 
-    open: list[list[tuple[Tensor, Tensor]]] = []
+    open: list[Level] = []
 
 
 def enter_dual_level() -> int:
     """Begin a level, in which dual tensors can be made; RuntimeError inside another one."""
+    global _current_level
     if _Levels.open:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _Levels.open.append([])
-    return len(_Levels.open) - 1
+    level = new_level("forward_ad.dual_level")
+    _Levels.open.append(level)
+    modes.state.transforms.append(level)
+    _current_level = len(_Levels.open) - 1
+    return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """End the level: its tangents are forgotten."""
+    """End the level: its tensors have no tangents from then on."""
+    global _current_level
     if not _Levels.open:
         raise RuntimeError("Dual level must be a positive number.")
-    if level is not None and level != len(_Levels.open) - 1:
+    if level is not None and level != _current_level:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    _Levels.open.pop()
+    ended = _Levels.open.pop()
+    ended.open = False
+    if ended in modes.state.transforms:
+        modes.state.transforms.remove(ended)
+    _current_level = len(_Levels.open) - 1
 
 
-@contextmanager
-def dual_level() -> Iterator[int]:
-    """A block in which dual tensors can be made."""
-    level = enter_dual_level()
-    try:
-        yield level
-    finally:
-        exit_dual_level(level=level)
+class dual_level(modes.DecoratorContext):
+    """A block in which dual tensors can be made; gives the number of its level.
+
+    >>> import xtensor.autograd.forward_ad as fwAD
+    >>> with fwAD.dual_level():
+    ...     dual = fwAD.make_dual(xtensor.tensor(3.), xtensor.tensor(1.))
+    ...     fwAD.unpack_dual(dual ** 2).tangent
+    tensor(6.)
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """The tensor with a tangent of the same shape; what is computed from it has tangents too."""
-    if not _Levels.open:
+    """The tensor with a tangent of the same shape; what is computed from it has tangents too.
+
+    Differs from PyTorch: the result has memory of its own, a write to it does not reach the tensor or the tangent it was made of.
+    """
+    at = _level(level)
+    if at is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
@@ -79,35 +99,63 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
-            f"Expected tangent to have the same shape as the primal, but got {tuple(tangent.shape)} and "
-            f"{tuple(tensor.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
         )
-    with enable_grad():
-        dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    _Levels.open[-1].append((dual, tangent))
-    return dual
+    if at.number in levels_of(array_of(tensor)):
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+        )
+    if at.number in levels_of(array_of(tangent)):
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+        )
+    return dual(tensor, tangent.to(tensor.dtype), at)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """A value and its tangent."""
-    duals = _Levels.open[-1] if _Levels.open else []
-    for dual, tangent in duals:
-        if dual is tensor:
-            return UnpackedDualTensor(tensor, tangent)
-    if not duals or not tensor.requires_grad:
+    """A value and its tangent; the tangent is None for what is no dual tensor, and outside of a level."""
+    at = _level(level)
+    if at is None or at.number not in levels_of(array_of(tensor)):
         return UnpackedDualTensor(tensor, None)
-    with enable_grad():
-        # The derivative of v -> J^T v along the tangents is J times them.
-        direction = zeros_like(tensor).requires_grad_()
-        pulled = grad(tensor, [d for d, _ in duals], direction, create_graph=True, allow_unused=True)
-        used = [(p, t) for p, (_, t) in zip(pulled, duals, strict=True) if p is not None]
-        if not used:
-            return UnpackedDualTensor(tensor, None)
-        (tangent,) = grad(
-            [p for p, _ in used],
-            [direction],
-            [t for _, t in used],
-            create_graph=True,
-            allow_unused=True,
-        )
-    return UnpackedDualTensor(tensor, zeros_like(tensor) if tangent is None else tangent)
+    return UnpackedDualTensor(primal(tensor, at), tangent_of(tensor, at))
+
+
+tangent_of = tangent
+
+
+def _level(number: int | None) -> Level | None:
+    """The level of a number, or the present one."""
+    if number is not None and not 0 <= number < len(_Levels.open):
+        return None
+    return _Levels.open[-1] if _Levels.open else None
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether operators compute tangents."""
+    return not _Levels.open or _Levels.open[-1].open
+
+
+class _set_fwd_grad_enabled(modes.DecoratorContext):
+    """Switch the computation of tangents on or off, at once and for a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.levels = [(level, level.open) for level in _Levels.open]
+        self._set(mode)
+
+    def _set(self, mode: bool) -> None:
+        for level, _ in self.levels:
+            level.open = mode
+
+    def __enter__(self) -> None:
+        self._set(self.mode)
+
+    def __exit__(self, *exc: Any) -> None:
+        for level, before in self.levels:
+            level.open = before
+
+    def clone(self) -> Any:
+        """Another one for a call of a decorated function."""
+        return self.__class__(self.mode)

@@ -20,6 +20,7 @@ from ..engine import (
     profiler,
 )
 from ..operators.inplace import check_inplace, move_retained, rebase
+from ..operators.levels.crossing import crossed
 from ..operators.recording import noted
 from ..operators.saved import Hooked, SavedTensor, check_version, save, saved_tensor, unpack_tensor
 from ..operators.write import bump
@@ -37,6 +38,17 @@ from ..tensor import (
     sizes_of,
     strides_of,
     tensor_over,
+)
+from ..xla.levels import KINDS
+from .levels import (
+    beyond,
+    check_style,
+    check_vmap,
+    is_physical,
+    levels_in,
+    outputs_at_levels,
+    revived,
+    run_vmap,
 )
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
@@ -110,7 +122,12 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Accepted for PyTorch's forward-mode functions; forward mode itself is not run."""
+        """Keep tensors (inputs, outputs or others, or None) for `jvp`, which reads `saved_tensors`."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_forward can only save tensors, but argument {i} is of type {type(t).__name__}"
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
@@ -146,6 +163,9 @@ class BackwardCFunction(Node, FunctionCtx):
     _is_tensor: tuple[bool, ...]
     _avals: tuple[Any, ...]
     _inert: frozenset[int]  # the outputs that were marked as not differentiable
+    _beyond: Any = None
+    _in_jvp: bool = False
+    saved_for_forward: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         super().__init__(())
@@ -167,6 +187,8 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to `save_for_backward`; RuntimeError after the graph was freed."""
+        if self._in_jvp:
+            return self.saved_for_forward
         if self._saved is None:
             raise RuntimeError(RELEASED)
         return tuple([None if s is None else s.unpack(self) for s in self._saved])
@@ -206,7 +228,8 @@ class BackwardCFunction(Node, FunctionCtx):
             grads = tuple(
                 [self._zeros(i) if g is None and i not in skipped else g for i, g in enumerate(grads)]
             )
-        found = (cls.vjp if other else cls.backward)(self, *grads)
+        with revived(grads):
+            found = (cls.vjp if other else cls.backward)(self, *grads)
         return self._checked(found if isinstance(found, tuple) else (found,))
 
     def origin_of(self, entry: Any) -> None:
@@ -240,6 +263,8 @@ class BackwardCFunction(Node, FunctionCtx):
             if g is not None and not isinstance(g, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
             result.append(g)
+        if self._beyond is not None:
+            return tuple(map(crossed, result, self._beyond))
         return tuple(result)
 
 
@@ -318,17 +343,42 @@ class Function:
         """Another name for `backward`."""
         raise NotImplementedError(NO_BACKWARD)
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """One tangent per output, from those of the arguments (None for what is no tensor)."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """The outputs for all samples, which lie along `in_dims` of the arguments; and where they lie in the outputs."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and record the call."""
-        contextual = cls.setup_context is not Function.setup_context
-        if contextual:
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
             bound = inspect.signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
         node = cls._backward_cls()
         mode = modes.state.mode
         tensors = [a for a in args if isinstance(a, Tensor)]
+        levels: list[Any] = []
+        if modes.state.transforms:
+            check_style(cls, separate)
+            levels = levels_in(tensors)
+            own_vmap = cls.vmap is not Function.vmap
+            batches = [level for level in levels if level.size is not None]
+            if batches:
+                check_vmap(cls, own_vmap)
+                if own_vmap and len(batches) == len(levels) and is_physical(batches[0]):
+                    return run_vmap(cls, batches[0], args)
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         node.needs_input_grad = tuple([isinstance(a, Tensor) and asks_grad(a) for a in args])
         recording = not mode & NO_GRAD and any(node.needs_input_grad)
@@ -340,16 +390,28 @@ class Function:
         )
         try:
             with no_grad():
-                if contextual:
-                    output = cls.forward(*args, **kwargs)
-                    cls.setup_context(node, args, output)
+                if levels:
+                    output = outputs_at_levels(
+                        cls, node, args, levels, lambda given: cls._run(node, given, kwargs, separate)
+                    )
                 else:
-                    output = cls.forward(node, *args, **kwargs)
+                    output = cls._run(node, args, kwargs, separate)
         finally:
             profiler.end(token)
         outputs = output if isinstance(output, tuple) else (output,)
+        if recording and (levels or any(type(t._xt_storage.array) in KINDS for t in tensors)):
+            node._beyond = beyond(outputs, tensors)
         results = wrap_outputs(node, tensors, outputs, recording)
         return results if isinstance(output, tuple) else results[0]
+
+    @classmethod
+    def _run(cls, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any], separate: bool) -> Any:
+        """Run `forward`, and set the node up."""
+        if not separate:
+            return cls.forward(node, *args, **kwargs)
+        output = cls.forward(*args, **kwargs)
+        cls.setup_context(node, args, output)
+        return output
 
 
 Function._backward_cls = node_class(Function)

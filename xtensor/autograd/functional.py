@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine import enable_grad, is_grad_enabled
+from ..func.forward import jacfwd
+from ..func.reverse import grad as func_grad
 from ..gradients import grad
+from ..ops.create.ranges import eye
 from ..tensor import Tensor, sizes_of
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -171,11 +174,47 @@ def jacobian(
 ) -> Any:
     """The Jacobian: for each output and input, a tensor of the output's sizes followed by the input's.
 
-    `vectorize` and `strategy` choose how PyTorch computes it; the value is the same, rows are taken one by one.
+    vectorize: all rows in one pass over a batch of them. strategy: "forward-mode" takes the columns instead, by a batch of
+    tangents; it needs `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
-    return strict_jacobian(func, inputs, create_graph, strict, DETACHED, INDEPENDENT)
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
+                'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        return columns_of(func, inputs, strict, vectorize)
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+            "either set `strict=False` or `vectorize=False`."
+        )
+    return strict_jacobian(func, inputs, create_graph, strict, DETACHED, INDEPENDENT, vectorize)
+
+
+def columns_of(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: bool) -> Any:
+    """The Jacobian by its columns."""
+    if strict:
+        raise RuntimeError(
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together '
+            '(yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+        )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+        )
+    given, ins = as_tuple(inputs, "inputs", "jacobian")
+    many = False
+
+    def function(*values: Tensor) -> tuple[Tensor, ...]:
+        nonlocal many
+        many, outs = as_tuple(func(*values), "outputs of the user-provided function", "jacobian")
+        return outs
+
+    table = jacfwd(function, tuple(range(len(ins))))(*[x.detach() for x in ins])
+    return shaped(many, tuple([shaped(given, released(row, False)) for row in table]))
 
 
 DETACHED = (
@@ -198,7 +237,13 @@ LINEAR = (
 
 
 def strict_jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, detached: str, independent: str
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool,
+    strict: bool,
+    detached: str,
+    independent: str,
+    vectorize: bool = False,
 ) -> Any:
     """The body of `jacobian`, with what it says in strict mode of outputs that depend on nothing or not on an input."""
     with enable_grad():
@@ -209,9 +254,36 @@ def strict_jacobian(
         for i, out in enumerate(outs):
             if strict and not out.requires_grad:
                 raise RuntimeError(detached.format(output=i))
-            table.append(rows_of(out, ins, create_graph, strict, independent.replace("{output}", str(i))))
+            message = independent.replace("{output}", str(i))
+            batched = vectorize and out.requires_grad and out.numel() > 0
+            table.append(
+                batched_rows(out, ins, create_graph)
+                if batched
+                else rows_of(out, ins, create_graph, strict, message)
+            )
     result = tuple([shaped(given, released(row, create_graph)) for row in table])
     return shaped(many, result)
+
+
+def batched_rows(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """The Jacobian of one output, all rows at once."""
+    count, sizes = out.numel(), tuple(sizes_of(out))
+    basis = eye(count, dtype=out.dtype, device=out.device).reshape(count, *sizes)
+    found = grad(
+        out,
+        ins,
+        basis,
+        retain_graph=True,
+        create_graph=create_graph,
+        allow_unused=True,
+        is_grads_batched=True,
+    )
+    return tuple(
+        [
+            x.new_zeros((*sizes, *sizes_of(x))) if g is None else g.reshape(*sizes, *sizes_of(x))
+            for g, x in zip(found, ins, strict=True)
+        ]
+    )
 
 
 def rows_of(
@@ -268,12 +340,26 @@ def hessian(
     """The Hessian of a function of one number: for each pair of inputs, a tensor of both sizes."""
     given, ins = as_tuple(inputs, "inputs", "hessian")
     checked = scalar(func, "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    forward = outer_jacobian_strategy == "forward-mode"
 
     def first(*arguments: Tensor) -> Any:
+        if forward:
+            return hessian_rows(checked, arguments, given)
         gradients = jacobian(checked, tuple(arguments), create_graph=True, strict=strict)
         return gradients if given else gradients[0]
 
-    return strict_jacobian(first, inputs if given else ins[0], create_graph, strict, LINEAR, INDEPENDENT)
+    whole = inputs if given else ins[0]
+    if forward:
+        return jacobian(first, whole, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return strict_jacobian(first, whole, create_graph, strict, LINEAR, INDEPENDENT, vectorize and not strict)
+
+
+def hessian_rows(func: Callable[..., Any], arguments: tuple[Tensor, ...], given: bool) -> Any:
+    """The gradient of a function of one number, which forward mode goes on to differentiate."""
+    found = func_grad(func, tuple(range(len(arguments))))(*arguments)
+    return found if given else found[0]
 
 
 def hvp(

@@ -14,9 +14,11 @@ import numpy as np
 
 from .. import checks, devices
 from ..engine import Node, enable_grad, no_grad
+from ..func.batches import vmapped
 from ..gradients import grad
 from ..operators.recording import recorded
 from ..tensor import Tensor, alias, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
+from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = [
     "GradcheckError",
@@ -45,6 +47,12 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 def differentiable(outputs: Any) -> tuple[Tensor, ...]:
     return tuple([o for o in as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad])
+
+
+def inexact(outputs: Any) -> tuple[Tensor, ...]:
+    """The outputs that hold numbers with a derivative."""
+    found = [o for o in as_tuple(outputs) if isinstance(o, Tensor)]
+    return tuple([o for o in found if o.is_floating_point() or o.is_complex()])
 
 
 @contextmanager
@@ -208,8 +216,9 @@ def gradcheck(
     """Whether analytical gradients of `func` agree with central differences, for inputs that require grad.
 
     The inputs are written in place while differences are taken, and get their values back. Raises GradcheckError on
-    disagreement unless `raise_exception` is off. Double precision inputs are needed.
-    Differs from PyTorch: `fast_mode` checks as thoroughly as without; forward-mode and batched checks are not made.
+    disagreement unless `raise_exception` is off. Double precision inputs are needed. check_forward_ad: forward mode too.
+    check_batched_grad, check_batched_forward_grad: batches of gradients, and of tangents, against one after another.
+    Differs from PyTorch: `fast_mode` checks as thoroughly as without.
 
     >>> layer = xtensor.nn.Linear(2, 3, dtype=xtensor.float64)
     >>> x = xtensor.ones(4, 2, dtype=xtensor.float64)
@@ -232,6 +241,12 @@ def gradcheck(
             check_backward(func, given, chosen, outputs, eps, atol, rtol, nondet_tol, check_grad_dtypes)
             if check_undefined_grad:
                 check_undefined(func, given, chosen)
+        if check_forward_ad:
+            check_forward(func, given, eps, atol, rtol)
+        if check_batched_forward_grad:
+            check_batched_forward(func, given, atol, rtol)
+        if check_batched_grad:
+            check_batched(func, given, atol, rtol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -310,13 +325,8 @@ def check_constant(
     func: Callable[..., Any], inputs: tuple[Any, ...], chosen: list[Tensor], eps: float
 ) -> None:
     """Where no output is differentiable, no output may depend on the inputs."""
-
-    def outputs() -> tuple[Tensor, ...]:
-        found = [o for o in as_tuple(func(*inputs)) if isinstance(o, Tensor)]
-        return tuple([o for o in found if o.is_floating_point() or o.is_complex()])
-
     for x in chosen:
-        for jacobian in numerical_jacobian(outputs, x, eps):
+        for jacobian in numerical_jacobian(lambda: inexact(func(*inputs)), x, eps):
             if np.any(jacobian != 0):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
@@ -443,8 +453,11 @@ def gradgradcheck(
         rtol=rtol,
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
+        check_undefined_grad=check_undefined_grad and check_rev_over_rev,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )
 
 
@@ -457,3 +470,101 @@ def random_like(output: Tensor, apart: bool, seed: int) -> Tensor:
     if apart:
         return like(np.stack([values, values], -1), output)[..., 0].requires_grad_()
     return like(values, output).requires_grad_()
+
+
+# ---- forward mode, and batches
+
+
+def tangents_of(
+    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, direction: Tensor
+) -> list[Tensor]:
+    """The tangents of the differentiable outputs along a direction of one input."""
+    given = list(inputs)
+    with dual_level():
+        given[place] = make_dual(given[place].detach(), direction)
+        outputs = [o for o in as_tuple(func(*given)) if isinstance(o, Tensor)]
+        found = []
+        for o in outputs:
+            if not (o.is_floating_point() or o.is_complex()):
+                continue
+            along = unpack_dual(o).tangent
+            found.append(o.new_zeros(tuple(sizes_of(o))) if along is None else along.detach())
+    return found
+
+
+def check_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float
+) -> None:
+    """Tangents along every element of every input against differences."""
+    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    for at, place in enumerate(chosen):
+        x = inputs[place]
+        numerical = numerical_jacobian(lambda: inexact(func(*inputs)), x, eps)
+        for k in range(x.numel()):
+            for d, factor in enumerate((1.0, 1j) if x.is_complex() else (1.0,)):
+                unit = np.zeros(x.numel(), x.dtype.numpy)
+                unit[k] = factor
+                along = tangents_of(func, inputs, place, like(unit.reshape(sizes_of(x)), x))
+                for o, t in enumerate(along):
+                    expected, found = numerical[o][k, d], host(t).reshape(-1)
+                    if not np.allclose(found, expected, rtol, atol, equal_nan=True):
+                        raise GradcheckError(
+                            f"Jacobian computed with forward mode mismatch for output {o} with respect to input {at},\n"
+                            f"numerical:{expected}\nanalytical:{found}\n"
+                        )
+
+
+BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation."
+BATCHED_FORWARD = "gradcheck failed while testing batched forward gradient computation."
+
+
+def directions(tensor: Tensor, count: int = 2) -> Tensor:
+    """Random directions, along a first dimension."""
+    random = np.random.default_rng(0)
+    values = random.standard_normal((count, *sizes_of(tensor)))
+    if tensor.is_complex():
+        values = values + 1j * random.standard_normal(values.shape)
+    return like(values, tensor)
+
+
+def check_batched(func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float) -> None:
+    """A batch of gradients against one after another."""
+    chosen = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    for o, output in enumerate(differentiable(func(*inputs))):
+        rows = directions(output)
+        options: Any = dict(retain_graph=True, allow_unused=True)
+        each = [grad(output, chosen, row, **options) for row in rows]
+        try:
+            found = grad(output, chosen, rows, is_grads_batched=True, **options)
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
+        for i, g in enumerate(found):
+            expected: Any = [row[i] for row in each]
+            if (g is None) != (expected[0] is None) or (
+                g is not None and not np.allclose(host(g), np.stack(list(map(host, expected))), rtol, atol)
+            ):
+                raise GradcheckError(f"For output {o} and input {i}:\n\n{BATCHED}")
+
+
+def check_batched_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float
+) -> None:
+    """A batch of tangents against one after another."""
+    for i, x in enumerate(inputs):
+        if not (isinstance(x, Tensor) and x.requires_grad):
+            continue
+        rows = directions(x)
+
+        def along(direction: Tensor, place: int = i) -> tuple[Tensor, ...]:
+            return tuple(tangents_of(func, inputs, place, direction))
+
+        each = [along(row) for row in rows]
+        try:
+            found = vmapped(along, None)(rows)
+        except RuntimeError as error:
+            raise GradcheckError(
+                f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}"
+            ) from error
+        for o, t in enumerate(found):
+            if not np.allclose(host(t), np.stack([host(row[o]) for row in each]), rtol, atol):
+                raise GradcheckError(f"For output {o} and input {i}:\n\n{BATCHED_FORWARD}")

@@ -41,6 +41,10 @@ PLATFORMS: dict[str, tuple[str, ...]] = {
     "tpu": ("tpu",),
     "meta": (),
 }
+# Devices of PyTorch's that JAX does not reach: programs name them, and compare with them; nothing can be put there.
+ELSEWHERE = frozenset(
+    "fpga hip hpu ideep ipu lazy maia mkldnn mps mtia opencl opengl privateuseone ve vulkan xla xpu".split()
+)
 # What JAX devices call their platform -> our name.
 _FROM_JAX = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "rocm", "tpu": "tpu"}
 _EXTRAS = {"cuda": "cuda", "rocm": "rocm", "tpu": "tpu"}
@@ -87,7 +91,7 @@ class device:
             name = _gpu_name()
         if name in _redirected:
             return _redirected[name]
-        if name not in PLATFORMS:
+        if name not in PLATFORMS and name not in ELSEWHERE:
             known = ", ".join((*PLATFORMS, "gpu"))
             raise RuntimeError(f"Expected one of {known} device type at start of device string: {name}")
         return _make(name, index)
@@ -209,6 +213,8 @@ def jax_device(place: device) -> Any:
 
 def _find(place: device) -> Any:
     reason = ""
+    if place.type in ELSEWHERE:
+        raise RuntimeError(f"xtensor has no {place.type} backend: JAX reaches {', '.join(PLATFORMS)}")
     for platform in PLATFORMS[place.type]:
         try:
             present = local_devices(platform)

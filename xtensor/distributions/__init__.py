@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from . import composed, constraints, continuous, counts, discrete, gammas, kl, transformed, transforms, utils
+from . import (
+    composed,
+    constraints,
+    continuous,
+    counts,
+    discrete,
+    gammas,
+    kl,
+    mapped,
+    transformed,
+    transforms,
+    utils,
+)
 from .composed import *
 from .continuous import *
 from .counts import *
@@ -10,6 +22,7 @@ from .discrete import *
 from .distribution import Distribution, ExponentialFamily, Independent
 from .gammas import *
 from .kl import *
+from .mapped import *
 from .registry import biject_to, transform_to
 from .transformed import *
 from .transforms import *
@@ -22,5 +35,6 @@ __all__ += counts.__all__
 __all__ += discrete.__all__
 __all__ += gammas.__all__
 __all__ += kl.__all__
+__all__ += mapped.__all__
 __all__ += transformed.__all__
 __all__ += transforms.__all__

@@ -9,17 +9,16 @@ from ..linalg import cholesky, solve_triangular
 from ..nn.functional import softplus
 from ..ops.create.creation import empty, zeros
 from ..ops.create.random import rand, randn
+from ..ops.linalg.linear_algebra import cholesky_inverse
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, lazy_property
 
 __all__ = [
     "Cauchy",
     "Exponential",
     "Gumbel",
-    "HalfNormal",
     "Laplace",
-    "LogNormal",
     "Logistic",
     "MultivariateNormal",
     "Normal",
@@ -188,106 +187,6 @@ class Logistic(LocationScale):
         return -z - 2 * softplus(-z) - self.scale.log()
 
 
-class LogNormal(Distribution):
-    """A variable whose logarithm is normal."""
-
-    has_rsample = True
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.base = Normal(loc, scale, validate_args)
-        super().__init__(self.base.batch_shape, (), validate_args)
-
-    @property
-    def loc(self) -> Tensor:
-        return self.base.loc
-
-    @property
-    def scale(self) -> Tensor:
-        return self.base.scale
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        wider = self.base.expand(batch_shape)
-        return LogNormal(wider.loc, wider.scale, validate_args=False)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base.rsample(sample_shape).exp()
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self) -> Tensor:
-        squared = self.scale.pow(2)
-        return squared.expm1() * (2 * self.loc + squared).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return self.base.log_prob(value.log()) - value.log()
-
-    def entropy(self) -> Tensor:
-        return self.base.entropy() + self.loc
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return self.base.cdf(value.log())
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base.icdf(value).exp()
-
-
-class HalfNormal(Distribution):
-    """The absolute value of a normal variable with mean 0."""
-
-    has_rsample = True
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        self.base = Normal(0, scale, validate_args)
-        super().__init__(self.base.batch_shape, (), validate_args)
-
-    @property
-    def scale(self) -> Tensor:
-        return self.base.scale
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return HalfNormal(self.base.expand(batch_shape).scale, validate_args=False)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base.rsample(sample_shape).abs()
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.pow(2) * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return (self.base.log_prob(value) + math.log(2)).where(value >= 0, -math.inf)
-
-    def entropy(self) -> Tensor:
-        return self.base.entropy() - math.log(2)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base.icdf((value + 1) / 2)
-
-
 class Uniform(Distribution):
     """Numbers from `low` up to `high`, all as likely."""
 
@@ -380,7 +279,12 @@ class MultivariateNormal(Distribution):
     """Normal vectors with a mean and a covariance matrix, its inverse, or its Cholesky factor."""
 
     has_rsample = True
-    arg_constraints = {"loc": constraints.real_vector, "scale_tril": constraints.lower_cholesky}
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
     support = constraints.real_vector
 
     def __init__(
@@ -402,33 +306,51 @@ class MultivariateNormal(Distribution):
             raise ValueError(
                 "the matrix must be at least two-dimensional, with optional leading batch dimensions"
             )
-        matrix = given[0]
-        named = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}
-        self._given = next((name for name, m in named.items() if m is not None), "scale_tril")
-        if scale_tril is None:
-            matrix = cholesky(matrix if precision_matrix is None else matrix.inverse())
+        if scale_tril is not None:
+            triangle = scale_tril
+        else:
+            triangle = cholesky(given[0] if precision_matrix is None else given[0].inverse())
         size = loc.shape[-1]
-        batch = (zeros(tuple(loc.shape[:-1])) + zeros(tuple(matrix.shape[:-2]))).shape
+        batch = (zeros(tuple(loc.shape[:-1])) + zeros(tuple(triangle.shape[:-2]))).shape
         self.loc = loc.expand(*batch, size)
-        self.scale_tril = matrix.expand(*batch, size, size)
+        names = ("covariance_matrix", "precision_matrix", "scale_tril")
+        for name, matrix in zip(names, (covariance_matrix, precision_matrix, scale_tril)):
+            if matrix is not None:
+                setattr(self, name, matrix.expand(*batch, size, size))
+                self._given = name
         super().__init__(batch, (size,), validate_args)
+        self._unbroadcasted_scale_tril = triangle
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        self._get_checked_instance(MultivariateNormal, _instance)
         size, wanted = self._event_shape[0], tuple(batch_shape)
-        loc, triangle = self.loc.expand(*wanted, size), self.scale_tril.expand(*wanted, size, size)
-        return MultivariateNormal(loc, scale_tril=triangle, validate_args=False)
+        given = self.__dict__.get("_given", "scale_tril")
+        matrix = getattr(self, given).expand(*wanted, size, size)
+        made = MultivariateNormal.__new__(type(self) if _instance is None else MultivariateNormal)
+        made.loc = self.loc.expand(*wanted, size)
+        made.__dict__.update({given: matrix, "_given": given})
+        super(MultivariateNormal, made).__init__(wanted, (size,), validate_args=False)
+        made._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
+        return self._expanded(made, _instance)
 
     def __repr__(self) -> str:
-        shape = self.scale_tril.shape
-        return f"MultivariateNormal(loc: {self.loc.shape}, {self._given}: {shape})"
+        given = getattr(self, "_given", "scale_tril")
+        return f"{type(self).__name__}(loc: {self.loc.shape}, {given}: {getattr(self, given).shape})"
 
-    @property
+    @lazy_property
+    def scale_tril(self) -> Tensor:
+        return self._unbroadcasted_scale_tril.expand(*self._batch_shape, *self._event_shape * 2)
+
+    @lazy_property
     def covariance_matrix(self) -> Tensor:
-        return self.scale_tril @ self.scale_tril.mT
+        triangle = self._unbroadcasted_scale_tril
+        return (triangle @ triangle.mT).expand(*self._batch_shape, *self._event_shape * 2)
 
-    @property
+    @lazy_property
     def precision_matrix(self) -> Tensor:
-        return self.covariance_matrix.inverse()
+        return cholesky_inverse(self._unbroadcasted_scale_tril).expand(
+            *self._batch_shape, *self._event_shape * 2
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -440,12 +362,12 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale_tril.pow(2).sum(-1)
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(*self._batch_shape, *self._event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))
         drawn = randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self.scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
 
     def _half_log_det(self) -> Tensor:
         return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

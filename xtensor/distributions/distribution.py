@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .. import dtypes
-from ..engine import no_grad
+from ..engine import enable_grad, no_grad
 from ..gradients import grad
 from ..ops.create.ingest import as_tensor
 from ..ops.shape.joining import broadcast_tensors
@@ -24,6 +24,22 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     place = None if like is None else like.device
     made = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=place) for v in values]
     return tuple(broadcast_tensors(*made))
+
+
+class lazy_property:
+    """A property that is computed once, and then an attribute."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped = wrapped
+        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
+
+    def __get__(self, instance: Any, obj_type: Any = None) -> Any:
+        if instance is None:
+            return self
+        with enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
 
 
 class Distribution:
@@ -141,16 +157,39 @@ class Distribution:
     def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """An object for `expand` to fill: the given one, or a new one of this class if `cls` defines how it is made."""
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define "
+                "a custom .expand() method."
+            )
+        return self.__new__(type(self))
+
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution over a larger batch."""
-        parameters = {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
+        """The same distribution over a larger batch; `_instance`, of a subclass, is filled where it is given."""
+        home = home_of(type(self))
+        self._get_checked_instance(home, _instance)
+        names = self.arg_constraints
+        parameters = {name: self.__dict__[name] for name in names if name in self.__dict__}
+        parameters = parameters or {name: getattr(self, name) for name in names}
         length = len(self._batch_shape)
         wanted = tuple(batch_shape)
         grown = {
             name: value.expand(wanted + tuple(value.shape[length:])) if isinstance(value, Tensor) else value
             for name, value in parameters.items()
         }
-        return type(self)(**grown, validate_args=False)
+        made = (type(self) if _instance is None else home)(**grown, validate_args=False)
+        return self._expanded(made, _instance)
+
+    def _expanded(self, made: Any, instance: Any) -> Any:
+        made._validate_args = self._validate_args
+        if instance is None:
+            return made
+        instance.__dict__.update(made.__dict__)
+        return instance
 
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
@@ -184,6 +223,11 @@ class ExponentialFamily(Distribution):
         for parameter, slope in zip(parameters, slopes, strict=True):
             found = found - (parameter * slope).reshape(tuple(self._batch_shape) + (-1,)).sum(-1)
         return found
+
+
+def home_of(kind: type) -> Any:
+    """The class of this library that a distribution's class is or extends."""
+    return next(base for base in kind.__mro__ if base.__module__.rpartition(".")[0] == __package__)
 
 
 def sum_rightmost(value: Tensor, count: int) -> Tensor:

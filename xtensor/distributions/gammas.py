@@ -20,7 +20,7 @@ from ..ops.shape.joining import stack
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, jit
 from . import constraints
-from .continuous import Cauchy, LocationScale
+from .continuous import LocationScale
 from .distribution import Distribution, broadcast_all
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "Dirichlet",
     "FisherSnedecor",
     "Gamma",
-    "HalfCauchy",
-    "InverseGamma",
     "StudentT",
 ]
 
@@ -145,50 +143,6 @@ class Chi2(Gamma):
 
     def __repr__(self) -> str:
         return "Chi2()"
-
-
-class InverseGamma(Distribution):
-    """The reciprocal of a gamma variable."""
-
-    has_rsample = True
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive
-
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Gamma(concentration, rate, validate_args)
-        self.concentration, self.rate = self.base_dist.concentration, self.base_dist.rate
-        super().__init__(self.base_dist.batch_shape, (), validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        found = self.rate / (self.concentration - 1)
-        return found.where(self.concentration > 1, math.inf)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate / (self.concentration + 1)
-
-    @property
-    def variance(self) -> Tensor:
-        found = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
-        return found.where(self.concentration > 2, math.inf)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).reciprocal()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return self.base_dist.log_prob(value.reciprocal()) - 2 * value.log()
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 1 - self.base_dist.cdf(value.reciprocal())
-
-    def entropy(self) -> Tensor:
-        a = self.concentration
-        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
-
-    def __repr__(self) -> str:
-        return "InverseGamma()"
 
 
 class Dirichlet(Distribution):
@@ -369,47 +323,3 @@ class FisherSnedecor(Distribution):
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
         first = (a + b).lgamma() - a.lgamma() - b.lgamma()
         return first + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
-
-
-class HalfCauchy(Distribution):
-    """The absolute value of a Cauchy variable around 0."""
-
-    has_rsample = True
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Cauchy(0, scale, validate_args=False)
-        self.scale = self.base_dist.scale
-        super().__init__(self.scale.shape, (), validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * 0 + math.inf
-
-    @property
-    def mode(self) -> Tensor:
-        return self.scale * 0
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.base_dist.rsample(sample_shape).abs()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return (self.base_dist.log_prob(value) + math.log(2)).where(value >= 0, -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
-
-    def __repr__(self) -> str:
-        return "HalfCauchy()"

@@ -14,9 +14,7 @@ from .continuous import (
     Cauchy,
     Exponential,
     Gumbel,
-    HalfNormal,
     Laplace,
-    LogNormal,
     MultivariateNormal,
     Normal,
     Uniform,
@@ -25,6 +23,7 @@ from .counts import Binomial
 from .discrete import Bernoulli, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution, Independent, sum_rightmost
 from .gammas import Beta, Dirichlet, Gamma
+from .mapped import HalfNormal, LogNormal
 from .transformed import Pareto, TransformedDistribution
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -34,10 +33,10 @@ _formulas: dict[tuple[type, type], Formula] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Formula], Formula]:
-    """A decorator that makes a function the divergence between two kinds of distributions."""
-    for kind in (type_p, type_q):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
-            raise TypeError(f"Expected type_p to be a Distribution subclass but got {kind}")
+    """A decorator that makes a function the divergence between two kinds of distributions, of whatever classes."""
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(kind, type):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorate(formula: Formula) -> Formula:
         _formulas[type_p, type_q] = formula
@@ -305,12 +304,12 @@ def _outside_by_rate(p: Any, q: Any) -> Tensor:
 
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: Any, q: Any) -> Tensor:
-    return kl_divergence(p.base, q.base)
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(LogNormal, LogNormal)
 def _log_normal(p: Any, q: Any) -> Tensor:
-    return kl_divergence(p.base, q.base)
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Pareto, Pareto)

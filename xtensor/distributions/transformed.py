@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import constraints
 from .continuous import Exponential, Normal, Uniform
 from .discrete import ByOdds, Categorical
-from .distribution import Distribution, Independent, broadcast_all, sum_rightmost
+from .distribution import Distribution, Independent, broadcast_all, home_of, sum_rightmost
 from .transforms import (
     AffineTransform,
     ComposeTransform,
@@ -70,10 +70,15 @@ class TransformedDistribution(Distribution):
         super().__init__(made[: len(made) - dim], made[len(made) - dim :], validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        whole = ComposeTransform(self.transforms)
-        shape = whole.inverse_shape(tuple(batch_shape) + tuple(self.event_shape))
-        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        return TransformedDistribution(base, self.transforms, validate_args=False)
+        if home_of(type(self)) is not TransformedDistribution:
+            return super().expand(batch_shape, _instance)
+        made = self._get_checked_instance(TransformedDistribution, _instance)
+        shape = ComposeTransform(self.transforms).inverse_shape(tuple(batch_shape) + tuple(self.event_shape))
+        made.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        made.transforms = self.transforms
+        Distribution.__init__(made, batch_shape, self.event_shape, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:  # type: ignore[override]
@@ -147,9 +152,6 @@ class Kumaraswamy(TransformedDistribution):
         ]
         super().__init__(base, maps, validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Distribution.expand(self, batch_shape)
-
     def _moment(self, n: int) -> Tensor:
         arg = 1 + n / self.concentration1
         return (arg.lgamma() + self.concentration0.lgamma() - (arg + self.concentration0).lgamma()).exp() * (
@@ -186,9 +188,6 @@ class Pareto(TransformedDistribution):
         base = Exponential(self.alpha, validate_args=validate_args)
         super().__init__(base, [ExpTransform(), AffineTransform(loc=0, scale=self.scale)], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Distribution.expand(self, batch_shape)
-
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:  # type: ignore[override]
         return constraints.greater_than_eq(self.scale)
@@ -223,9 +222,6 @@ class Weibull(TransformedDistribution):
         base = Exponential(ones_like(self.scale), validate_args=validate_args)
         maps = [PowerTransform(self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, maps, validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return Distribution.expand(self, batch_shape)
 
     @property
     def mean(self) -> Tensor:

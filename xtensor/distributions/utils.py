@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import dtypes
 from ..nn.functional import pad
 from ..tensor import Tensor
-from .distribution import broadcast_all
+from .distribution import broadcast_all, lazy_property
 
 __all__ = [
     "broadcast_all",
@@ -35,21 +33,6 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """Log-odds of probabilities, or their logarithms."""
     kept = clamp_probs(probs)
     return kept.log() - (-kept).log1p() if is_binary else kept.log()
-
-
-class lazy_property:
-    """A property that is computed once, and then an attribute."""
-
-    def __init__(self, wrapped: Any) -> None:
-        self.wrapped = wrapped
-        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
-
-    def __get__(self, instance: Any, obj_type: Any = None) -> Any:
-        if instance is None:
-            return self
-        value = self.wrapped(instance)
-        setattr(instance, self.wrapped.__name__, value)
-        return value
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:

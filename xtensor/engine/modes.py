@@ -59,6 +59,9 @@ class _State(threading.local):
 
     mode: int = 0
     saved_hooks_disabled: str | None = None
+    # `__torch_function__`: 1 where arguments are not asked, 2 where modes are not either; and the modes, the innermost last.
+    overrides_off: int = 0
+    function_modes: tuple[Any, ...] = ()
     check_nan: bool = True
     mutation: Any = None  # what `allow_mutation_on_saved_tensors` keeps, inside its block
     # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.
@@ -69,6 +72,8 @@ class _State(threading.local):
     autocast_cache: dict[Any, Any] | None = None
 
     def __init__(self) -> None:
+        # The function transforms that are running, the outermost first.
+        self.transforms: list[Any] = []
         self.token = Token()
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["EXCUSED", "reason"]
+__all__ = ["EXCUSED", "reason", "sentence"]
 
 TORCHSCRIPT = "TorchScript: Python runs as it is"
 DISTRIBUTED = "distributed training: one process drives all devices"
@@ -83,7 +83,6 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"autograd\.(Profiler\w+|profiler_\w+|kineto_available|NestedIOFunction|enforce_grad_\w+|is_view_\w+)$",
         "the inside of PyTorch's engine and profiler",
     ),
-    (r"autograd\.forward_ad$", "forward-mode derivatives: torch.func.jvp computes them backwards"),
     (
         r"utils\.checkpoint\.(CheckpointPolicy|SAC_\w+|Selective\w+|create_selective\w+)$",
         "selective checkpointing",
@@ -107,3 +106,9 @@ def reason(name: str) -> str:
         if re.match(pattern, name):
             return why
     return ""
+
+
+def sentence(symbol: str) -> str:
+    """That a symbol, `torch.x.y`, is not here, and why where there is a reason."""
+    why = reason(symbol.removeprefix("torch."))
+    return f"{symbol} is not in xtensor{f': {why}' if why else ''}"

@@ -10,6 +10,7 @@ import dis
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import types
 from collections.abc import Iterator
@@ -17,11 +18,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import checks, compat, devices
-from .absent import reason
+from . import metadata, names, placeholders
+from .absent import sentence
 
 __all__ = ["install", "installed", "is_installed", "uninstall"]
 
 LIBRARY = __name__.partition(".")[0]
+HEADS = ("torch", "functorch")
 IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 # Modules of PyTorch's that are called otherwise here: public packages import some private ones.
 ELSEWHERE = {
@@ -31,28 +34,22 @@ ELSEWHERE = {
     "cuda.amp.common": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "cuda.memory": "cuda",
+    "cuda.graphs": "cuda",
     "cuda.random": "cuda",
+    "cuda.streams": "cuda",
     "distributions.constraint_registry": "distributions.registry",
-    "nn.modules.channelshuffle": "nn",
+    "distributions.transforms": "distributions.transform",
     "nn.parallel.distributed": "nn.parallel",
-    "nn.parallel.parallel_apply": "nn.parallel",
-    "nn.parallel.replicate": "nn.parallel",
-    "nn.parallel.scatter_gather": "nn.parallel",
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
 }
-# Packages of PyTorch's with a module for each class: here the classes share modules, and the package has them all.
-DISTRIBUTIONS = frozenset(
-    "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exp_family exponential fishersnedecor "
-    "gamma generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma kumaraswamy laplace "
-    "lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family multinomial "
-    "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli "
-    "relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart".split()
-)
-BY_CLASS = frozenset(("distributions", "nn.modules", "optim"))
-PRIVATE = frozenset(
-    "__config__ _C _dynamo _functorch _inductor _jit_internal _logging _tensor _utils".split()
-)
+# Modules of ours that PyTorch calls otherwise: errors name them so.
+CALLED = {
+    "distributions.registry": "distributions.constraint_registry",
+    "distributions.transform": "distributions.transforms",
+    "engine.profiler": "autograd.profiler",
+    "utils.data.collate": "utils.data._utils.collate",
+}
 # What `torch` has of its own: `ops` is the operators that programs add.
 OWN = frozenset(
     ("__name__", "__doc__", "__loader__", "__spec__", "__path__", "__file__", "__package__", "__version__")
@@ -107,6 +104,7 @@ def _imports(frame: types.FrameType) -> bool:
 class _State:
     top: types.ModuleType | None = None
     stashed: dict[str, Any] = {}
+    stand_ins: dict[str, Any] = {}
     adopted: list[tuple[types.ModuleType, Any]] = []
 
 
@@ -114,7 +112,11 @@ _state = _State()
 
 
 class Missing:
-    """The `__getattr__` of an aliased module: what the module's own finds, or an error naming symbol, file and line."""
+    """The `__getattr__` of an aliased module: what the module's own finds, or an error naming symbol, file and line.
+
+    What PyTorch has under that name and xtensor under another path is found; what it has and xtensor lacks is an object that
+    says so when it is used.
+    """
 
     def __init__(self, name: str, own: Any) -> None:
         self.name = name
@@ -128,20 +130,14 @@ class Missing:
                 pass
             else:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
-                    adopt(found, f"torch.{compat.public_path(found.__name__).partition('.')[2]}")
+                    adopt(found, called(found.__name__))
                 return found
-        package = self.name.removeprefix("torch.").rpartition(".")[0]
-        if package in BY_CLASS:
-            home = importlib.import_module(f"{LIBRARY}.{package.partition('.')[0]}")
-            found = vars(home).get(attribute)
-            if isinstance(found, type):
+        if not attribute.startswith("__") or attribute == "__config__":
+            found = elsewhere(self.name.partition(".")[2], attribute)
+            if found is not ABSENT:
                 return found
-        # Python's import machinery asks every module for `__path__`, also while those that this one imports are being made.
-        special = attribute.startswith("__")
-        names = {} if special else importlib.import_module(f"{LIBRARY}.interop.private").NAMES
-        path = f"{self.name}.{attribute}".removeprefix("torch.")
-        if path in names:
-            return names[path]
+        elif attribute == "__path__" and names.has_modules(self.name.partition(".")[2]):
+            return []
         frame = sys._getframe(1)
         text = f"{sentence(f'{self.name}.{attribute}')} ({frame.f_code.co_filename}, line {frame.f_lineno})"
         if frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == IMPORT_FROM:
@@ -149,19 +145,73 @@ class Missing:
         raise AttributeError(text, name=attribute, obj=sys.modules.get(self.name))
 
 
-def sentence(symbol: str) -> str:
-    """That a symbol, `torch.x.y`, is not here, and why where there is a reason."""
-    why = reason(symbol.removeprefix("torch."))
-    return f"{symbol} is not in xtensor{f': {why}' if why else ''}"
+ABSENT = object()
+
+
+def elsewhere(module: str, name: str) -> Any:
+    """What stands for `torch.<module>.<name>`, which the module itself lacks; ABSENT where PyTorch lacks it too."""
+    private = importlib.import_module(f"{LIBRARY}.interop.private").NAMES
+    path = f"{module}.{name}".lstrip(".")
+    if path in private:
+        return private[path]
+    if path in _state.stand_ins:
+        return _state.stand_ins[path]
+    known = names.described(module, name)
+    if known is None:
+        return importlib.import_module(f"torch.{path}") if names.is_module(path) else ABSENT
+    if known.kind == "from":
+        home = importlib.import_module(f"torch.{known.home}")
+        found = getattr(home, name, ABSENT)
+    else:
+        found = ABSENT
+        homes = [ELSEWHERE[module]] if module in ELSEWHERE else []
+        for other in homes + names.reexporters(module, name):
+            found = real(other, name)
+            if found is not ABSENT:
+                break
+        else:
+            found = placeholders.stand_in(module, name, known)
+    if found is not ABSENT:
+        _state.stand_ins[path] = found
+    return found
+
+
+def real(module: str, name: str) -> Any:
+    """What xtensor itself has as `<module>.<name>`."""
+    try:
+        place = importlib.import_module(f"{LIBRARY}.{module}".rstrip("."))
+    except ModuleNotFoundError:
+        return ABSENT
+    if name in vars(place):
+        return vars(place)[name]
+    own = vars(place).get("__getattr__")
+    own = own.own if isinstance(own, Missing) else own
+    try:
+        return ABSENT if own is None else own(name)
+    except AttributeError:
+        return ABSENT
+
+
+def meaning(path: str) -> Any:
+    """What `torch.<path>`, as files name it, is here, whether the alias is installed or not; None for nothing."""
+    module, _, name = path.rpartition(".")
+    homes = [module, *([ELSEWHERE[module]] if module in ELSEWHERE else []), *names.reexporters(module, name)]
+    return next((found for home in homes if (found := real(home, name)) is not ABSENT), None)
 
 
 def attribute(name: str) -> Any:
     """An attribute of `torch` that is first asked for now."""
     if name == "ops":
         return importlib.import_module(f"{LIBRARY}.library").ops
-    if name in PRIVATE:
-        return importlib.import_module(f"{LIBRARY}.interop.private").MODULES[name]
+    if name == "torch":
+        return _state.top
     return getattr(library(), name)
+
+
+def called(name: str) -> str:
+    """What programs call a module of ours: `torch.hub` for `xtensor.compat.hub`."""
+    path = compat.public_path(name).partition(".")[2]
+    return f"torch.{CALLED.get(path, path)}"
 
 
 def adopt(module: types.ModuleType, name: str) -> None:
@@ -174,14 +224,15 @@ def adopt(module: types.ModuleType, name: str) -> None:
             module.__class__ = _Parent
 
 
-def _user_frame() -> Any:
-    """The frame of the import statement that is being served."""
-    frame = sys._getframe(1)
+def _user_frame() -> tuple[Any, bool]:
+    """The frame that a module is looked for in; whether it only asks (`importlib.util.find_spec`), and imports nothing."""
+    frame, asked = sys._getframe(1), False
     while frame.f_back is not None and (
         frame.f_globals.get("__name__") == __name__ or "importlib" in frame.f_code.co_filename
     ):
+        asked = asked or frame.f_globals.get("__name__") == importlib.util.__name__
         frame = frame.f_back
-    return frame
+    return frame, asked
 
 
 class _Loader(importlib.abc.Loader):
@@ -195,6 +246,10 @@ class _Loader(importlib.abc.Loader):
         return self.module
 
     def exec_module(self, module: types.ModuleType) -> None:
+        if (
+            module.__name__.partition(".")[0] == "torch"
+        ):  # the alias's own: what it was loaded by now is right
+            return
         for name, value in self.own.items():
             vars(module)[name] = value
 
@@ -204,11 +259,16 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
+        if fullname == "functorch":  # the package that `torch.func` was before
+            module = importlib.import_module(f"{LIBRARY}.func")
+            return importlib.machinery.ModuleSpec(fullname, _Loader(module))
         if head != "torch":
             return None
         module = _state.top if not rest else self.submodule(fullname, rest)
         if module is None:
-            frame = _user_frame()
+            frame, asked = _user_frame()
+            if asked:
+                return None
             raise ModuleNotFoundError(
                 f"{sentence(fullname)} ({frame.f_code.co_filename}, line {frame.f_lineno})", name=fullname
             )
@@ -216,22 +276,29 @@ class _Finder(importlib.abc.MetaPathFinder):
             fullname, _Loader(module), is_package=hasattr(module, "__path__")
         )
 
+    def find_distributions(self, context: Any = None) -> Iterator[Any]:
+        """What `importlib.metadata` knows of the package `torch`."""
+        if context is None or context.name is None or context.name.lower() == "torch":
+            yield metadata.Torch()
+
     def submodule(self, fullname: str, rest: str) -> types.ModuleType | None:
         parent, _, child = fullname.rpartition(".")
         found = vars(sys.modules[parent]).get(child) if parent in sys.modules else None
-        if rest in PRIVATE or rest == "ops":
+        private = importlib.import_module(f"{LIBRARY}.interop.private").NAMES
+        if rest in private:
+            found = private[rest]
+        elif rest == "ops":
             found = attribute(rest)
         if not isinstance(found, types.ModuleType):
-            package = rest.rpartition(".")[0]
-            name = f"{LIBRARY}.{ELSEWHERE.get(rest, rest)}"
-            if package == "distributions" and child in DISTRIBUTIONS:
-                name = f"{LIBRARY}.{package}"
+            name = f"{LIBRARY}.{rest}"
             try:
                 found = importlib.import_module(name)
             except ModuleNotFoundError as error:
                 if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                     raise
-                return None
+                if not names.is_module(rest):
+                    return None
+                found = placeholders.AbsentModule(rest)
         adopt(found, fullname)
         return found
 
@@ -256,7 +323,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
         return _state.top
     ours = library()
     version = importlib.import_module(f"{LIBRARY}.version").__version__
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n in HEADS or n.startswith("torch.")]:
         _state.stashed[name] = sys.modules.pop(name)
     top = _Shared("torch", ours.__doc__)
     top.__dict__.update({name: value for name, value in vars(ours).items() if name not in OWN})
@@ -264,7 +331,7 @@ def install(device: devices.DeviceLike = None) -> types.ModuleType:
     top.__dict__["__getattr__"] = Missing("torch", attribute)
     for name, module in list(sys.modules.items()):
         if name.startswith(f"{LIBRARY}.") and isinstance(module, types.ModuleType):
-            adopt(module, f"torch.{compat.public_path(name).partition('.')[2]}")
+            adopt(module, called(name))
     ours.__class__ = _Shared
     _state.top = top
     sys.meta_path.insert(0, _finder)
@@ -285,7 +352,7 @@ def uninstall() -> None:
     if _state.top is None:
         return
     sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+    for name in [n for n in sys.modules if n in HEADS or n.startswith("torch.")]:
         del sys.modules[name]
     sys.modules.update(_state.stashed)
     _state.stashed.clear()
@@ -296,6 +363,7 @@ def uninstall() -> None:
         if type(module) is _Parent:
             setattr(module, "__class__", types.ModuleType)  # noqa: B010
     _state.adopted.clear()
+    _state.stand_ins.clear()
     library().__class__ = types.ModuleType
     _state.top = None
     checks.spell_as(LIBRARY)

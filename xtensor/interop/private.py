@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
+import re
 import types
+from collections.abc import Callable
 from typing import Any, Final
 
 import jax
@@ -20,19 +23,25 @@ from ..compat.overrides import (
     handle_torch_function,
     has_torch_function,
 )
-from ..compiler import disable, is_compiling, reset
+from ..compat.scans import associative_scan, scan
+from ..compiler import is_compiling
+from ..distributions.distribution import sum_rightmost
+from ..engine.modes import DecoratorContext
+from ..func import vmap
 from ..nn import init
 from ..nn.functional import linear
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
 from ..nn.state import IncompatibleKeys
+from ..ops.create.random import randn
 from ..ops.shape.joining import cat
+from ..ops.tensor.conversion import parse_to
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
-from .private_engine import ENGINE, module
+from .private_engine import ENGINE
 
-__all__ = ["MODULES", "NAMES", "DispatchKeySet", "Switches"]
+__all__ = ["NAMES", "DispatchKeySet", "Switches"]
 
 
 class DispatchKeySet:
@@ -92,14 +101,31 @@ class Switches(types.ModuleType):
         return False
 
 
-def is_compile_supported(device_type: str) -> bool:
-    """Whether operators of PyTorch's packages are to go through its compiler: no."""
-    return False
-
-
 def same_function(fn: Any = None, **options: Any) -> Any:
     """A decorator that changes nothing, with or without parentheses."""
     return fn if callable(fn) else lambda function: function
+
+
+def nothing(*args: Any, **options: Any) -> None:
+    """What a call does that changes only PyTorch's compilers, or tells its makers."""
+
+
+def no(*args: Any, **options: Any) -> bool:
+    """The answer to whether PyTorch's compilers are at work."""
+    return False
+
+
+class Block(DecoratorContext):
+    """A block, or a decorator, that changes nothing."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
 
 def clones(module: Module, count: int) -> ModuleList:
@@ -141,6 +167,17 @@ def input_projections(q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | No
     return [linear(x, one, bias) for x, one, bias in zip((q, k, v), weights, biases, strict=True)]
 
 
+def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Standard normal numbers."""
+    return randn(tuple(shape), dtype=dtype, device=device)
+
+
+def parsed_to(*args: Any, **options: Any) -> tuple[Any, ...]:
+    """What the arguments of `Module.to` say: a device, a dtype, whether not to wait, a memory format."""
+    dtype, place, _, memory_format = parse_to(args, options)
+    return place, dtype, bool(options.get("non_blocking", False)), memory_format
+
+
 class Reduction:
     """The older spelling of losses' reductions."""
 
@@ -159,10 +196,102 @@ class Reduction:
         return "sum" if size_average is False else "mean"
 
 
-# Private names inside public modules, by what they mean here.
+# Decorators for PyTorch's compilers: the function or class stays as it is.
+UNCHANGED = """
+    _compile._disable_dynamo _dynamo.disable _dynamo.eval_frame.disable _dynamo.external_utils.wrap_inline
+    _dynamo.decorators.allow_in_graph _dynamo.decorators.assume_constant_result _dynamo.decorators.disable
+    _dynamo.decorators.disallow_in_graph _dynamo.decorators.dont_skip_tracing _dynamo.decorators.forbid_in_graph
+    _dynamo.decorators.leaf_function _dynamo.decorators.nonstrict_trace _dynamo.decorators.run _dynamo.decorators.skip
+    _dynamo.decorators.substitute_in_graph _dynamo.optimize _dynamo.eval_frame.optimize
+    _jit_internal._copy_to_script_wrapper _jit_internal._drop _jit_internal._overload _jit_internal._overload_method
+    _jit_internal.export _jit_internal.ignore _jit_internal.unused _utils.classproperty
+    _library.opaque_object.register_opaque_type distributed.rpc.api._require_initialized compiler.nested_compile_region compiler.wrap_numpy jit._drop
+    utils._config_module.install_config_module
+"""
+# Calls that change only PyTorch's compilers and allocators, or tell its makers: None, and nothing happens.
+WITHOUT_EFFECT = """
+    _C._accelerator_emptyCache _C._cuda_clearCublasWorkspaces _C._get_tracing_state _C._jit_override_can_fuse_on_cpu
+    _C._jit_override_can_fuse_on_gpu _C._jit_set_fusion_strategy _C._jit_set_nvfuser_enabled
+    _C._jit_set_nvfuser_guard_mode _C._jit_set_profiling_executor _C._jit_set_profiling_mode
+    _C._jit_set_texpr_fuser_enabled _C._log_api_usage_once _C._set_graph_executor_optimize
+    _C._set_math_sdp_allow_fp16_bf16_reduction _dynamo.decorators.graph_break _dynamo.decorators.mark_dynamic
+    _dynamo.decorators.mark_static _dynamo.decorators.mark_static_address _dynamo.decorators.mark_unbacked
+    _dynamo.decorators.maybe_mark_dynamic _dynamo.decorators.skip_frame _dynamo.reset _dynamo.reset_code_caches
+    _guards.detect_fake_mode _guards.active_fake_mode _inductor.cudagraph_mark_step_begin _logging._internal.set_logs
+    fx.experimental.proxy_tensor.get_proxy_mode utils._python_dispatch._get_current_dispatch_mode
+"""
+# Questions about PyTorch's compilers and layers: no.
+NO = """
+    _C._are_functorch_transforms_active _C._is_torch_function_enabled _C._is_torch_function_mode_enabled
+    _C._jit_can_fuse_on_cpu _C._jit_can_fuse_on_gpu _dynamo.utils.is_compile_supported
+    fx._symbolic_trace.is_fx_tracing fx._symbolic_trace.is_fx_symbolic_tracing
+"""
+# Blocks in which PyTorch's compilers behave otherwise.
+BLOCKS = """
+    _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _dynamo.decorators.set_stance
+    _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
+    autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
+"""
+
+
+# Names of PyTorch's that are here by what they mean: private ones, and switches of its compilers.
+def older_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    """`vmap` as PyTorch's own packages called it before `torch.func`; None may be among the results."""
+    if not allow_none_pass_through:
+        return vmap(func, in_dims, out_dims)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any) -> Any:
+        whole: list[Any] = []
+
+        def present(*given: Any) -> tuple[Any, ...]:
+            found = func(*given)
+            whole[:] = found if isinstance(found, tuple) else (found,)
+            return tuple([o for o in whole if o is not None])
+
+        results = iter(vmap(present, in_dims, out_dims)(*args))
+        made = tuple([None if o is None else next(results) for o in whole])
+        return made[0] if len(whole) == 1 else made
+
+    return wrapped
+
+
 NAMES: dict[str, Any] = {
+    **ENGINE,
+    "_vmap_internals._vmap": older_vmap,
+    "_vmap_internals.vmap": vmap,
+    **dict.fromkeys(UNCHANGED.split(), same_function),
+    **dict.fromkeys(WITHOUT_EFFECT.split(), nothing),
+    **dict.fromkeys(NO.split(), no),
+    **dict.fromkeys(BLOCKS.split(), Block),
+    "_C._nn._parse_to": parsed_to,
+    "_C.DispatchKey": DispatchKey,
+    "_C.DispatchKeySet": DispatchKeySet,
+    "_C.DisableTorchFunction": DisableTorchFunction,
+    "_C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
+    "_C._ExcludeDispatchKeyGuard": ExcludeDispatchKeyGuard,
+    "__config__.parallel_info": lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
+    "__config__.show": lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
+    "_dynamo.config": Switches("torch._dynamo.config"),
+    "_dynamo.external_utils.is_compiling": is_compiling,
+    "_dynamo.is_compiling": is_compiling,
+    "_functorch.config": Switches("torch._functorch.config"),
+    "_inductor.config": Switches("torch._inductor.config"),
+    "_jit_internal.BroadcastingList1": BroadcastingList2,
+    "_jit_internal.BroadcastingList2": BroadcastingList2,
+    "_jit_internal.BroadcastingList3": BroadcastingList2,
+    "_jit_internal.Final": Final,
+    "_tensor.Tensor": Tensor,
+    "_utils._flatten_dense_tensors": flatten_dense_tensors,
+    "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
+    "_higher_order_ops.associative_scan.associative_scan": associative_scan,
+    "_higher_order_ops.scan.scan": scan,
     "autograd.function._SingleLevelFunction": Function,
     "cuda.amp.common.amp_definitely_not_available": lambda: not cuda.is_available(),
+    "distributions.utils._standard_normal": standard_normal,
+    "distributions.utils._sum_rightmost": sum_rightmost,
     "nn.functional._Reduction": Reduction,
     "nn.functional._in_projection_packed": input_projections,
     "nn.functional.handle_torch_function": handle_torch_function,
@@ -179,59 +308,10 @@ NAMES: dict[str, Any] = {
     "nn.modules.normalization._shape_t": int | list[int] | Size,
     "nn.modules.transformer._get_activation_fn": activation_named,
     "nn.modules.transformer._get_clones": clones,
+    "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
+    "utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
+    "utils.data.dataloader._worker_init_fn_t": Callable[[int], None],
     "utils.data.dataloader._MultiProcessingDataLoaderIter": PooledBatches,
     "utils.data.dataloader._SingleProcessDataLoaderIter": Batches,
-}
-
-MODULES: dict[str, types.ModuleType] = {
-    "_C": module(
-        "_C",
-        **ENGINE,
-        DispatchKey=DispatchKey,
-        DispatchKeySet=DispatchKeySet,
-        DisableTorchFunction=DisableTorchFunction,
-        DisableTorchFunctionSubclass=DisableTorchFunctionSubclass,
-        _ExcludeDispatchKeyGuard=ExcludeDispatchKeyGuard,
-        _get_tracing_state=lambda: None,
-        _log_api_usage_once=lambda event: None,
-    ),
-    "_dynamo": module(
-        "_dynamo",
-        config=Switches("torch._dynamo.config"),
-        utils=module("_dynamo.utils", is_compile_supported=is_compile_supported),
-        disable=disable,
-        is_compiling=is_compiling,
-        reset=reset,
-        allow_in_graph=same_function,
-        mark_dynamic=lambda *args, **options: None,
-        mark_static=lambda *args, **options: None,
-        graph_break=lambda *args, **options: None,
-    ),
-    "_inductor": module("_inductor", config=Switches("torch._inductor.config")),
-    "_functorch": module("_functorch", config=Switches("torch._functorch.config")),
-    "_logging": module("_logging", set_logs=lambda **levels: None),
-    "_utils": module(
-        "_utils",
-        _flatten_dense_tensors=flatten_dense_tensors,
-        _unflatten_dense_tensors=unflatten_dense_tensors,
-    ),
-    "_tensor": module("_tensor", Tensor=Tensor),
-    "_jit_internal": module(
-        "_jit_internal",
-        BroadcastingList1=BroadcastingList2,
-        BroadcastingList2=BroadcastingList2,
-        BroadcastingList3=BroadcastingList2,
-        Final=Final,
-        _overload=same_function,
-        _overload_method=same_function,
-        export=same_function,
-        ignore=same_function,
-        unused=same_function,
-    ),
-    "__config__": module(
-        "__config__",
-        show=lambda: f"xtensor on JAX {jax.__version__} (jaxlib {jaxlib.version.__version__})\n",
-        parallel_info=lambda: f"at::get_num_threads() : {os.cpu_count()}\n",
-    ),
 }

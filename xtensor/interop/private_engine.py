@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 import weakref
 from typing import Any
 
@@ -16,14 +15,7 @@ from ..operators.recording import recorded
 from ..operators.saved import SavedTensor
 from ..tensor import Tensor, alias, counter_of, edge_of, plain_edge, sizes_of, strides_of
 
-__all__ = ["ENGINE", "module"]
-
-
-def module(name: str, **names: Any) -> types.ModuleType:
-    """A module of PyTorch's private ones, with these names."""
-    made = types.ModuleType(f"torch.{name}")
-    made.__dict__.update(names, __path__=[])
-    return made
+__all__ = ["ENGINE"]
 
 
 def twin(tensor: Tensor) -> Tensor:
@@ -112,26 +104,20 @@ def keep_graph() -> bool:
 
 
 ENGINE: dict[str, Any] = {
-    "_autograd": module(
-        "_C._autograd",
-        SavedTensor=SavedTensor,
-        _get_current_graph_task_keep_graph=keep_graph,
-        _saved_tensors_hooks_is_enabled=lambda: modes.state.saved_hooks_disabled is None,
-        _unsafe_set_version_counter=unsafe_set_version_counter,
-    ),
-    "_functions": module(
-        "_C._functions",
-        AccumulateGrad=AccumulateGrad,
-        CopySlices=CopySlices,
-        DelayedError=_DelayedError,
-        Error=Error,
-        UndefinedGrad=_UndefinedGrad,
-    ),
-    "_WeakTensorRef": WeakTensorRef,
-    "_current_autograd_node": running_node,
-    "_current_graph_task_execution_order": graph_task_execution_order,
-    "_current_graph_task_id": current_task_id,
-    "_will_engine_execute_node": will_engine_execute_node,
-    "has_lapack": True,
-    "is_grad_enabled": modes.is_grad_enabled,
+    "_C._autograd.SavedTensor": SavedTensor,
+    "_C._autograd._get_current_graph_task_keep_graph": keep_graph,
+    "_C._autograd._saved_tensors_hooks_is_enabled": lambda: modes.state.saved_hooks_disabled is None,
+    "_C._autograd._unsafe_set_version_counter": unsafe_set_version_counter,
+    "_C._functions.AccumulateGrad": AccumulateGrad,
+    "_C._functions.CopySlices": CopySlices,
+    "_C._functions.DelayedError": _DelayedError,
+    "_C._functions.Error": Error,
+    "_C._functions.UndefinedGrad": _UndefinedGrad,
+    "_C._WeakTensorRef": WeakTensorRef,
+    "_C._current_autograd_node": running_node,
+    "_C._current_graph_task_execution_order": graph_task_execution_order,
+    "_C._current_graph_task_id": current_task_id,
+    "_C._will_engine_execute_node": will_engine_execute_node,
+    "_C.has_lapack": True,
+    "_C.is_grad_enabled": modes.is_grad_enabled,
 }

@@ -22,7 +22,8 @@ from typing import Any
 from .. import devices
 from ..nn.modules.module import Module
 from ..tensor import Tensor
-from .alias import install, sentence
+from .absent import sentence
+from .alias import install
 
 __all__ = ["continue_in_worker", "run_code", "run_input", "run_module", "run_script"]
 

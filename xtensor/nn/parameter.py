@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from .. import devices, dtypes
+from ..operators.overriding import DISABLED
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
 from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of, tensor_over
@@ -78,6 +79,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = DISABLED
     _prints_as = "tensor"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
@@ -135,6 +137,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = DISABLED
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
@@ -155,6 +158,7 @@ class UninitializedTensorMixin:
     """A parameter or buffer whose sizes are not known yet."""
 
     __slots__ = ()
+    __torch_function__ = DISABLED
     cls_to_become: type[Tensor]
 
     def materialize(

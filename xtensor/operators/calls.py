@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import geometry
 from ..engine import profiler
-from ..engine.modes import NO_GRAD, PROFILING, state
+from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
@@ -23,10 +23,11 @@ from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
 from .operator import Operator
+from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program
 from .write import check_writable, rewrite
 
-__all__ = ["MISSED", "known", "known_inplace", "missed", "recover", "run"]
+__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run"]
 
 MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
@@ -41,6 +42,10 @@ class Unusual(Exception):
 
 def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     """Call `op` with one value per parameter of its schema."""
+    if armed or state.mode & FUNCTION_MODE:
+        found = claimed((*values, out))
+        if found is not None:
+            return overridden(op, op.function, found, values, out)
     if state.mode & PROFILING:
         return profiled(op, values, out)
     if state.mode <= NO_GRAD and out is None:
@@ -53,7 +58,19 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     try:
         return complete(op, values, out)
     except dispatch.CLEANED as error:
+        # What is no tensor at all may be one to its own class.
+        if type(error) is TypeError and (found := overloaded((*values, out))) and not state.overrides_off:
+            arm(type(found[0]))
+            return overridden(op, op.function, found, values, out)
         raise dispatch.shortened(error)  # noqa: B904
+
+
+def overridden(
+    op: Operator, function: Any, found: list[Any], values: tuple[Any, ...], out: Any = None
+) -> Any:
+    """A call as who overrides it answers."""
+    args, kwargs = trimmed(op.schema.parameters, values)
+    return answer(function, found, args, kwargs if out is None else {**kwargs, "out": out})
 
 
 def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:

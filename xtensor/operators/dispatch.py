@@ -31,7 +31,9 @@ from ..tensor import (
     wrap,
     wrap_strided,
 )
+from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
+from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
 from .operator import Operator
@@ -352,7 +354,9 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
 def form_of(tensor: Tensor) -> Any:
     """The shape and dtype of a tensor as JAX has them; nothing is read."""
     view, storage = tensor._xt_view, tensor._xt_storage
-    return storage.array.aval if view is None else recipe_of(storage, view).aval
+    if view is None or type(storage.array) in KINDS:
+        return array_of(tensor).aval
+    return recipe_of(storage, view).aval
 
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:
@@ -395,6 +399,10 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
+        )
+    if any(type(t._xt_storage.array) in KINDS and has_tangent(t._xt_storage.array) for t in tensors):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     arrays = [arrays_of(v) for v in runtime]
     at = op.adopts_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import struct
 import threading
@@ -9,10 +10,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from .. import checks, devices, dtypes
+from ..engine import modes
 from ..tensor import Tensor, array_of
+from ..xla.levels import Batched, Level
+from ..xla.x64 import call
 from .options import placed
 
 __all__ = [
@@ -72,10 +77,33 @@ class Generator:
         with self._lock:
             draw = self.draws
             self.draws = draw + 1
+        if modes.state.transforms:
+            draw = self._draw_of_each(draw)
         seed = self._seed
         if type(seed) is int and seed >= 2**63:
             seed -= 2**64
         return seed, draw
+
+    def _draw_of_each(self, draw: Any) -> Any:
+        """The number of the draw for each sample of the batches that are to have different ones."""
+        levels = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is not None]
+        for level in levels:
+            if level.randomness == "error":
+                raise RuntimeError(
+                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+                )
+        apart = [level for level in levels if level.randomness == "different"]
+        if not apart:
+            return draw
+        sizes = [level.size or 0 for level in apart]
+        count = math.prod(sizes)
+        with self._lock:
+            self.draws = draw + max(count, 1)
+        numbers: Any = call(jnp.asarray, np.arange(count, dtype=np.int64).reshape(sizes) + draw)
+        for level in apart[::-1]:
+            numbers = Batched(level, numbers)
+        return numbers
 
     def get_state(self) -> Tensor:
         """Seed and number of draws as a tensor of bytes."""

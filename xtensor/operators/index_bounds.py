@@ -23,6 +23,7 @@ from .. import geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
 from ..xla.cache import BoundedCache
+from ..xla.levels import ground
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -63,6 +64,7 @@ def known_bounds(array: Any) -> tuple[Any, int, int] | None:
 
 def bounds_of(array: Any) -> tuple[int, int]:
     """The smallest and largest value of a non-empty array of integers."""
+    array = ground(array)
     found = known_bounds(array)
     if found is not None:
         return found[1], found[2]
@@ -88,6 +90,7 @@ def in_bounds(array: Any, size: int, wrap: bool) -> bool:
 
     A meta array, and one that only exists while a program is traced, has no values to look at.
     """
+    array = ground(array)
     if array.size == 0 or type(array) is MetaArray or isinstance(array, Tracer):
         return True
     least, most = (array.min(), array.max()) if isinstance(array, np.ndarray) else bounds_of(array)
@@ -97,7 +100,7 @@ def in_bounds(array: Any, size: int, wrap: bool) -> bool:
 def check_bounds(array: Any, size: int, wrap: bool, error: Callable[[int], Exception]) -> None:
     """Raise `error(value)` for the first value outside `[0, size)`, or `[-size, size)` where negative ones `wrap`."""
     if not in_bounds(array, size, wrap):
-        values = np.asarray(array).reshape(-1)
+        values = np.asarray(ground(array)).reshape(-1)
         outside = values[(values < (-size if wrap else 0)) | (values >= size)]
         if outside.size:
             raise error(int(outside[0]))

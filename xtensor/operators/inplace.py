@@ -30,8 +30,10 @@ from ..tensor import (
 )
 from . import dispatch
 from .arguments import prepare
-from .calls import Unusual, known_inplace
+from .calls import Unusual, known_inplace, overridden
+from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
+from .overriding import armed, claimed
 from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
@@ -41,6 +43,10 @@ __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inpla
 
 def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     """Call the in-place variant of `op`: the result replaces the values of the first argument."""
+    if armed or modes.state.mode & modes.FUNCTION_MODE:
+        found = claimed(values)
+        if found is not None:
+            return overridden(op, op.inplace, found, values)
     if modes.state.mode <= modes.NO_GRAD:
         try:
             return known_inplace(op, values)
@@ -204,7 +210,7 @@ class CopySlices(Node):
     the writing operator, takes it and gives back its own.
     """
 
-    __slots__ = ("aval", "base", "fn", "seen", "view")
+    __slots__ = ("aval", "base", "beyond", "fn", "seen", "view")
 
     def __init__(self, base: Tensor, view: Tensor, fn: Any) -> None:
         super().__init__((plain_edge(edge_of(base)), *fn.edges[1:]))
@@ -222,6 +228,8 @@ class CopySlices(Node):
         self.fn = fn
         # The base's shape and dtype, for the gradients that arrive.
         self.aval = ShapedArray(self.base[0], base.dtype.numpy)
+        # The levels of transforms that the base came to by this write.
+        self.beyond = levels_beyond((dispatch.form_of(base),), getattr(fn, "targets", (None,))[0])
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:
@@ -246,7 +254,7 @@ class CopySlices(Node):
         else:
             whole = buffer.clone()
             self._part(whole).copy_(own)
-        return (whole.as_strided(sizes, strides, 0), *others)
+        return (crossed(whole.as_strided(sizes, strides, 0), self.beyond), *others)
 
     def _part(self, buffer: Any) -> Any:
         """Where the view lies in the gradient of its base."""

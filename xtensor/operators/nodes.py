@@ -13,10 +13,12 @@ from ..dtypes import FROM_NUMPY, dtype
 from ..engine import RELEASED, modes
 from ..engine.graph import AccumulateGrad, Replayable
 from ..geometry import contiguous_strides
-from ..storage import MetaArray, Storage, abstract
+from ..storage import UNREAD, MetaArray, Storage, abstract
 from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
+from ..xla.levels import LevelAval
 from ..xla.x64 import call, restore, swap
+from .levels.crossing import crossings
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
 from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor
@@ -192,7 +194,7 @@ class OpNode(Replayable):
 
     def pattern(self) -> Any:
         saved = self.saved
-        if saved is None:
+        if saved is None or crossings(self) is not None:
             return None
         forms: list[Any] = []
         for entry in saved:
@@ -295,8 +297,10 @@ def form_and_value(entry: Any) -> tuple[Any, Any] | None:
 
 def concrete(value: Any) -> Any:
     """A saved array as a trace can take it."""
-    if type(value) is MetaArray:
-        return ShapedArray(value.shape, value.dtype)
+    if type(value) in UNREAD:
+        return ShapedArray(tuple(value.shape), value.dtype)
+    if type(value) is tuple:
+        return tuple([concrete(v) for v in value])
     return abstract(value) if isinstance(value, Tracer) else value
 
 
@@ -307,7 +311,7 @@ def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def aval_of(metadata: Any) -> Any:
     """Shape and dtype of a tensor, or of what describes one, as one hashable object."""
-    if type(metadata) is ShapedArray:
+    if type(metadata) is ShapedArray or type(metadata) is LevelAval:
         return metadata
     if isinstance(metadata, Tensor):
         if metadata._xt_view is None:

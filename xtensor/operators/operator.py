@@ -18,6 +18,7 @@ from ..lowering import transpose
 from ..xla.cache import BoundedCache, clear_all, settings_read
 from ..xla.x64 import jit
 from .derivatives import Rules
+from .levels.pushforward import Pushforward
 from .schema import Schema
 from .write import fit_result
 
@@ -35,6 +36,11 @@ def strong(value: Any) -> Any:
         value = jnp.asarray(value)
         return jax.lax.convert_element_type(value, value.dtype)
     return value
+
+
+def like_target(out: Any, values: tuple[Any, ...]) -> Any:
+    """A result, or its tangent, as it is written to the first argument."""
+    return fit_result(out, values[0].shape, values[0].dtype)
 
 
 dtypes.on_default_dtype_change.append(clear_all)
@@ -140,6 +146,7 @@ class Operator:
             run: Any = self.traced(key)
             if self.sizer is not None:
                 run.sized = self.sizer(key)
+            run.pushforward = Pushforward(self, key)
             found = self.programs[key] = jit(run)
         return found
 
@@ -154,6 +161,7 @@ class Operator:
             return tuple([transpose(f, order) if f.ndim == len(order) else f for f in found])
 
         permuted.__name__ = self.name
+        permuted.pushforward = Pushforward(self, key, lambda out, _: transpose(out, order))  # pyright: ignore[reportFunctionMemberAccess]
         return permuted
 
     def permuted_program(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Any:
@@ -174,6 +182,8 @@ class Operator:
                 return fit_result(out, target.shape, target.dtype)
 
             replace.__name__ = self.name + "_"
+            replace.writes = "pointwise" if self.kind == "pointwise" else "other"  # pyright: ignore[reportFunctionMemberAccess]
+            replace.pushforward = Pushforward(self, key, like_target)  # pyright: ignore[reportFunctionMemberAccess]
             found = jit(replace, donate_argnums=0 if donate else ())
             self.variants["inplace", key, donate] = found
         return found

@@ -22,6 +22,7 @@ from ..xla.cache import BoundedCache
 from ..xla.x64 import facts, jit
 from .dependence import origin, used
 from .derivatives import backward_function
+from .levels.crossing import crossed, crossings
 from .operator import Operator
 from .schema import Parameter, Schema
 from .sizes.rules import Later, ReadFirst, SizedRules, sized_rules
@@ -136,7 +137,7 @@ class Pullback:
     arrays: the gradients as arrays, where the program is about to be called with them.
     """
 
-    __slots__ = ("keep", "plain", "program", "reading", "routes", "rules")
+    __slots__ = ("crossed", "keep", "plain", "program", "reading", "routes", "rules")
 
     def __init__(
         self, node: Any, grads: Sequence[Any], saved: Sequence[Any], arrays: Sequence[Any] | None = None
@@ -185,7 +186,8 @@ class Pullback:
         program: Any = None,
     ) -> None:
         """The program of the gradients that are kept: one that was traced already, else a new one."""
-        self.plain = self.routes == tuple(range(len(self.routes)))
+        self.crossed = crossings(node)
+        self.plain = self.routes == tuple(range(len(self.routes))) and self.crossed is None
         self.keep = (node.aval, node.targets)
         self.reading: BoundedCache[Any, Any] = BoundedCache(256)
         self.program = self.rules = None
@@ -234,6 +236,8 @@ class Pullback:
                 found.append(grads[route[0]])
             else:
                 found.append(spread_over(grads[route[0]], route[1]))
+        if self.crossed is not None:
+            found = list(map(crossed, found, self.crossed))
         return tuple(found)
 
 
@@ -323,6 +327,7 @@ class RecordedPullback:
             return told
 
         self.keep = (node.aval, node.targets)
+        self.crossed = crossings(node)
         self.routes: list[Any] = [None] * len(mask)
         for edge, k, shape, *computed in facts(jit(every), tuple(map(stand_in, forms)), tell):
             if not computed:
@@ -348,6 +353,8 @@ class RecordedPullback:
                 found.append(value if route[1] is None else value.expand(route[1]))
             else:
                 found.append(route[0].call(tuple([flat[i] for i in route[1]])))
+        if self.crossed is not None:
+            found = list(map(crossed, found, self.crossed))
         return tuple(found)
 
 

@@ -18,7 +18,7 @@ import jax
 from jax import lax
 
 from .. import lowering
-from ..storage import MetaArray, Storage
+from ..storage import UNREAD, Storage
 from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.x64 import jit
 from .apart import apart
@@ -57,7 +57,7 @@ def fresh(storage: Storage, view: View) -> Any:
 
 def whole(storage: Storage, view: View) -> Any:
     """The values of a view that is its storage's array."""
-    if recipe_of(storage, view).identity:
+    if type(view) is View and recipe_of(storage, view).identity:
         return storage.array
     raise LookupError
 
@@ -76,7 +76,7 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
     recipe = view.recipe
     if recipe is None:
         recipe = recipe_of(storage, view)
-    if recipe.direct and type(array) is not MetaArray:
+    if recipe.direct and type(array) not in UNREAD:
         return array, recipe
     return array if recipe.identity else read_view(storage, view), None
 
@@ -95,10 +95,23 @@ def reading_program(
         how = {"loop": in_loop, "fold": folding, "apart": side_by_side}[op.views]
         program = how(op, key, form, order)
         program.__name__ = program.__qualname__ = op.name
+        program.steps = in_steps(op, key, form, order)  # pyright: ignore[reportFunctionMemberAccess]
         if op.views != "fold":
             program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
         found = op.variants[name] = jit(program)
     return found
+
+
+def in_steps(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
+    """What a reading program gives, by the programs that read and the kernel's own: as tensors at levels are computed with."""
+    program = op.program(key) if order is None else op.permuted_program(key, order)
+
+    def steps(*values: Any) -> Any:
+        read = [read_alone(*part) for part in located(form, values)]
+        kept = [v for v, r in zip(read, form.reads, strict=True) if r is not None and r.kept]
+        return program(*grouped(form, read)), kept
+
+    return steps
 
 
 def in_loop(op: Operator, key: tuple[Any, ...], form: Form, order: Order) -> Callable[..., Any]:
@@ -225,5 +238,15 @@ def writing_program(
         new = fit_result(run(old, *read), old.shape, old.dtype)
         return new if target is None else lowering.write(target, base, start, new)
 
+    def steps(base: Any, *values: Any) -> Any:
+        start = None if target is None else values[len(reads)]
+        read = [read_alone(*part) for part in located(form, values)][: len(reads)]
+        program = op.inplace_program(key, False)
+        if target is None:
+            return program(base, *read)
+        new = program(lowering.read_program(target)(base, start), *read)
+        return lowering.write_program(target, donate=False)(base, start, new)
+
+    writing.steps = steps  # pyright: ignore[reportFunctionMemberAccess]
     writing.__name__ = writing.__qualname__ = op.name + "_"
     return jit(writing, donate_argnums=0 if donate else ())

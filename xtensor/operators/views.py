@@ -44,7 +44,9 @@ from .attach import attach
 from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import deferred
-from .schema import Array, Arrays, Number
+from .functions.overloads import unfit_call
+from .overriding import answer, armed, claimed
+from .schema import MISSING, Array, Arrays, Number
 
 __all__ = ["VIEWS", "ViewOperator", "alias_of", "view"]
 
@@ -82,6 +84,7 @@ class ViewOperator:
         self.aliases: tuple[str, ...] = ()
         self.is_method = True
         self.inplace = None
+        self.signatures: tuple[str, ...] = ()
 
 
 class ViewNode(Replayable):
@@ -350,10 +353,12 @@ def view(
     multiple: bool = False,
     separate: bool = False,
     method: bool = True,
+    signatures: tuple[str, ...] = (),
 ) -> Any:
     """Declare a view operator from its geometry function `(g, *arguments) -> Geometry`.
 
-    multiple: it gives a list of them; separate: and stands for as many single views.
+    multiple: it gives a list of them; separate: and stands for as many single views. signatures: what an error lists, where
+    PyTorch has several.
     """
     if make is None:
         return functools.partial(
@@ -365,10 +370,12 @@ def view(
             multiple=multiple,
             separate=separate,
             method=method,
+            signatures=signatures,
         )
     op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
     op.aliases = aliases
     op.is_method = method
+    op.signatures = signatures
     op.function = view_function(op, varargs)
     VIEWS[op.name] = op
     attach(op)
@@ -386,44 +393,107 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     """The text of a view operator's function, and its globals."""
     parameters = list(inspect.signature(op.make).parameters.values())[1:]
     empty = inspect.Parameter.empty
-    header = ["input"]
+    strict = bool(op.signatures)
+    names = "".join(f"{p.name}, " for p in parameters)
+    header = ["input=default_input" if strict else "input"]
     lines = []
+    many = "rest"
+    unfit = ""
     for p in parameters:
         if p.name == varargs:
-            header.append(f"*{p.name}_")
-            lines += [f"if {p.name}_:", f"    {p.name} = {p.name}_[0] if len({p.name}_) == 1 else {p.name}_"]
-        optional = p.default is not empty or p.name == varargs
+            many = f"{p.name}_"
+            header.append(f"*{many}")
+            lines += [f"if {many}:", f"    {p.name} = {many}[0] if len({many}) == 1 else {many}"]
+        optional = strict or p.default is not empty or p.name == varargs
         header.append(f"{p.name}=default_{p.name}" if optional else p.name)
-    names = "".join(f"{p.name}, " for p in parameters)
+    if strict:
+        header += [*(["*rest"] if varargs is None else []), "**unknown"]
+    needed = [p.name for p in parameters if p.default is empty and (strict or p.name == varargs)]
+    if strict or varargs is not None:
+        others = "" if varargs is None else f"*(() if {many} else ({varargs},)), *{many}, "
+        given = "".join(f"{p.name}, " for p in parameters if p.name != varargs)
+        unfit = f"raise unfit(op, (input, {others}{given}{'*rest, ' if varargs is None else ''}), {'unknown' if strict else '{}'})"
+        refused = [*(["unknown"] if strict else []), *(["rest"] if strict and varargs is None else [])]
+        if refused:
+            lines += [f"if {' or '.join(refused)}:", f"    {unfit}"]
     lines += [
         "if state.mode > 1 or not isinstance(input, Tensor):",
+        *(
+            [f"    if {' or '.join(f'{n} is MISSING' for n in ['input', *needed])}:", f"        {unfit}"]
+            if strict
+            else []
+        ),
         f"    return slow(op, input, ({names}))",
         "_v = input._xt_view",
         "if _v is None:",
         "    _sizes = input._xt_storage.array.shape",
         "    _g = (_sizes, contiguous_strides(_sizes), 0)",
-        "else:",
+        "elif type(_v) is View:",
         "    _g = (_v.sizes, _v.strides, _v.offset)",
-        f"return {'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))",
+        "else:",
+        f"    return slow(op, input, ({names}))",
     ]
+    call = f"{'aliases_of' if op.multiple else 'alias_of'}(op, input, make(_g, {names}), ({names}))"
+    # What is missing, or too much, geometry meets as a type that it does not know.
+    wrong = [f"{n} is MISSING" for n in needed]
+    if varargs is not None:
+        wrong.append(f"len({many}) > 1" + ("" if strict else f" and isinstance({many}[0], (tuple, list))"))
+    if wrong:
+        lines += [
+            "try:",
+            f"    return {call}",
+            "except TypeError:",
+            f"    if {' or '.join(wrong)}:",
+            f"        {unfit} from None",
+            "    raise",
+        ]
+    else:
+        lines.append(f"return {call}")
     text = f"def {op.name}({', '.join(header)}):\n" + "".join(f"    {line}\n" for line in lines)
-    namespace = {f"default_{p.name}": None if p.default is empty else p.default for p in parameters}
+    namespace = {f"default_{p.name}": MISSING if p.default is empty else p.default for p in parameters}
     namespace.update(
         __name__="xtensor.ops.made",
+        MISSING=MISSING,
         Tensor=Tensor,
+        View=View,
         alias_of=alias_of,
         aliases_of=aliases_of,
         contiguous_strides=contiguous_strides,
+        default_input=MISSING,
         make=op.make,
         op=op,
         slow=slow_view,
         state=modes.state,
+        unfit=unfit_view,
     )
     return text, namespace
 
 
+def unfit_view(op: ViewOperator, args: Sequence[Any], unknown: dict[str, Any]) -> TypeError:
+    """The error of a call that fits no signature, by what was given and what is missing."""
+    optional = [
+        p.default
+        for p in list(inspect.signature(op.make).parameters.values())[1:]
+        if p.default is not p.empty
+    ]
+    given = [a for a in args if a is not MISSING and not any(a is d for d in optional)]
+    if op.signatures:
+        return unfit_call(op.name, tuple(given), unknown, op.signatures)
+    names = list(inspect.signature(op.make).parameters)[1:]
+    if len(given) < 2:
+        return TypeError(f'{op.name}() missing 1 required positional arguments: "{names[0]}"')
+    return TypeError(f"{op.name}() takes {len(names) + 1} positional arguments but {len(given)} were given")
+
+
 def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
     """A view in unusual modes, or a wrong type of argument."""
+    if armed or modes.state.mode & modes.FUNCTION_MODE or not isinstance(input, Tensor):
+        found = claimed((input, *args))
+        if found is not None:
+            parameters = list(inspect.signature(op.make).parameters.values())[1:]
+            while args and args[-1] is parameters[len(args) - 1].default:
+                args = args[:-1]
+            return answer(op.function, found, (input, *args), {})
     if not isinstance(input, Tensor):
         raise checks.argument_error(op.name, "input", 1, "Tensor", input)
     token = profiler.begin(op.name, [tuple(input.shape)]) if modes.state.mode & modes.PROFILING else None

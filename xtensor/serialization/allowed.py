@@ -105,7 +105,8 @@ def refusal(name: str, where: str) -> UnpicklingError:
         f"Weights only load failed. Unsupported global: GLOBAL {shown} was not an allowed global by default ({where}). "
         f"Nothing was loaded. Please use `xtensor.serialization.add_safe_globals([{shown}])` or the "
         f"`xtensor.serialization.safe_globals([{shown}])` context manager to allowlist this global if you trust this "
-        "class/function. xtensor.load never runs what a file names otherwise, with weights_only=False neither."
+        "class/function, or `weights_only=False` if you trust the whole file: it may then make objects of any class that "
+        "can be imported."
     )
 
 

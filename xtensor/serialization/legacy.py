@@ -66,7 +66,7 @@ class Stream:
         return Machine(self.reader, policy, encoding).load()
 
 
-def load(source: Source, map_location: MapLocation, encoding: str) -> Any:
+def load(source: Source, map_location: MapLocation, encoding: str, trusting: bool = False) -> Any:
     """The object of a file of that format; the stream is left behind it."""
     stream = Stream(source)
     contents: dict[str, np.ndarray[Any, Any]] = {}
@@ -84,7 +84,7 @@ def load(source: Source, map_location: MapLocation, encoding: str) -> Any:
 
         return FileStorage(fetch, nbytes, dtype, device, stream.swapped)
 
-    rebuilder = Rebuilder(open_storage, map_location)
+    rebuilder = Rebuilder(open_storage, map_location, trusting)
     made = stream.unpickle(rebuilder, encoding)
     keys = stream.plain()
     if type(keys) is not list or sorted(map(text, keys)) != sorted(sizes):

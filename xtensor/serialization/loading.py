@@ -33,10 +33,12 @@ def load(
     """The object that `save` (PyTorch's or ours) wrote to a path or a seekable stream.
 
     Nothing in the file is run: it may name what is on a closed list, and what `serialization.add_safe_globals` added.
+    weights_only: False says that the file is trusted: it may then make objects of all classes that can be imported.
     mmap: map the file (a path) into memory, and read a storage only when one of its tensors is touched.
     map_location: where storages go: a device, a dict from the file's locations, or a function `(storage, location)`.
 
-    Differs from PyTorch: `weights_only=False` allows nothing more. There is no way to run a file.
+    Differs from PyTorch: with `weights_only=False` too no function is called that a file names, those aside that rebuild
+    NumPy's values, and no class of modules that start processes or run code is made.
     """
     if pickle_module is not None:
         raise ValueError(
@@ -50,17 +52,19 @@ def load(
             raise ValueError("f must be a file path in order to use the mmap argument")
         # The mapping lives as long as a storage in it; only its file is closed.
         with MappedSource(f) as source:
-            return load_source(source, map_location, encoding, mapped=True)
+            return load_source(source, map_location, encoding, True, weights_only is False)
     with Source.open(f) as source:
-        return load_source(source, map_location, encoding, mapped=False)
+        return load_source(source, map_location, encoding, False, weights_only is False)
 
 
-def load_source(source: Source, map_location: MapLocation, encoding: str, mapped: bool) -> Any:
+def load_source(
+    source: Source, map_location: MapLocation, encoding: str, mapped: bool, trusting: bool
+) -> Any:
     if source.size == 0:
         raise EOFError("Ran out of input: the file is empty")
     if is_zip(source):
         checkpoint = read_zip(source)
-        rebuilder = Rebuilder(checkpoint.opener(mapped), map_location)
+        rebuilder = Rebuilder(checkpoint.opener(mapped), map_location, trusting)
         made = checkpoint.unpickle(rebuilder, encoding)
         if not mapped:
             rebuilder.finish()
@@ -74,7 +78,7 @@ def load_source(source: Source, map_location: MapLocation, encoding: str, mapped
         raise FileFormatError(
             "this is a safetensors file: xtensor.serialization.safetensors.load_file reads it"
         )
-    return legacy.load(source, map_location, encoding)
+    return legacy.load(source, map_location, encoding, trusting)
 
 
 class Checkpoint:

@@ -18,6 +18,7 @@ from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
 from .allowed import blocked, refusal, user_globals
 from .errors import FileFormatError
+from .importable import importable
 from .pickles import Global, checked_key, set_state
 from .places import MapLocation, place_of, restored
 from .storages import FileStorage, LoadedStorage, fill, unread_of
@@ -175,7 +176,8 @@ CONSTANTS = _constants()
 class Rebuilder:
     """The policy of one load: storages by key, tensors over them; what a name means here."""
 
-    def __init__(self, open_storage: Opener, map_location: MapLocation) -> None:
+    def __init__(self, open_storage: Opener, map_location: MapLocation, trusting: bool = False) -> None:
+        self.trusting = trusting
         self.open_storage = open_storage
         self.map_location = map_location
         self.storages: dict[str, tuple[int, Storage]] = {}
@@ -209,12 +211,14 @@ class Rebuilder:
         if name in self.trusted and not blocked(name):
             value = self.trusted[name]
             return Global(value, value if callable(value) else None)
+        if self.trusting and name not in UNSUPPORTED:
+            return importable(name, where)
         if name in UNSUPPORTED:
             raise UnpicklingError(f"xtensor has no {UNSUPPORTED[name]}: cannot load {name} ({where()})")
         raise refusal(name, where())
 
     def trusts(self, kind: type[Any]) -> bool:
-        return kind in self.trusted_types
+        return self.trusting or kind in self.trusted_types
 
     def persistent(self, saved: Any) -> LoadedStorage:
         """The storage that a pickle names; the same for the same key."""

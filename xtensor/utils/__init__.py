@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import data, deterministic, dlpack
-
-if TYPE_CHECKING:
-    from . import checkpoint, hooks
 
 __all__ = ["data", "deterministic", "dlpack"]
 

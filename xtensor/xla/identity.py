@@ -195,6 +195,7 @@ TELLERS: tuple[tuple[Any, Callable[[_Teller, Any], Any]], ...] = (
     (np.generic, lambda _, x: ("number", x.dtype.name, x.tobytes())),
     (np.ufunc, lambda _, x: ("ufunc", x.__name__)),
     ((ShapedArray, jax.ShapeDtypeStruct), _Teller._form),
+    (jax.tree_util.PyTreeDef, lambda _, x: ("tree", str(x))),
     (enum.Enum, lambda teller, x: (teller.tell(type(x)), x.name)),
     (slice, lambda teller, x: ("slice", teller.tell((x.start, x.stop, x.step)))),
     ((jax.custom_jvp, jax.custom_vjp), lambda teller, x: ("custom", teller.tell(x.fun))),

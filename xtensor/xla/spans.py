@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jax import export
 
 from . import padded_rules  # noqa: F401  # fills the table of rules
+from .executables import UNSPELLED, spelled, unspelled
 from .jax_internals import place_array
 from .padded import Refused, Sizes, evaluate, is_open, open_axes, run
+from .store import remembered
 from .terms import Span, Term, Vector, span_of, symbols, values_of
 
 __all__ = ["NEVER", "Family", "HostArray", "Way", "counts", "put"]
@@ -92,43 +97,84 @@ class Family:
     def made(self, spans: tuple[Span, ...]) -> Spanning | None:
         """A program for some spans; None where the function cannot be traced with symbolic sizes."""
         try:
-            found = Spanning(self, spans)
+            return Spanning(self, spans)
         except Exception:  # whatever a kernel or JAX cannot do with symbolic sizes
             counts["refused"] += 1
             return None
+
+
+class Source:
+    """Where a program for several sizes comes from: a function, its sizes as terms, and the span of each variable."""
+
+    _xt_identity = ("told", "tree", "forms", "terms", "spans")
+
+    def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
+        self.family, self.spans = family, spans
+        self.told = family.function if family.make is None else family.make
+        self.tree, self.terms = family.tree, tuple(family.terms)
+        self.forms = tuple([(len(a.shape), a.dtype, a.weak_type) for a in family.avals])
+        dims = symbols(family.terms, spans)
+        self.given, at = [], 0
+        for aval in family.avals:
+            shape = tuple(dims[at : at + len(aval.shape)])
+            at += len(aval.shape)
+            self.given.append(jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type))
+        self.rest = tuple(dims[at:])
+        self.sizes = {f"n{i}": span.end for i, span in enumerate(spans)}
+
+    @functools.cached_property
+    def traced(self) -> tuple[Any, Any]:
+        """The function's jaxpr over symbolic sizes, and the structure of its results; `Refused` where that cannot be run longer."""
+        family = self.family
+        function = family.function if family.make is None else family.make(self.rest)
+        try:
+            made = jax.make_jaxpr(function, return_shape=True)
+            closed, out = made(*jax.tree.unflatten(family.tree, self.given))
+        except Exception as error:  # whatever a kernel or JAX cannot do with symbolic sizes
+            raise Refused(str(error)) from None
+        finally:
+            # JAX tries sizes as integers, and each failure is a cycle that holds all frames: the caller's arrays, too.
+            gc.collect(1)
         counts["families"] += 1
-        return found
+        if closed.effects or any(v.aval.weak_type for v in closed.jaxpr.outvars) or not sees(closed.jaxpr):
+            raise Refused("effects, results that are numbers, or that lie where no argument says")
+        return closed, jax.tree.structure(out)
+
+    def facts(self) -> Any:
+        """The structure of the results, their shapes, and the work, as JSON has it; None where it is refused."""
+        try:
+            closed, out = self.traced
+            work = work_of(closed.jaxpr, self.sizes)
+        except Refused:
+            return None
+        skeleton = spelled(jax.tree.unflatten(out, range(out.num_leaves)))
+        if skeleton is UNSPELLED:
+            return None
+        return skeleton, [[str(d) for d in v.aval.shape] for v in closed.jaxpr.outvars], int(work)
 
 
 class Spanning:
-    """A function's program for all sizes in some spans.
+    """A function's program for all sizes in some spans; nothing is traced where an earlier process did.
 
     shapes, results: those of arguments and results, in symbolic sizes. out: the structure of the results. work: elements that it makes,
     and multiplies. proven: whether it has run.
     """
 
     def __init__(self, family: Family, spans: tuple[Span, ...]) -> None:
-        dims = symbols(family.terms, spans)
-        self.shapes, at, given = [], 0, []
-        for aval in family.avals:
-            shape = tuple(dims[at : at + len(aval.shape)])
-            at += len(aval.shape)
-            self.shapes.append(shape)
-            given.append(jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type))
-        function = family.function if family.make is None else family.make(tuple(dims[at:]))
-        closed, out = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(family.tree, given))
-        results = closed.jaxpr.outvars
-        if closed.effects or any(v.aval.weak_type for v in results) or not sees(closed.jaxpr):
-            raise Refused("effects, results that are numbers, or that lie where no argument says")
-        self.out = jax.tree.structure(out)
-        self.results = [v.aval.shape for v in results]
-        self.sizes = {f"n{i}": span.end for i, span in enumerate(spans)}
-        self.work = work_of(closed.jaxpr, self.sizes)
+        source = Source(family, spans)
+        found = remembered("sizes", source, source.facts)
+        if found is None:
+            raise Refused("refused by a trace")
+        skeleton, results, self.work = found
+        self.out = jax.tree.structure(unspelled(skeleton))
+        self.shapes = [g.shape for g in source.given]
+        self.results = [export.symbolic_shape(", ".join(dims)) if dims else () for dims in results]
+        self.sizes = source.sizes
         self.proven = False
-        sizes = self.sizes
 
         def padded(given: Any, *arrays: Any) -> Any:
-            true = Sizes(sizes, {name: given[i] for i, name in enumerate(sizes)})
+            true = Sizes(source.sizes, {name: given[i] for i, name in enumerate(source.sizes)})
+            closed, _ = source.traced
             return run(true, closed.jaxpr, closed.consts, arrays)
 
         padded.__name__ = padded.__qualname__ = family.function.__name__

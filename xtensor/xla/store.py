@@ -35,7 +35,7 @@ from .jax_internals import programs as inside
 from .lowering_context import sharing
 from .memory import ASKED, LARGE, check, needed, sizes, temporaries
 
-__all__ = ["CAPACITY", "Checker", "Program", "checker", "signatures"]
+__all__ = ["CAPACITY", "Checker", "Program", "checker", "remembered", "signatures"]
 
 CAPACITY = 2048
 """Programs in memory, of all operators together: some 0.1 MiB and four memory maps each. Those used longest ago go first.
@@ -220,6 +220,22 @@ class Program:
         digest.update(compile_options())
         name = self.jitted.__name__
         return f"{compile_cache.CALL}{name if name.isidentifier() else 'program'}-{digest.hexdigest()}"
+
+
+def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
+    """What `find()` says, as JSON has it: of something that `identity` tells apart in any process, on disk for later ones."""
+    name = None
+    if inside is not None and compile_cache.directory() is not None:
+        with contextlib.suppress(Unknown):
+            told = repr((inside.context()[:-1], _configuration(), settings()))
+            digest = hashlib.blake2b(told.encode(), key=digest_of(identity), digest_size=20)
+            name = f"{compile_cache.CALL}{what}-{digest.hexdigest()}{FACTS}"
+    content = None if name is None else compile_cache.read(name)
+    if content is None:
+        content = json.dumps(find()).encode()
+        if name is not None:
+            compile_cache.write(name, content)
+    return json.loads(content)
 
 
 def loaded(content: bytes, form: Form) -> Entry | None:

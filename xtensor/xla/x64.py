@@ -18,6 +18,7 @@ from jax.core import Tracer
 
 from .compiles import watched
 from .jax_internals import jitting, programs
+from .levels import KINDS
 from .sizes import Families, Sized
 from .store import Program, signatures
 
@@ -28,6 +29,9 @@ KEYS = tuple(
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
 __all__ = ["call", "facts", "jit", "prepare", "restore", "swap", "x64"]
+
+# Set by `transformed`: the value of a program for arguments at levels of function transforms.
+leveled: Any = None
 
 swap: Callable[[bool], Any] = jax.enable_x64.swap_local
 restore: Callable[[Any], None] = jax.enable_x64.set_local
@@ -60,8 +64,11 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def swapped(*args: Any) -> Any:
+        if not KINDS.isdisjoint(map(type, jax.tree.leaves(args))):
+            return leveled(swapped, args)
         return call(jitted, *args)
 
+    swapped._fun = function  # pyright: ignore[reportAttributeAccessIssue]
     return swapped
 
 
@@ -87,7 +94,10 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     sized = None if not plain else getattr(jitted._fun, "sized", None) or Sized(Families(jit), (), None)
 
     def cache_miss(*args: Any) -> Any:
-        traced = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args))
+        leaves = jax.tree.leaves(args)
+        if not KINDS.isdisjoint(map(type, leaves)):
+            return leveled(made, args), None, False
+        traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
             if came:

@@ -12,6 +12,7 @@ from jax.core import ShapedArray, Tracer
 from ...storage import MetaArray
 from ...xla.sizes import Families, Sized, enabled
 from ...xla.spans import NEVER
+from ...xla.store import remembered
 from ...xla.terms import alike, span_of, symbols, values_of
 from ...xla.x64 import jit
 from ..reading import Read
@@ -74,6 +75,9 @@ class SizedRules:
     families: what is known of the programs of all of them. rules: the function for symbolic sizes, see `Sized.make`. kept, routes: those
     of `Pullback`, where an earlier one of another size tells them.
     """
+
+    # What all of them share: sizes stand in terms.
+    _xt_identity = ("function", "key", "mask", "count")
 
     def __init__(self, node: Any, grads: Sequence[Any], saved: Sequence[Any], rules_function: Any) -> None:
         self.mask = tuple([t is not None for t in node.targets])
@@ -167,21 +171,30 @@ class SizedRules:
     def template(
         self, terms: tuple[Any, ...], trace_routes: Callable[..., tuple[Any, Any]]
     ) -> Template | None:
-        """What a trace with symbolic sizes tells; None where the rules cannot be traced so."""
-        try:
-            spans = tuple([span_of(v, FLOOR) for v in values_of(terms, self.vector) or ()])
-            dims = symbols(terms, spans)
-            node = self.symbolic(dims[: len(self.sizes)])
-            at, saved = len(self.sizes), []
-            for a in self.leaves:
-                saved.append(
-                    jax.ShapeDtypeStruct(tuple(dims[at : at + a.ndim]), a.dtype, weak_type=a.weak_type)
-                )
-                at += a.ndim
-            routes, kept = trace_routes(node, self.undefined, jax.tree.unflatten(self.saved, saved))
-        except Exception:  # whatever a rule or JAX cannot do with symbolic sizes
+        """What a trace with symbolic sizes tells, here or in an earlier process; None where the rules cannot be traced so."""
+        spans = tuple([span_of(v, FLOOR) for v in values_of(terms, self.vector) or ()])
+
+        def find() -> Any:
+            try:
+                dims = symbols(terms, spans)
+                node = self.symbolic(dims[: len(self.sizes)])
+                at, saved = len(self.sizes), []
+                for a in self.leaves:
+                    saved.append(
+                        jax.ShapeDtypeStruct(tuple(dims[at : at + a.ndim]), a.dtype, weak_type=a.weak_type)
+                    )
+                    at += a.ndim
+                routes, kept = trace_routes(node, self.undefined, jax.tree.unflatten(self.saved, saved))
+            except Exception:  # whatever a rule or JAX cannot do with symbolic sizes
+                return None
+            # Of what is spread only that it is: `routed` knows the shape.
+            return [(r[0], r[1] is not None) if type(r) is tuple else r for r in routes], kept
+
+        found = remembered("routes", (self, terms, spans), find)
+        if found is None:
             return None
-        return Template(terms, spans, tuple(routes), tuple(kept))
+        routes = [(r[0], r[1] or None) if type(r) is list else r for r in found[0]]
+        return Template(terms, spans, tuple(routes), tuple(found[1]))
 
     def routed(self, template: Template) -> tuple[Any, ...]:
         """The template's routes: what is spread is spread over the shape of the edge's gradient."""

@@ -10,6 +10,7 @@ import numpy as np
 from ... import checks, devices, dtypes, geometry
 from ...engine import modes
 from ...operators.attach import attach_methods, named
+from ...operators.functions.overloads import overloads
 from ...operators.options import (
     check_layout,
     check_sizes,
@@ -354,6 +355,13 @@ def new_full(
     return make_new("new_full", self, sizes, value, dtype, layout, device, requires_grad)
 
 
+@overloads(
+    "*, device device = None",
+    "Storage storage",
+    "Tensor other",
+    "tuple of ints size, *, device device = None",
+    "object data, *, device device = None",
+)
 def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
     """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`."""
     if not args:

@@ -14,6 +14,7 @@ from jax.core import ShapedArray, Tracer
 from ... import checks, devices, dtypes, geometry
 from ...engine.graph import Node
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import overloads, unfit_call
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import into_out, pick_sizes, python_number
 from ...operators.recording import edges_to, recorded
@@ -107,6 +108,10 @@ def _bernoulli_of(seed: Any, draw: Any, p: Any, shape: Any, dtype: Any) -> Any:
     return draws.below(seed, draw, shape, jnp.broadcast_to(p, shape), p.dtype).astype(dtype), good
 
 
+@overloads(
+    "Tensor input, *, Generator generator = None, Tensor out = None",
+    "Tensor input, float p, *, Generator generator = None",
+)
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -191,17 +196,14 @@ def _normal_of(seed: Any, draw: Any, mean: Any, std: Any, dtype: Any) -> Any:
 
 
 NORMAL_SIGNATURES = (
-    "Tensor mean, Tensor std, *, xtensor.Generator generator = None, Tensor out = None",
-    "Tensor mean, float std = 1, *, xtensor.Generator generator = None, Tensor out = None",
-    "float mean, Tensor std, *, xtensor.Generator generator = None, Tensor out = None",
-    (
-        "float mean, float std, tuple of ints size, *, xtensor.Generator generator = None, Tensor out = None, "
-        "xtensor.dtype dtype = None, xtensor.layout layout = None, xtensor.device device = None, "
-        "bool pin_memory = False, bool requires_grad = False"
-    ),
+    "Tensor mean, Tensor std, *, Generator generator = None, Tensor out = None",
+    "Tensor mean, float std = 1, *, Generator generator = None, Tensor out = None",
+    "float mean, Tensor std, *, Generator generator = None, Tensor out = None",
+    "float mean, float std, tuple of ints size, *, Generator generator = None, Tensor out = None, {options}",
 )
 
 
+@overloads(*NORMAL_SIGNATURES)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -219,7 +221,7 @@ def normal(
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors:
         if size is None:
-            raise checks.combination_error("normal", (mean, std), {}, NORMAL_SIGNATURES)
+            raise unfit_call("normal", (mean, std), {}, NORMAL_SIGNATURES)
         check_std(std)
         sizes, numbers = pick_sizes("normal", (size,)), (float(mean), float(std))
         kernel = sampling.shifted_normal
@@ -431,6 +433,11 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return overwrite(self, "bernoulli_", "BernoulliBackward1", lambda: array)
 
 
+@overloads(
+    "*, Generator generator = None",
+    "int from, int to, *, Generator generator = None",
+    "int to, *, Generator generator = None",
+)
 def random_(
     self: Tensor,
     from_: int | None = None,

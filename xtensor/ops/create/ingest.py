@@ -21,7 +21,7 @@ from ...operators.attach import attach_methods
 from ...operators.options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
 from ...operators.write import cast
 from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
-from ...storage import MetaArray
+from ...storage import MetaArray, UntypedStorage
 from ...tensor import Size, Tensor, array_of, wrap, wrap_strided
 from ...xla.x64 import call
 
@@ -429,6 +429,8 @@ def asarray(
     if copy is False and not isinstance(obj, jax.Array):
         kind = "sequence" if not isinstance(obj, (np.ndarray, bytes, bytearray, memoryview)) else "buffer"
         raise ValueError(f"can't alias arbitrary {kind} into a tensor.")
+    if isinstance(obj, UntypedStorage):
+        obj = obj.tobytes()
     if isinstance(obj, (bytes, bytearray, memoryview)):
         made = frombuffer(obj, dtype=pick_dtype("asarray", dtype))
         return finish("asarray", made if device is None else made.to(device), requires_grad)

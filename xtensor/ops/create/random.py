@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks, devices, dtypes, geometry
+from ...operators.functions.overloads import overloads
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import (
     check_layout,
@@ -28,6 +29,10 @@ from . import sampling
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
 
 
+@overloads(
+    "tuple of ints size, *, Generator generator, Tensor out = None, {options}",
+    "tuple of ints size, *, Tensor out = None, {options}",
+)
 def rand(
     *args: Any,
     size: Sequence[int] | None = None,
@@ -53,6 +58,10 @@ def rand(
     )
 
 
+@overloads(
+    "tuple of ints size, *, Generator generator, Tensor out = None, {options}",
+    "tuple of ints size, *, Tensor out = None, {options}",
+)
 def randn(
     *args: Any,
     size: Sequence[int] | None = None,
@@ -87,6 +96,12 @@ RANDINT_SIGNATURES = (
 )
 
 
+@overloads(
+    "int high, tuple of ints size, *, Generator generator, Tensor out = None, {options}",
+    "int high, tuple of ints size, *, Tensor out = None, {options}",
+    "int low, int high, tuple of ints size, *, Generator generator, Tensor out = None, {options}",
+    "int low, int high, tuple of ints size, *, Tensor out = None, {options}",
+)
 def randint(
     *args: Any,
     low: int | None = None,
@@ -128,6 +143,10 @@ def randint(
     )
 
 
+@overloads(
+    "int n, *, Generator generator, Tensor out = None, {options}",
+    "int n, *, Tensor out = None, {options}",
+)
 def randperm(
     n: int,
     *,
@@ -188,6 +207,10 @@ def make_like(
     return finish(function, made, requires_grad)
 
 
+@overloads(
+    "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
+    "Tensor input, *, memory_format memory_format = None, {options}",
+)
 def rand_like(
     input: Tensor,
     *,
@@ -205,6 +228,10 @@ def rand_like(
     )
 
 
+@overloads(
+    "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
+    "Tensor input, *, memory_format memory_format = None, {options}",
+)
 def randn_like(
     input: Tensor,
     *,
@@ -230,6 +257,14 @@ def randn_like(
     )
 
 
+@overloads(
+    "Tensor input, int low, int high, *, Generator generator, memory_format memory_format = None, {options}",
+    "Tensor input, int low, int high, *, memory_format memory_format = None, {options}",
+    "Tensor input, Tensor high, *, Generator generator, memory_format memory_format = None, {options}",
+    "Tensor input, Tensor high, *, memory_format memory_format = None, {options}",
+    "Tensor input, int high, *, Generator generator, memory_format memory_format = None, {options}",
+    "Tensor input, int high, *, memory_format memory_format = None, {options}",
+)
 def randint_like(
     input: Tensor,
     low: int,

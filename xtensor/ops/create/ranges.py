@@ -15,6 +15,7 @@ from jax.sharding import SingleDeviceSharding
 
 from ... import checks, devices, dtypes
 from ...operators.declare import pointwise
+from ...operators.functions.overloads import overloads
 from ...operators.options import (
     check_layout,
     finish,
@@ -111,6 +112,11 @@ ARANGE_SIGNATURES = (
 )
 
 
+@overloads(
+    "Number end, *, Tensor out = None, {options}",
+    "Number start, Number end, *, {options}",
+    "Number start, Number end, Number step = 1, *, Tensor out = None, {options}",
+)
 def arange(
     *args: Any,
     start: Any = None,
@@ -304,6 +310,12 @@ def space(
     return deliver(function, out, made, requires_grad)
 
 
+@overloads(
+    "Tensor start, Tensor end, int steps, *, Tensor out = None, {options}",
+    "Number start, Tensor end, int steps, *, Tensor out = None, {options}",
+    "Tensor start, Number end, int steps, *, Tensor out = None, {options}",
+    "Number start, Number end, int steps, *, Tensor out = None, {options}",
+)
 def linspace(
     start: Any,
     end: Any,
@@ -327,6 +339,12 @@ def linspace(
     return space("linspace", start, end, steps, None, out, dtype, device, requires_grad)
 
 
+@overloads(
+    "Tensor start, Tensor end, int steps, float base = 10.0, *, Tensor out = None, {options}",
+    "Number start, Tensor end, int steps, float base = 10.0, *, Tensor out = None, {options}",
+    "Tensor start, Number end, int steps, float base = 10.0, *, Tensor out = None, {options}",
+    "Number start, Number end, int steps, float base = 10.0, *, Tensor out = None, {options}",
+)
 def logspace(
     start: Any,
     end: Any,
@@ -361,6 +379,10 @@ def eye_program(n: int, m: int, dtype: dtypes.dtype, place: devices.device) -> A
     return jit(identity, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
 
 
+@overloads(
+    "int n, *, Tensor out = None, {options}",
+    "int n, int m, *, Tensor out = None, {options}",
+)
 def eye(
     n: Any,
     m: Any = None,

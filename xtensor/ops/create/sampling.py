@@ -158,7 +158,7 @@ def drawn(
         return MetaArray(shape, dtype.numpy)
     seed, draw = generator.next_draw()
     made = program(kernel, shape, dtype, place)
-    if kernel is not permutation and made.sized.serves():
+    if kernel is not permutation and type(draw) is int and made.sized.serves():
         return call(longer, kernel, shape, dtype, place, seed, draw, *numbers)
     return call(made, seed, draw, *numbers)
 

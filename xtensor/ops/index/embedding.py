@@ -15,6 +15,7 @@ from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.transformed import batches_of
 from ..reduce.reductions import argument
 
 __all__ = ["embedding", "one_hot"]
@@ -87,7 +88,7 @@ def embedding(
 
 def readable(array: Any) -> bool:
     """Whether looking at the values of an array costs no transfer from a device."""
-    if type(array) is MetaArray or not hasattr(array, "devices"):
+    if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
         return False
     places = array.devices()
     return len(places) == 1 and next(iter(places)).platform == "cpu"

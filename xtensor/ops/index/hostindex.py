@@ -22,6 +22,7 @@ from ...operators.options import placed
 from ...operators.recording import edges_to, noted, recorded
 from ...operators.write import bump, check_writable, store
 from ...tensor import Tensor, array_of, edge_of, make_view, plain_edge, sizes_of, wrap_strided
+from ...xla.levels import KINDS
 
 __all__ = ["Placed", "enabled", "nonzero_columns", "read", "trimmed", "values_of", "write"]
 
@@ -72,7 +73,7 @@ def values_of(array: Any) -> np.ndarray[Any, Any]:
 
 def enabled(array: Any) -> bool:
     """Whether NumPy does the work for this array."""
-    return on_cpu(array)
+    return type(array) not in KINDS and on_cpu(array)
 
 
 def read(view: Tensor, found: Placed, order: Any, title: str = "IndexBackward0") -> Tensor:

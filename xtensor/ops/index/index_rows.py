@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from ... import checks, dtypes
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
@@ -560,6 +561,10 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return run_inplace(COPY, (self, dim, index, source))
 
 
+@overloads(
+    "Tensor input, int dim, Tensor index, Tensor value",
+    "Tensor input, int dim, Tensor index, Number value",
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names."""
     dim = check_fill(input, dim, index, value)

@@ -22,6 +22,7 @@ from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
+from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import REGISTRY
 from ...operators.options import placed
 from ...operators.ordered import run_like, run_ordered
@@ -536,6 +537,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     if mask.dtype is not dtypes.bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = geometry.broadcast_shapes(tuple(sizes_of(mask)), tuple(sizes_of(input)))
+    refuse_dynamic(mask, "masked_select")
     columns = list(hostindex.nonzero_columns(np.broadcast_to(hostindex.values_of(mask), shape)))
     whole = input.expand(shape) if shape != tuple(sizes_of(input)) else input
     if not shape:

@@ -10,8 +10,10 @@ import numpy as np
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general, pointwise
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import on_cpu
 from ...operators.inplace import run_inplace
+from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import REGISTRY
 from ...operators.options import number_array, placed
 from ...operators.promotion import promote
@@ -67,6 +69,13 @@ PLAIN = frozenset((Tensor, float, int))
 BOOL = np.dtype(np.bool_)
 
 
+@overloads(
+    "Tensor condition",
+    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
+    "Tensor condition, Number self, Tensor other",
+    "Tensor condition, Tensor input, Number other",
+    "Tensor condition, Number self, Number other",
+)
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`.
 
@@ -201,6 +210,10 @@ def check_fill(input: Any, mask: Any, value: Any, inplace: bool) -> Any:
     return value
 
 
+@overloads(
+    "Tensor input, Tensor mask, Tensor value",
+    "Tensor input, Tensor mask, Number value",
+)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy of `input`, broadcast with `mask`, that has `value` where the mask holds.
 
@@ -301,6 +314,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
     if as_tuple and out is not None:
         raise checks.argument_error("nonzero", "out", 2, "Tensor", ())
+    refuse_dynamic(input, "nonzero")
     values = values_of(input)
     columns = nonzero_columns(values)
     place = input.device

@@ -17,6 +17,7 @@ from jax import lax
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
@@ -475,6 +476,12 @@ def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = 
     return gather(self, dim, index, sparse_grad=sparse_grad)
 
 
+@overloads(
+    "Tensor input, int dim, Tensor index, Tensor src, *, Tensor out = None",
+    "Tensor input, int dim, Tensor index, Tensor src, *, str reduce, Tensor out = None",
+    "Tensor input, int dim, Tensor index, Number value, *, Tensor out = None",
+    "Tensor input, int dim, Tensor index, Number value, *, str reduce, Tensor out = None",
+)
 def scatter(
     input: Tensor,
     dim: int,

@@ -21,6 +21,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.index_bounds import bounds_of, known_bounds
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.levels import ground
 from ..index.embedding import readable
 from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
 
@@ -38,7 +39,7 @@ __all__ = [
 
 def check_classes(target: Tensor, classes: int, ignored: int, error: Any) -> None:
     """Raise `error(value)` for a target outside `[0, classes)` that is not ignored, where values are at hand."""
-    array = array_of(target)
+    array = ground(array_of(target))
     known = known_bounds(array)
     if known is not None and known[1] >= 0 and known[2] < classes:
         return

@@ -23,6 +23,7 @@ from ...operators.write import bump, store
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
+from ...xla.transformed import batches_of
 from ..reduce.reductions import computed
 
 __all__ = [
@@ -295,6 +296,19 @@ def shown(input: Tensor, statistics: tuple[Tensor, Tensor], *others: Tensor | No
     return mean.to(dtype), rstd.to(dtype)
 
 
+def refuse_unbatched_statistics(input: Tensor, *running: Tensor | None) -> None:
+    """RuntimeError where samples of a batch would move statistics that there are once for all."""
+    own = batches_of(input._xt_storage.array)
+    given = [batches_of(r._xt_storage.array) for r in running if r is not None]
+    if any(level not in found for found in given for level in own):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+            "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+            "False.If you are using a prebuilt module and do not need eval mode, please see the functorch website for "
+            "resources on how to patch your module to work with vmap"
+        )
+
+
 def normalised_batch(
     input: Tensor,
     weight: Tensor | None,
@@ -312,6 +326,7 @@ def normalised_batch(
         assert running_mean is not None and running_var is not None
         out = batch_norm_inference(input, running_mean, running_var, weight, bias, eps=eps)
         return out, input.new_empty((0,)), input.new_empty((0,))
+    refuse_unbatched_statistics(input, running_mean, running_var)
     with_running = input.numel() > 0
     out, mean, rstd, new_mean, new_var = batch_norm_training(
         input, weight, bias, running_mean, running_var, momentum=momentum, eps=eps

@@ -14,6 +14,7 @@ from jax import lax
 
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import unfit_call
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor
 from ..linalg.matmul import product
@@ -288,6 +289,13 @@ def run_stack(
     return (x, *[cat(list(parts), 0) for parts in zip(*lasts, strict=True)])
 
 
+def signatures(mode: str) -> tuple[str, str]:
+    """Those of a recurrent function: of padded and of packed sequences."""
+    hx = "tuple of Tensors hx" if mode == "LSTM" else "Tensor hx"
+    rest = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+    return f"Tensor data, Tensor batch_sizes, {hx}, {rest}", f"Tensor input, {hx}, {rest}, bool batch_first"
+
+
 def arguments_of(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """Both signatures in one order: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
     second, third = (*arguments, None, None, None)[1:3]
@@ -298,7 +306,7 @@ def arguments_of(mode: str, arguments: tuple[Any, ...], named: dict[str, Any]) -
     names = ("data", "batch_sizes", "hx", *common) if packed else ("input", "hx", *common, "batch_first")
     found = dict(zip(names, arguments, strict=False), **named)
     if len(arguments) > len(names) or found.keys() != set(names):
-        raise TypeError(f"expected the arguments ({', '.join(names)})")
+        raise unfit_call(mode.lower(), arguments, named, signatures(mode))
     rest = [found[name] for name in common]
     if packed:
         return (found["data"], found["batch_sizes"], found["hx"], *rest, False)

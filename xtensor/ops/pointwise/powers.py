@@ -13,6 +13,7 @@ from ... import dtypes
 from ...checks import not_implemented_for
 from ...operators.attach import attach_methods
 from ...operators.declare import general, pointwise
+from ...operators.functions.overloads import overloads
 from ...operators.promotion import (
     as_dtype,
     common_dtype,
@@ -121,6 +122,11 @@ def fixed_exponent(input: Any, exponent: Any) -> float | None:
     return float(exponent) if exponent in FIXED and exponent >= -2 else None
 
 
+@overloads(
+    "Tensor input, Tensor exponent, *, Tensor out = None",
+    "Number self, Tensor exponent, *, Tensor out = None",
+    "Tensor input, Number exponent, *, Tensor out = None",
+)
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """`input ** exponent`, element by element; either may be a number.
 

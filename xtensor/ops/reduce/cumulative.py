@@ -13,6 +13,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import overloads
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...operators.write import write_out
@@ -250,6 +251,7 @@ def diff(
     return x
 
 
+@overloads("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1, int dim = -1")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
     pieces = _trapezoids("trapezoid", y, x, dx, dim)
@@ -259,6 +261,10 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
 trapz = trapezoid
 
 
+@overloads(
+    "Tensor y, Tensor x, *, int dim = -1",
+    "Tensor y, *, Number dx = 1, int dim = -1",
+)
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:

@@ -10,8 +10,9 @@ from jax import lax
 
 from ... import checks
 from ...dtypes import dtype_of
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_methods, named
 from ...operators.declare import reduction
+from ...operators.functions.overloads import overloads
 from ...operators.operator import REGISTRY, structure
 from ...operators.schema import Array
 from ...tensor import Tensor
@@ -248,7 +249,7 @@ max_dim.operator.returns = structure("max", ("values", "indices"))
 min_dim.operator.returns = structure("min", ("values", "indices"))
 
 
-def _overloads(name: str, whole: Any, along: Any, pairwise: str) -> Any:
+def _extremum(name: str, whole: Any, along: Any, pairwise: str, doc: str) -> Any:
     def extremum_of(
         input: Tensor,
         dim: int | Tensor | None = None,
@@ -269,28 +270,41 @@ def _overloads(name: str, whole: Any, along: Any, pairwise: str) -> Any:
             return whole(input, out=out)
         return along(input, dim, keepdim if keepdims is None else keepdims, out=out)
 
-    extremum_of.__name__ = extremum_of.__qualname__ = name
     extremum_of.__module__ = "xtensor"
-    return extremum_of
+    return overloads(
+        "Tensor input, *, Tensor out = None",
+        "Tensor input, Tensor other, *, Tensor out = None",
+        "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+    )(named(extremum_of, name, doc))
 
 
-max = _overloads("max", max_all, max_dim, "maximum")
-max.__doc__ = """The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
+max = _extremum(
+    "max",
+    max_all,
+    max_dim,
+    "maximum",
+    """The largest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
 
 Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
 
 >>> x = xtensor.tensor([[1, 5], [9, 4]])
 >>> x.max(), x.max(dim=1).values, x.max(dim=1).indices
 (tensor(9), tensor([5, 9]), tensor([1, 0]))
-"""
-min = _overloads("min", min_all, min_dim, "minimum")
-min.__doc__ = """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
+""",
+)
+min = _extremum(
+    "min",
+    min_all,
+    min_dim,
+    "minimum",
+    """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
 
 Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
 
 >>> x = xtensor.tensor([[1, 5], [9, 4]])
 >>> x.min(), x.min(dim=1).values, x.min(dim=1).indices
 (tensor(1), tensor([1, 4]), tensor([0, 1]))
-"""
+""",
+)
 
 attach_methods(max, min)

@@ -12,6 +12,7 @@ from ... import checks
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
+from ...operators.functions.overloads import overloads
 from ...operators.operator import structure
 from ...operators.schema import Array, Arrays
 from ...operators.write import write_out
@@ -150,6 +151,11 @@ def counted(
     return counts_of(rows, edges, None if weight is None else weight.reshape((-1,)), density), edges
 
 
+@overloads(
+    "Tensor input, Tensor bins, *, Tensor weight = None, bool density = False, tuple of Tensors out = None",
+    "Tensor input, int bins = 100, *, tuple of floats range = None, Tensor weight = None, bool density = False, "
+    "tuple of Tensors out = None",
+)
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,
@@ -173,6 +179,11 @@ def histogram(
     return Histogram(*out)
 
 
+@overloads(
+    "Tensor input, int bins, tuple of floats range = None, Tensor weight = None, bool density = False",
+    "Tensor input, tuple of ints bins, tuple of floats range = None, Tensor weight = None, bool density = False",
+    "Tensor input, tuple of Tensors bins, tuple of floats range = None, Tensor weight = None, bool density = False",
+)
 def histogramdd(
     input: Tensor,
     bins: int | Sequence[int] | Sequence[Tensor],

@@ -14,6 +14,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
+from ...operators.functions.overloads import overloads
 from ...operators.nodes import OpNode
 from ...operators.schema import Array
 from ...tensor import Tensor
@@ -419,6 +420,11 @@ def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
     return dim, 1 if correction is UNSET or correction is None else correction
 
 
+@overloads(
+    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False, *, Tensor out = None",
+    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False, Tensor out = None",
+    "Tensor input, bool unbiased = True",
+)
 def var(
     input: Tensor,
     dim: int | Sequence[int] | bool | None = None,
@@ -441,6 +447,11 @@ def var(
     return var_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by, out=out)
 
 
+@overloads(
+    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False, *, Tensor out = None",
+    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False, Tensor out = None",
+    "Tensor input, bool unbiased = True",
+)
 def std(
     input: Tensor,
     dim: int | Sequence[int] | bool | None = None,
@@ -463,6 +474,11 @@ def std(
     return std_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by, out=out)
 
 
+@overloads(
+    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
+    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
+    "Tensor input, bool unbiased = True",
+)
 def var_mean(
     input: Tensor,
     dim: int | Sequence[int] | bool | None = None,
@@ -478,6 +494,11 @@ def var_mean(
     return var_mean_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by)
 
 
+@overloads(
+    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
+    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
+    "Tensor input, bool unbiased = True",
+)
 def std_mean(
     input: Tensor,
     dim: int | Sequence[int] | bool | None = None,

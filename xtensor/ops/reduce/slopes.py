@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks
+from ...operators.functions.overloads import overloads
 from ...tensor import Tensor, sizes_of
 from ..shape.joining import cat
 
@@ -60,6 +61,15 @@ def differences(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     return cat((first, inner, last), dim)
 
 
+@overloads(
+    "Tensor input, *, tuple of ints dim, int edge_order = 1",
+    "Tensor input, *, Number spacing, tuple of ints dim, int edge_order = 1",
+    "Tensor input, *, Number spacing = None, int dim = None, int edge_order = 1",
+    "Tensor input, *, tuple of Scalars spacing, int dim = None, int edge_order = 1",
+    "Tensor input, *, tuple of Scalars spacing, tuple of ints dim, int edge_order = 1",
+    "Tensor input, *, tuple of Tensors spacing, int dim = None, int edge_order = 1",
+    "Tensor input, *, tuple of Tensors spacing, tuple of ints dim, int edge_order = 1",
+)
 def gradient(
     input: Tensor,
     *,

@@ -17,6 +17,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import in_bounds
 from ...operators.promotion import promote
 from ...operators.schema import Array, Operand
@@ -205,6 +206,10 @@ def sort_along(input: Array, dim: int = -1, descending: bool = False) -> tuple[A
     return order(input, axis, descending)
 
 
+@overloads(
+    "Tensor input, *, bool stable, int dim = -1, bool descending = False, tuple of Tensors out = None",
+    "Tensor input, int dim = -1, bool descending = False, *, tuple of Tensors out = None",
+)
 def sort(
     input: Tensor,
     dim: int = -1,
@@ -227,6 +232,10 @@ def sort(
     return sort_along(input, dim, descending, out=out)
 
 
+@overloads(
+    "Tensor input, *, bool stable, int dim = -1, bool descending = False, Tensor out = None",
+    "Tensor input, int dim = -1, bool descending = False",
+)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that put the elements in order along `dim`; always stable.
 
@@ -364,6 +373,10 @@ def search(
     return found.astype(jnp.int32 if out_int32 else jnp.int64)
 
 
+@overloads(
+    "Tensor sorted_sequence, Tensor input, *, bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None, Tensor out = None",
+    "Tensor sorted_sequence, Number self, *, bool out_int32 = False, bool right = False, str side = None, Tensor sorter = None, Tensor out = None",
+)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Tensor | float,
@@ -389,6 +402,10 @@ def searchsorted(
     return search(sorted_sequence, input, sorter, out_int32=out_int32, right=right, out=out)
 
 
+@overloads(
+    "Tensor input, Tensor boundaries, *, bool out_int32 = False, bool right = False, Tensor out = None",
+    "Number self, Tensor boundaries, *, bool out_int32 = False, bool right = False",
+)
 def bucketize(
     input: Tensor | float,
     boundaries: Tensor,

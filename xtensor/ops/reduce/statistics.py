@@ -14,7 +14,9 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import bounds_of, check_has_values
+from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
@@ -126,6 +128,10 @@ median_dim.operator.returns = structure("median", ("values", "indices"))
 nanmedian_dim.operator.returns = structure("nanmedian", ("values", "indices"))
 
 
+@overloads(
+    "Tensor input",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
 def median(
     input: Tensor,
     dim: int | None = None,
@@ -142,6 +148,10 @@ def median(
     return median_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
 
 
+@overloads(
+    "Tensor input",
+    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+)
 def nanmedian(
     input: Tensor,
     dim: int | None = None,
@@ -282,6 +292,10 @@ def _quantiles(
     return out
 
 
+@overloads(
+    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+)
 def quantile(
     input: Tensor,
     q: float | Tensor,
@@ -295,6 +309,10 @@ def quantile(
     return _quantiles("quantile", input, q, dim, keepdim, interpolation, out)
 
 
+@overloads(
+    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+)
 def nanquantile(
     input: Tensor,
     q: float | Tensor,
@@ -465,6 +483,7 @@ def unique(
     >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
     (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
+    refuse_dynamic(input, "_unique2")
     return _unique("unique", input, return_inverse, return_counts, dim, False)
 
 
@@ -475,6 +494,7 @@ def unique_consecutive(
 
     Computed on the host, since the shape of the result depends on the values.
     """
+    refuse_dynamic(input, "unique_consecutive")
     return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)
 
 

@@ -10,11 +10,25 @@ from ... import dtypes, geometry
 from ...engine import modes
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import overloads
 from ...operators.inplace import check_creation, check_inplace, move_retained
 from ...operators.views import ViewOperator, alias_of, geometry_of, ints
 from ...operators.write import bump, resize_tensor
-from ...tensor import Tensor, alias, counter_of, edge_of, make_view, meta_of, sizes_of, strides_of
+from ...storage import Storage
+from ...tensor import (
+    Tensor,
+    alias,
+    counter_of,
+    edge_of,
+    make_view,
+    meta_of,
+    sizes_of,
+    strides_of,
+    tensor_over,
+)
 from ...xla.cache import bounded
+from ...xla.levels import KINDS
+from ...xla.transformed import has_tangent, without_tangents
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach"]
@@ -23,7 +37,13 @@ __all__ = ["detach"]
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
     g = geometry_of(input)
-    result = alias(input, g.sizes, g.strides, g.offset)
+    array = input._xt_storage.array
+    if type(array) in KINDS and has_tangent(array):
+        # In forward mode, too, nothing follows it.
+        storage = Storage(without_tangents(array))
+        result = tensor_over(storage, make_view(storage, storage, input.dtype, *g))
+    else:
+        result = alias(input, g.sizes, g.strides, g.offset)
     if input.is_inference():
         meta_of(result).inference = True
     return result
@@ -128,6 +148,13 @@ def inplace_node(cls: type[Any]) -> type[Any]:
     return type(cls.__name__[:-1] + "1", (cls,), {"__slots__": ()})
 
 
+@overloads(
+    "",
+    "Storage source",
+    "Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None",
+    "Tensor source",
+    "Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None",
+)
 def set_(
     self: Tensor,
     source: Any = None,

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
+from ...operators.functions.overloads import overloads
 from ...tensor import Tensor, sizes_of
 
 __all__ = [
@@ -64,6 +65,10 @@ eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")
 lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "linalg.matrix_rank")
 
 
+@overloads(
+    "Tensor input",
+    "tuple of Tensors tensors",
+)
 def dequantize(input: Tensor) -> Tensor:
     """The tensor in float32: none is quantised."""
     return input.to(dtypes.float32)

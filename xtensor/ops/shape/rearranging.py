@@ -14,6 +14,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import overloads
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
@@ -179,9 +180,14 @@ def repeat(input: Array, repeats: Sequence[int]) -> Array:
     return lax.broadcast_in_dim(input.reshape(shape), spread, axes).reshape(sizes)
 
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
     """The tensor repeated along its last dimensions, or, given more, along new ones too."""
-    times = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    if dims is None and not sizes:
+        raise TypeError('tile() missing 1 required positional arguments: "dims"')
+    if len(sizes) > 1 and isinstance(sizes[0], (tuple, list)):
+        raise TypeError(f"tile() takes 2 positional arguments but {len(sizes) + 1} were given")
+    given = sizes if dims is None else (dims,)
+    times = tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
     return repeat(input, (1,) * (input.dim() - len(times)) + tuple(times))
 
 
@@ -202,6 +208,11 @@ def repeat_elements(input: Array, repeats: int, dim: int) -> Array:
     return spread.reshape((*x.shape[:axis], x.shape[axis] * repeats, *x.shape[axis + 1 :]))
 
 
+@overloads(
+    "Tensor input, Tensor repeats, int dim = None, *, int output_size = None",
+    "Tensor repeats, *, int output_size = None",
+    "Tensor input, int repeats, int dim = None, *, int output_size = None",
+)
 def repeat_interleave(
     input: Tensor,
     repeats: int | Tensor | None = None,

@@ -102,7 +102,13 @@ def permute(g: Geometry, dims: Sequence[int]) -> Geometry:
     return geometry.permute(g, ints(dims))
 
 
-@view(node="Permute")
+@view(
+    node="Permute",
+    signatures=(
+        "Tensor input, int source, int destination",
+        "Tensor input, tuple of ints source, tuple of ints destination",
+    ),
+)
 def movedim(g: Geometry, source: Dims, destination: Dims) -> Geometry:
     """The view with dimensions `source` moved to the places `destination`.
 
@@ -114,7 +120,13 @@ def movedim(g: Geometry, source: Dims, destination: Dims) -> Geometry:
     return geometry.movedim(g, ints(source), ints(destination))
 
 
-@view(node="Permute")
+@view(
+    node="Permute",
+    signatures=(
+        "Tensor input, int source, int destination",
+        "Tensor input, tuple of ints source, tuple of ints destination",
+    ),
+)
 def moveaxis(g: Geometry, source: Dims, destination: Dims) -> Geometry:
     """The view with dimensions `source` moved to the places `destination`."""
     return geometry.movedim(g, ints(source), ints(destination))
@@ -164,7 +176,13 @@ def slice_view(
     return geometry.slice(g, dim, start, end, step)
 
 
-@view(node="Slice")
+@view(
+    node="Slice",
+    signatures=(
+        "Tensor input, int dim, Tensor start, int length",
+        "Tensor input, int dim, int start, int length",
+    ),
+)
 def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
     """The view of `length` indices of a dimension from `start` on.
 
@@ -263,25 +281,52 @@ def pieces(name: str, where: Any) -> Any:
     return where if isinstance(where, int) else ints(where)
 
 
-@view(multiple=True, separate=True, node="Slice")
+@view(
+    multiple=True,
+    separate=True,
+    node="Slice",
+    signatures=(
+        "Tensor input, tuple of ints indices, int dim = 0",
+        "Tensor input, Tensor tensor_indices_or_sections, int dim = 0",
+        "Tensor input, int sections, int dim = 0",
+    ),
+)
 def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
     """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
     return geometry.tensor_split(g, pieces("tensor_split", indices_or_sections), dim)
 
 
-@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+@view(
+    multiple=True,
+    separate=True,
+    node="Slice",
+    varargs="indices_or_sections",
+    signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
+)
 def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by columns."""
     return geometry.hsplit(g, pieces("hsplit", indices_or_sections))
 
 
-@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+@view(
+    multiple=True,
+    separate=True,
+    node="Slice",
+    varargs="indices_or_sections",
+    signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
+)
 def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by rows."""
     return geometry.vsplit(g, pieces("vsplit", indices_or_sections))
 
 
-@view(multiple=True, separate=True, node="Slice", varargs="indices_or_sections")
+@view(
+    multiple=True,
+    separate=True,
+    node="Slice",
+    varargs="indices_or_sections",
+    signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
+)
 def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
     """`tensor_split` by depth."""
     return geometry.dsplit(g, pieces("dsplit", indices_or_sections))
@@ -290,7 +335,10 @@ def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geomet
 # -- sizes
 
 
-@view(varargs="dim")
+@view(
+    varargs="dim",
+    signatures=("Tensor input", "Tensor input, int dim", "Tensor input, tuple of ints dim"),
+)
 def squeeze(g: Geometry, dim: Dims | None = None) -> Geometry:
     """The view without dimensions of size one: all, or those named that have it.
 
@@ -329,7 +377,7 @@ def expand(g: Geometry, size: Sequence[int], implicit: bool = False) -> Geometry
     return geometry.expand(g, ints(size))
 
 
-@view(name="view", varargs="shape", method=False)
+@view(name="view", varargs="shape", method=False, signatures=("dtype dtype", "tuple of ints size"))
 def sized_view(g: Geometry, shape: Sequence[int]) -> Geometry:
     """The same elements in the same order with other sizes; RuntimeError where that needs a copy."""
     return geometry.view(g, ints(shape))

@@ -12,6 +12,7 @@ import numpy as np
 
 from ... import devices, dtypes
 from ...operators.attach import named
+from ...operators.functions.overloads import overloads
 from ...operators.options import check_layout, finish, pick_device, pick_dtype, placed
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
@@ -87,7 +88,8 @@ def plain(name: str, values: Values, doc: str) -> Any:
     ) -> Tensor:
         return window(name, window_length, periodic, values, dtype, layout, device, requires_grad)
 
-    return named(plain_window, name, doc)
+    signatures = ("int window_length, *, {options}", "int window_length, bool periodic, *, {options}")
+    return overloads(*signatures)(named(plain_window, name, doc))
 
 
 bartlett_window = plain("bartlett_window", triangle, "A triangle from 0 to 1 and back.")
@@ -97,6 +99,12 @@ blackman_window = plain(
 hann_window = plain("hann_window", cosines(0.5, 0.5), "Hann's window: a raised cosine from 0 to 1 and back.")
 
 
+@overloads(
+    "int window_length, *, {options}",
+    "int window_length, bool periodic, *, {options}",
+    "int window_length, bool periodic, float alpha, *, {options}",
+    "int window_length, bool periodic, float alpha, float beta, *, {options}",
+)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -114,6 +122,11 @@ def hamming_window(
     return window("hamming_window", window_length, periodic, values, dtype, layout, device, requires_grad)
 
 
+@overloads(
+    "int window_length, *, {options}",
+    "int window_length, bool periodic, *, {options}",
+    "int window_length, bool periodic, float beta, *, {options}",
+)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

@@ -16,7 +16,9 @@ from ...engine import anomaly, modes, profiler
 from ...engine.graph import Node, next_sequence_nr
 from ...operators.attach import attach_methods
 from ...operators.declare import pointwise
+from ...operators.dispatch import form_of
 from ...operators.inplace import check_inplace, rebase
+from ...operators.levels.crossing import crossed, levels_beyond
 from ...operators.operator import REGISTRY
 from ...operators.options import (
     PYTHON_TYPES,
@@ -47,7 +49,9 @@ from ...tensor import (
     wrap_strided,
 )
 from ...xla.cache import bounded
+from ...xla.levels import KINDS
 from ...xla.number_arrays import operand
+from ...xla.transformed import refuse_batch, still_batched
 from ...xla.x64 import call, jit
 
 __all__ = ["clone", "fill", "zero_"]
@@ -381,10 +385,11 @@ def contiguous(self: Tensor, memory_format: Any = dtypes.contiguous_format) -> T
 class OverwriteNode(Node):
     """The node of an operator that replaces every value of its first argument, whose gradient is zero.
 
-    place, dtype: of what was written, for its gradient. other: whether a second edge leads to what was written.
+    place, dtype: of what was written, for its gradient. targets, beyond: what there was before, and the levels of transforms
+    that what was written is not at.
     """
 
-    __slots__ = ("aval", "dtype", "place", "shape")
+    __slots__ = ("aval", "beyond", "dtype", "place", "shape", "targets")
     aval: Any
 
     @property
@@ -409,7 +414,7 @@ class OverwriteNode(Node):
             grad = grad.sum_to_size(self.shape)
         if grad.dtype.is_complex and not self.dtype.is_complex:
             grad = grad.real
-        return (own, grad.to(self.place, self.dtype))
+        return (own, crossed(grad.to(self.place, self.dtype), self.beyond))
 
 
 @functools.cache
@@ -451,12 +456,19 @@ def _overwrite(
         edges = (plain_edge(own),) if source is None else (plain_edge(own), plain_edge(edge))
         node = overwriting(title)(edges)
         node.aval = ShapedArray(tuple(sizes_of(target)), target.dtype.numpy)
+        node.targets = (form_of(target),)
         if source is not None:
             node.shape, node.dtype, node.place = tuple(sizes_of(source)), source.dtype, source.device
-    if type(target._xt_storage.array) is MetaArray:
+    before = target._xt_storage.array
+    if type(before) is MetaArray:
         store(target, None)
         bump(target, name)
     else:
+        if source is not None and type(source._xt_storage.array) in KINDS:
+            refuse_batch("inplace arithmetic", before, (source._xt_storage.array,))
+        # Where others hold the array it cannot be reused.
+        leveled = before if type(before) in KINDS else None
+        del before
         bump(target, name)
         try:
             array = values()
@@ -465,7 +477,10 @@ def _overwrite(
         except Exception:
             counter_of(target).version -= 1
             raise
+        if leveled is not None:
+            target._xt_storage.array = still_batched(leveled, target._xt_storage.array)
     if node is not None:
+        node.beyond = () if source is None else levels_beyond((form_of(target),), form_of(source))
         rebase(target, noted(node))
     return target
 

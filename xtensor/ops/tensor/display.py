@@ -10,8 +10,9 @@ import numpy as np
 from ... import printing
 from ...engine import modes
 from ...operators.attach import attach_methods
-from ...tensor import Tensor, array_of
+from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
+from ...xla.levels import KINDS, Batched, Dual, Leveled
 from ...xla.x64 import call, jit
 
 __all__: list[str] = []
@@ -19,6 +20,9 @@ __all__: list[str] = []
 
 def text_of(tensor: Tensor) -> str:
     """A tensor as PyTorch prints it; of a long one only the edges come to the host."""
+    leveled = array_of(tensor) if type(tensor._xt_storage.array) in KINDS else None
+    if isinstance(leveled, Leveled) and leveled.level.open:
+        return leveled_text(leveled)
     # A subclass prints under its own name; one that is a tensor to the eye (Parameter) sets `_prints_as`.
     kind = type(tensor)
     name = "tensor" if kind is Tensor else kind.__dict__.get("_prints_as", kind.__name__)
@@ -37,6 +41,22 @@ def text_of(tensor: Tensor) -> str:
         return printing.format_tensor(None, suffixes=suffixes, prefix=f"{name}(", shape=shape)
     values = shown_values(tensor, printing.summary_indices(shape))
     return printing.format_tensor(values, suffixes=suffixes, prefix=f"{name}(", shape=shape)
+
+
+def leveled_text(array: Leveled) -> str:
+    """A tensor inside of a transform: what lies beneath, and the place of the transform in their order."""
+    level, inner = array.level, text_of(wrap(array.inner))
+    if level.name == "forward_ad.dual_level":
+        if not isinstance(array, Dual) or array.tangent is None:
+            return inner
+        return f"{inner[:-1]}, tangent={text_of(wrap(array.tangent))})"
+    stack = modes.state.transforms
+    number = 1 + (stack.index(level) if level in stack else 0)
+    lines = inner.replace("\n", "\n    ")
+    if isinstance(array, Batched):
+        place = "bdim=0, " if array.mapped else ""
+        return f"BatchedTensor(lvl={number}, {place}value=\n    {lines}\n)"
+    return f"GradTrackingTensor(lvl={number}, value=\n    {lines}\n)"
 
 
 def shown_values(tensor: Tensor, indices: tuple[np.ndarray[Any, Any], ...] | None) -> np.ndarray[Any, Any]:

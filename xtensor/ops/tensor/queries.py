@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import checks, devices, dtypes
+from ...operators.functions.overloads import overloads
 from ...storage import UntypedStorage
 from ...tensor import Tensor, sizes_of
 from ..create.ingest import from_legacy
@@ -86,6 +87,12 @@ RESULT_TYPE = (
 )
 
 
+@overloads(
+    "Tensor tensor, Tensor other",
+    "Number scalar, Tensor tensor",
+    "Tensor tensor, Number other",
+    "Number scalar1, Number scalar2",
+)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype in which an operation on two tensors or numbers computes."""
     operands = []

@@ -12,6 +12,7 @@ from ... import checks
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import Tensor, host_array
+from ...xla.transformed import batches_of
 
 __all__ = ["is_nonzero"]
 
@@ -22,6 +23,12 @@ def item(self: Tensor) -> Any:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     if type(self._xt_storage.array) is MetaArray:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    if batches_of(self._xt_storage.array):
+        raise RuntimeError(
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
+            "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
+            "internals, please file a bug report."
+        )
     return host_array(self).item()
 
 
@@ -37,6 +44,11 @@ def truth(self: Tensor) -> bool:
     if count != 1:
         few = "no values" if count == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    if batches_of(self._xt_storage.array):
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
+            "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
+        )
     return bool(item(self))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...operators.attach import attach_methods
+from ...operators.overriding import SubclassesOff
 from ...tensor import Tensor, asks_grad, sizes_of, strides_of, tensor_over
 from ..create.ingest import from_numpy
 from .export import host_values
@@ -63,6 +64,16 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     return made
 
 
+def make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
+    """A leaf of a subclass over the memory of `data`, unknown to its history."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    with SubclassesOff():
+        source = data.detach()
+    made = tensor_over(source._xt_storage, source._xt_view, kind=cls)
+    return made.requires_grad_() if require_grad else made
+
+
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the slowest in memory to the fastest."""
     strides, sizes = strides_of(self), sizes_of(self)
@@ -79,6 +90,7 @@ def grad_dtype(self: Tensor) -> Any:
     return self.dtype
 
 
+attach_methods(_make_subclass=staticmethod(make_subclass))
 attach_methods(apply_, map_, map2_, as_subclass, dim_order, module_load, is_same_size)
 attach_methods(
     grad_dtype=property(grad_dtype),

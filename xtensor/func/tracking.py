@@ -1,6 +1,6 @@
-"""Levels of `xtensor.func`: what an inner derivative's results depend on besides its own arguments.
+"""Transforms that go backwards: what an inner derivative's results depend on besides its own arguments.
 
-Every transform differentiates the one graph that autograd has. Its arguments enter as places of their own: views of what an
+Each of them differentiates the one graph that autograd has. Its arguments enter as places of their own: views of what an
 outer graph already follows, leaves where nothing does. A result keeps its graph where that leads to something still
 being differentiated (an argument of an enclosing level, or a tensor of the user's that requires grad), and is cut
 off where it leads to arguments of finished levels alone.
@@ -12,34 +12,41 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from . import engine
-from .engine import is_grad_enabled
-from .gradients import gradient_edge
-from .tensor import CUSTOM_FUNCTION, Tensor, asks_grad
-from .utils._pytree import tree_leaves, tree_map
+from .. import engine
+from ..engine import is_grad_enabled
+from ..engine.modes import state
+from ..gradients import gradient_edge
+from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, strides_of
+from ..trees import tree_leaves, tree_map
 
-__all__ = ["Level", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
+__all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
 
 
-class Level:
+class Tracked:
     """One run of a transform: the leaves that it made, which are followed while it is open."""
 
-    __slots__ = ("__weakref__", "open", "tracking")
+    __slots__ = ("__weakref__", "name", "open", "tracking")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.open = True
         # As PyTorch's levels, one inside `no_grad` is differentiated itself, but not by what is around it.
         self.tracking = is_grad_enabled()
 
-    def __enter__(self) -> Level:
+    def __enter__(self) -> Tracked:
+        state.transforms.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.open = False
+        state.transforms.remove(self)
 
     def leaf(self, tensor: Tensor) -> Tensor:
         """The tensor's values as a leaf of this level."""
-        made = tensor.detach().requires_grad_()
+        made = alias(tensor, tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
+        if not (made.is_floating_point() or made.is_complex()):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        made._xt_edge = engine.LeafEdge(made)
         _levels[made._xt_edge] = self
         return made
 
@@ -69,12 +76,14 @@ class Level:
         return tree_map(lambda leaf: kept(leaf, next(live)), tree)
 
 
-_levels: weakref.WeakKeyDictionary[Any, Level] = weakref.WeakKeyDictionary()
+_levels: weakref.WeakKeyDictionary[Any, Tracked] = weakref.WeakKeyDictionary()
 
 
 def kept(value: Any, live: bool) -> Any:
     """The value with its graph, if that is `live`, or without."""
-    return value if live or not isinstance(value, Tensor) or not asks_grad(value) else value.detach()
+    if live or not isinstance(value, Tensor) or not asks_grad(value):
+        return value
+    return alias(value, tuple(sizes_of(value)), tuple(strides_of(value)), value.storage_offset())
 
 
 def depends(values: Iterable[Any]) -> list[bool]:

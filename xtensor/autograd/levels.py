@@ -1,0 +1,205 @@
+"""Custom functions inside of transforms: their own `vmap` and `jvp`, or what follows from `forward`.
+
+The node is recorded over the tensors at their levels, so `backward` runs over batches and values with tangents too. What `forward`
+gives there is put together here: of a batch by the function's `vmap`, of a value with its tangent by `forward` and `jvp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..engine import modes, no_grad
+from ..operators.levels.crossing import dual, enter, leave, levels_beyond, primal, tangent
+from ..operators.write import store
+from ..ops.create.creation import zeros_like
+from ..tensor import Tensor, array_of
+from ..xla.levels import KINDS, Dual, Level, Leveled, layers, levels_of
+
+__all__ = [
+    "VmapInfo",
+    "beyond",
+    "check_style",
+    "check_vmap",
+    "is_physical",
+    "levels_in",
+    "outputs_at_levels",
+    "revived",
+    "run_vmap",
+]
+
+MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What the `vmap` of a function is told: how many samples there are, and how random numbers are drawn."""
+
+    batch_size: int
+    randomness: str
+
+
+def check_style(cls: Any, separate: bool) -> None:
+    """Refuse, inside of `torch.func`'s transforms, a function whose `forward` takes the context."""
+    active = [t for t in modes.state.transforms if t.name != "forward_ad.dual_level"]
+    if active and not separate:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+            f"the setup_context staticmethod. {MORE}"
+        )
+
+
+def levels_in(args: Sequence[Any]) -> list[Level]:
+    """The levels of tensors among arguments, those of tangents first, then the highest."""
+    found: dict[int, Level] = {}
+    for a in args:
+        if isinstance(a, Tensor) and type(a._xt_storage.array) in KINDS:
+            for at in every_layer(array_of(a)):
+                if at.level.open and (type(at) is Dual or at.mapped):  # type: ignore[attr-defined]
+                    found[at.level.number] = at.level
+    return sorted(found.values(), key=lambda level: (level.size is not None, -level.number))
+
+
+def every_layer(array: Any) -> list[Leveled]:
+    """The layers of an array, of its tangents too."""
+    found: list[Leveled] = []
+    for at in layers(array):
+        found.append(at)
+        if type(at) is Dual:
+            found += every_layer(at.tangent)
+    return found
+
+
+def is_physical(level: Level) -> bool:
+    """Whether derivatives are taken outside of a batch alone, so that a function's `vmap` is what is differentiated."""
+    stack = modes.state.transforms
+    inside = stack[stack.index(level) + 1 :] if level in stack else []
+    return not any(not isinstance(t, Level) for t in inside)
+
+
+def run_vmap(cls: Any, level: Level, args: Sequence[Any]) -> Any:
+    """The results of a function's `vmap` at a level."""
+    given, dims = [], []
+    for a in args:
+        at = isinstance(a, Tensor) and level.number in levels_of(array_of(a))
+        given.append(leave(a, level, 0) if at else a)
+        dims.append(0 if at else None)
+    stack = modes.state.transforms
+    before = list(stack)
+    if level in stack:
+        stack.remove(level)
+    try:
+        found = cls.vmap(VmapInfo(level.size or 0, level.randomness), tuple(dims), *given)
+    finally:
+        stack[:] = before
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise RuntimeError(
+            f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+            f"the output. Got a {'tuple with ' + str(len(found)) + ' returns' if isinstance(found, tuple) else type(found)}"
+        )
+    outputs, places = found
+    single = not isinstance(outputs, tuple)
+    flat = (outputs,) if single else outputs
+    where = (places,) * len(flat) if not isinstance(places, tuple) else places
+    made = [
+        enter(o, level, d % o.dim()) if isinstance(o, Tensor) and d is not None else o
+        for o, d in zip(flat, where, strict=True)
+    ]
+    return made[0] if single else tuple(made)
+
+
+def check_vmap(cls: Any, own: bool) -> None:
+    """Refuse a function without a rule for batches, or with two."""
+    if own and cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. "
+            f"{MORE}"
+        )
+    if not own and not cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap "
+            f"staticmethod or set generate_vmap_rule=True. {MORE}"
+        )
+
+
+def outputs_at_levels(
+    cls: Any,
+    node: Any,
+    args: tuple[Any, ...],
+    levels: list[Level],
+    forward: Callable[[tuple[Any, ...]], Any],
+) -> Any:
+    """What `forward(args)` gives (with the node set up) for arguments at levels."""
+    if not levels:
+        return forward(args)
+    level, *rest = levels
+    if level.size is not None:
+        if cls.generate_vmap_rule:
+            return forward(args)
+        found = run_vmap(cls, level, args)
+        cls.setup_context(node, args, found)
+        return found
+    values = tuple([primal(a, level) if isinstance(a, Tensor) else a for a in args])
+    along = [tangent(a, level) if isinstance(a, Tensor) else None for a in args]
+    found = outputs_at_levels(cls, node, values, rest, forward)
+    if all(t is None for t in along):
+        return found
+    single = not isinstance(found, tuple)
+    outputs = (found,) if single else found
+    if node.materialize_grads:
+        along = [
+            zeros_like(v) if t is None and isinstance(v, Tensor) and v.is_floating_point() else t
+            for v, t in zip(values, along, strict=True)
+        ]
+    node._in_jvp = True
+    try:
+        with no_grad():
+            pushed = cls.jvp(node, *along)
+    finally:
+        node._in_jvp = False
+    tangents = (pushed,) if not isinstance(pushed, tuple) else pushed
+    made: list[Any] = []
+    instead = {id(v): a for v, a in zip(values, args, strict=True) if isinstance(a, Tensor)}
+    for o, t in zip(outputs, tangents, strict=True):
+        if not isinstance(o, Tensor):
+            made.append(o)
+        elif id(o) in instead and any(o is d for d in node.dirty):
+            target = instead[id(o)]
+            store(target, array_of(dual(o, t, level)))
+            made.append(target)
+        else:
+            made.append(dual(o, t, level))
+    instead |= {id(o): m for o, m in zip(outputs, made, strict=True)}
+    node.to_save = tuple([instead.get(id(t), t) for t in node.to_save])
+    node.dirty = tuple([instead.get(id(t), t) for t in node.dirty])
+    node.non_differentiable = tuple([instead.get(id(t), t) for t in node.non_differentiable])
+    return made[0] if single else tuple(made)
+
+
+class revived:
+    """A block in which levels that have ended are open once more, as what a `backward` of theirs computes needs it."""
+
+    __slots__ = ("levels",)
+
+    def __init__(self, grads: Sequence[Any]) -> None:
+        self.levels = {
+            at.level
+            for g in grads
+            if isinstance(g, Tensor) and type(g._xt_storage.array) in KINDS
+            for at in every_layer(array_of(g))
+            if at.outer and not at.level.open
+        }
+
+    def __enter__(self) -> None:
+        for level in self.levels:
+            level.open = True
+
+    def __exit__(self, *exc: object) -> None:
+        for level in self.levels:
+            level.open = False
+
+
+def beyond(outputs: Sequence[Any], tensors: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    """For each tensor the levels that only the outputs are at."""
+    avals = [array_of(o).aval for o in outputs if isinstance(o, Tensor)]
+    return [levels_beyond(avals, array_of(t).aval) for t in tensors]

@@ -1,0 +1,235 @@
+"""`vmap`: a function of samples, run once over all of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..operators.generator import get_rng_state, set_rng_state
+from ..operators.levels.crossing import enter, leave, running
+from ..ops.shape.joining import cat
+from ..tensor import Tensor, array_of
+from ..trees import TreeSpec, tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from ..xla.levels import levels_of
+
+__all__ = ["vmap", "vmapped"]
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """The function that applies `func` to every element along a dimension and stacks the results.
+
+    in_dims: the dimension of each argument, in their structure; None for what is the same for all. out_dims: where the samples
+    lie in the results. randomness: whether random numbers are refused ("error"), "same" for all samples or "different".
+    chunk_size: how many samples run at once. Keyword arguments are given whole. `func` runs once, over a batch: what must know
+    a value (`if`, `.item()`, boolean masks) and writes of a sample to what all share are RuntimeErrors.
+
+    >>> rows = xtensor.arange(6.).reshape(2, 3)
+    >>> xtensor.vmap(xtensor.dot)(rows, rows)
+    tensor([ 5., 50.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        size, dims, leaves, structure = arguments_of(func, in_dims, args)
+        if chunk_size is None or size <= chunk_size:
+            return run(func, size, dims, leaves, structure, out_dims, randomness, kwargs)
+        state = get_rng_state() if randomness == "same" else None
+        results = []
+        for start in range(0, size, chunk_size):
+            if state is not None:
+                set_rng_state(state)
+            count = min(chunk_size, size - start)
+            part = [
+                leaf if dim is None else leaf.narrow(dim, start, count)
+                for leaf, dim in zip(leaves, dims, strict=True)
+            ]
+            results.append(run(func, count, dims, part, structure, out_dims, randomness, kwargs))
+        return joined(results, out_dims, func)
+
+    return wrapped
+
+
+def vmapped(func: Callable[..., Any], chunk_size: int | None, randomness: str = "same") -> Callable[..., Any]:
+    """`vmap` of a function along the first dimensions, as other transforms use it."""
+    return vmap(func, 0, 0, randomness, chunk_size=chunk_size)
+
+
+def run(
+    func: Callable[..., Any],
+    size: int,
+    dims: Sequence[int | None],
+    leaves: Sequence[Any],
+    structure: TreeSpec,
+    out_dims: Any,
+    randomness: str,
+    kwargs: dict[str, Any],
+) -> Any:
+    """The results of `func`, run once over `size` samples."""
+    with running("vmap", size, randomness) as level:
+        given = [
+            leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
+        ]
+        found = func(*tree_unflatten(given, structure), **kwargs)
+        results, shape = tree_flatten(found)
+        places = result_dims(func, out_dims, found, results, shape)
+        title = name_of(func)
+        out: list[Any] = []
+        for result, place in zip(results, places, strict=True):
+            if place is None:
+                if isinstance(result, Tensor) and level.number in levels_of(array_of(result)):
+                    raise ValueError(
+                        f"vmap({title}, ...): `{title}` can not return a BatchedTensor when out_dim is None"
+                    )
+                out.append(result)
+                continue
+            if not isinstance(result, Tensor):
+                raise ValueError(
+                    f"vmap({title}, ...): `{title}` must only return Tensors, got type {type(result)}. Did you mean to set "
+                    "out_dims= to None for output?"
+                )
+            limit = result.dim() + 1
+            if not -limit <= place < limit:
+                raise IndexError(
+                    f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {place})"
+                )
+            out.append(leave(result, level, place % limit))
+        for leaf, inner, dim in zip(leaves, given, dims, strict=True):
+            if dim is not None and inner._xt_storage.version:
+                # A write to an argument is one to the tensor that the samples came from.
+                leaf.copy_(leave(inner, level, dim))
+    return tree_unflatten(out, shape)
+
+
+# ---- where samples lie
+
+
+def name_of(func: Any) -> str:
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def spread(dims: Any, structure: TreeSpec, tree: Any) -> list[Any] | None:
+    """The dimension of each leaf of a tree, given for the leaves or for parts of the tree; None where they do not fit."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * structure.num_leaves
+    kind = type(dims)
+    if isinstance(tree, (tuple, list)) and isinstance(dims, (tuple, list)):
+        if len(dims) != len(tree) or (kind is not type(tree) and tuple not in (kind, type(tree))):
+            return None
+        pairs: Any = zip(dims, tree, strict=True)
+    elif isinstance(tree, dict) and isinstance(dims, dict):
+        if set(dims) != set(tree):
+            return None
+        pairs = [(dims[key], value) for key, value in tree.items()]
+    else:
+        return None
+    found: list[Any] = []
+    for dim, part in pairs:
+        inner = spread(dim, tree_structure(part), part)
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+def arguments_of(
+    func: Any, in_dims: Any, args: tuple[Any, ...]
+) -> tuple[int, list[int | None], list[Any], TreeSpec]:
+    """How many samples there are, where they lie in each leaf of the arguments, these, and their structure."""
+    title = name_of(func)
+    where = f"vmap({title}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({title})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    leaves, structure = tree_flatten(args)
+    found = spread(in_dims, structure, args)
+    if found is None:
+        raise ValueError(
+            f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_structure(in_dims)} but inputs has structure {structure}."
+        )
+    dims: list[int | None] = []
+    sizes: list[int] = []
+    for leaf, dim in zip(leaves, found, strict=True):
+        if dim is None:
+            dims.append(None)
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(
+                f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+            )
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        count = leaf.dim()
+        if not -count <= dim < count:
+            raise ValueError(
+                f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {count} so expected "
+                f"in_dim to satisfy -{count} <= in_dim < {count}."
+            )
+        dims.append(dim % count)
+        sizes.append(leaf.shape[dim])
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+            "dimension"
+        )
+    return sizes[0], dims, leaves, structure
+
+
+def result_dims(func: Any, out_dims: Any, found: Any, results: list[Any], structure: TreeSpec) -> list[Any]:
+    """Where the samples lie in each of the results."""
+    if type(out_dims) is int:
+        return [out_dims] * len(results)
+    title = name_of(func)
+    given = tree_leaves(out_dims, is_leaf=lambda v: v is None)
+    if not all(d is None or isinstance(d, int) for d in given):
+        raise ValueError(
+            f"vmap({title}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+            "representing where in the outputs the vmapped dimension should appear."
+        )
+    if isinstance(found, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims = out_dims[0]
+    places = spread(out_dims, structure, found)
+    if places is None:
+        raise ValueError(
+            f"vmap({title}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+            f"out_dims has structure {tree_structure(out_dims)} but outputs has structure {structure}."
+        )
+    return places
+
+
+def joined(results: list[Any], out_dims: Any, func: Any) -> Any:
+    """The results of chunks as one."""
+    flat = [tree_leaves(r) for r in results]
+    structure = tree_structure(results[0])
+    places = result_dims(func, out_dims, results[0], flat[0], structure)
+    made = [
+        parts[0] if place is None else cat(list(parts), dim=place)
+        for parts, place in zip(zip(*flat, strict=True), places, strict=True)
+    ]
+    return tree_unflatten(made, structure)

@@ -1,0 +1,258 @@
+"""Tensors that cross the border of a level: into a batch and out of it, values and tangents put together and taken apart.
+
+Each way has a node whose derivative is the way back, itself followed by autograd. Cotangents from outside a level are marked (`outer`):
+of a batch they are summed for what is not in it; of values with tangents they hold the cotangent of the tangent in the place
+of the value and that of the value in the place of the tangent, which makes the rules of reverse mode right as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ...engine import modes
+from ...engine.graph import Node
+from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, wrap
+from ...xla.levels import Level, LevelAval, layers, levels_of
+from ...xla.transformed import batches_of, entered, left, lifted, paired, parts, summed
+from ..recording import noted
+
+__all__ = [
+    "CrossNode",
+    "crossed",
+    "crossings",
+    "dual",
+    "enter",
+    "leave",
+    "levels_beyond",
+    "new_level",
+    "primal",
+    "refuse_dynamic",
+    "running",
+    "tangent",
+]
+
+
+class running:
+    """A block in which a transform runs; gives its level."""
+
+    __slots__ = ("level",)
+
+    def __init__(self, name: str, size: int | None = None, randomness: str = "error") -> None:
+        self.level = new_level(name, size, randomness)
+
+    def __enter__(self) -> Level:
+        modes.state.transforms.append(self.level)
+        return self.level
+
+    def __exit__(self, *exc: object) -> None:
+        self.level.open = False
+        modes.state.transforms.remove(self.level)
+
+
+def new_level(name: str, size: int | None = None, randomness: str = "error") -> Level:
+    """A level above all that run."""
+    above = max([t.number for t in modes.state.transforms if isinstance(t, Level)], default=0)
+    return Level(name, above, size, randomness)
+
+
+Transposed = Callable[[Tensor], Sequence[Tensor | None]]
+
+
+class CrossNode(Node):
+    """The node of a way across a border.
+
+    transposed: from the gradient of the result to those of the arguments. beyond: for each of these the levels that only the
+    result is at.
+    """
+
+    __slots__ = ("aval", "beyond", "title", "transposed")
+    trusted = True
+
+    def __init__(
+        self, title: str, edges: tuple[Any, ...], aval: Any, transposed: Transposed, targets: Iterable[Any]
+    ) -> None:
+        super().__init__(edges)
+        self.title = title
+        self.aval = aval
+        self.transposed = transposed
+        self.beyond = [levels_beyond((aval,), t) for t in targets]
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        return (self.aval,)
+
+    def name(self) -> str:
+        return self.title
+
+    def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of the arguments."""
+        if grads[0] is None:
+            return (None,) * len(self.edges)
+        return tuple(map(crossed, self.transposed(grads[0]), self.beyond))
+
+
+def _made(title: str, array: Any, sources: Sequence[Any], transposed: Transposed) -> Tensor:
+    """A tensor over `array` whose gradient goes on to the sources."""
+    made = wrap(array)
+    if modes.state.mode & modes.NO_GRAD or not any(s is not None and asks_grad(s) for s in sources):
+        return made
+    if not (made.is_floating_point() or made.is_complex()):
+        return made
+    edges = tuple([None if s is None else plain_edge(edge_of(s)) for s in sources])
+    targets = [None if s is None else array_of(s).aval for s in sources]
+    made._xt_edge = (noted(CrossNode(title, edges, array.aval, transposed, targets)), 0)
+    return made
+
+
+def enter(tensor: Tensor, level: Level, dim: int, outer: bool = False) -> Tensor:
+    """What lies along a dimension as the samples of a batch."""
+    return _made(
+        "VmapBackward",
+        entered(level, array_of(tensor), dim, outer),
+        (tensor,),
+        lambda grad: (leave(grad, level, dim),),
+    )
+
+
+def leave(tensor: Tensor, level: Level, dim: int) -> Tensor:
+    """The samples of a batch along a new dimension."""
+    return _made(
+        "UnvmapBackward",
+        left(level, array_of(tensor), dim),
+        (tensor,),
+        lambda grad: (enter(grad, level, dim, outer=True),),
+    )
+
+
+def dual(value: Tensor, along: Tensor | None, level: Level) -> Tensor:
+    """The tensor with a tangent at a level of tangents."""
+    array = paired(level, array_of(value), None if along is None else array_of(along))
+
+    def transposed(grad: Tensor) -> Sequence[Tensor | None]:
+        inner = array_of(grad)
+        ours = [a for a in layers(inner) if a.level is level]
+        if not (ours and ours[0].outer):
+            return (grad, None)
+        return (_part(grad, level, 1), _part(grad, level, 0))
+
+    return _made("MakeDualBackward", array, (value, along), transposed)
+
+
+def primal(tensor: Tensor, level: Level) -> Tensor:
+    """The value, without its tangent at the level."""
+    found = _part(tensor, level, 0)
+    assert found is not None
+    return found
+
+
+def tangent(tensor: Tensor, level: Level) -> Tensor | None:
+    """The tangent at the level, None where it is zero."""
+    return _part(tensor, level, 1)
+
+
+def _part(tensor: Tensor, level: Level, which: int) -> Tensor | None:
+    """Value (0) or tangent (1)."""
+    array = parts(level, array_of(tensor))[which]
+    if array is None:
+        return None
+
+    def transposed(grad: Tensor) -> Sequence[Tensor | None]:
+        return (_outer(grad, level, which),)
+
+    return _made("UnpackDualBackward", array, (tensor,), transposed)
+
+
+def _outer(grad: Tensor, level: Level, which: int) -> Tensor:
+    """The cotangent of a value with its tangent, of which that of one part is given."""
+    array = array_of(grad)
+    if which == 1:
+        return _made(
+            "DualCotangentBackward",
+            paired(level, array, None, outer=True),
+            (grad,),
+            lambda again: (_part(again, level, 1),),
+        )
+    zero = wrap(array).new_zeros(()).expand(grad.shape)
+    return _made(
+        "DualCotangentBackward",
+        paired(level, array_of(zero), array, outer=True),
+        (grad,),
+        lambda again: (_part(again, level, 0),),
+    )
+
+
+# ---- what cannot be
+
+
+def refuse_dynamic(tensor: Tensor, name: str = "") -> None:
+    """RuntimeError for a batch, where the shape of the result depends on the values; `name` is PyTorch's of the operator."""
+    if not batches_of(tensor._xt_storage.array):
+        return
+    if name == "masked_select":
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each "
+            "batch this would return a differently shaped Tensor. Please file an issue at "
+            "https://github.com/pytorch/pytorch/issues if you need this feature."
+        )
+    if not name:
+        raise RuntimeError(
+            "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+            "with a boolean mask."
+        )
+    raise RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+    )
+
+
+# ---- within the graph
+
+
+def levels_beyond(avals: Iterable[Any], target: Any) -> tuple[int, ...]:
+    """The levels of results that an argument is not at, the outermost first."""
+    own = {n for a in avals if type(a) is LevelAval for n in a.levels}
+    return tuple(sorted(own.difference(getattr(target, "levels", ())), reverse=True)) if own else ()
+
+
+def crossings(node: Any) -> tuple[tuple[int, ...], ...] | None:
+    """For each edge of a node the levels that its gradient leaves; None where there are none at all."""
+    avals = node.input_metadata
+    if not any(type(a) is LevelAval for a in avals):
+        return None
+    found = tuple([() if t is None else levels_beyond(avals, t) for t in node.targets])
+    return found if any(found) else None
+
+
+def crossed(grad: Tensor | None, numbers: tuple[int, ...]) -> Tensor | None:
+    """A gradient that goes on to something that is not at these levels; those within which it began, it stays at."""
+    if grad is None or not numbers:
+        return grad
+    array = array_of(grad)
+    for at in layers(array):
+        if at.outer and at.level.number in numbers:
+            found = _summed(grad, at.level)
+            return crossed(found, numbers)
+    return grad
+
+
+def _summed(grad: Tensor, level: Level) -> Tensor | None:
+    if level.size is None:
+        return _part(grad, level, 1)
+    array = array_of(grad)
+    return _made(
+        "VmapSumBackward",
+        summed(level, array),
+        (grad,),
+        lambda again: (_spread(again, level),),
+    )
+
+
+def _spread(grad: Tensor, level: Level) -> Tensor:
+    """The same cotangent for all samples."""
+    return _made(
+        "VmapSpreadBackward",
+        lifted(level, array_of(grad), outer=True),
+        (grad,),
+        lambda again: (_summed(again, level) if level.number in levels_of(array_of(again)) else again,),
+    )

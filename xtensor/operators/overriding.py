@@ -1,0 +1,434 @@
+"""Who answers a call: classes and modes that define `__torch_function__`, asked before any operator runs.
+
+Plain tensors pay nothing. A tensor of a class that overrides is seen through a view of a class of its own (`Overridden`), which
+the inline paths of generated functions do not take, so that such a call comes to the slow path, where it is asked. Functions and
+methods that are written in Python, and properties, are asked from the first such class, or mode, on (`arm`).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from .. import checks, dtypes
+from ..engine.modes import FUNCTION_MODE, state
+from ..geometry import contiguous_strides
+from ..tensor import Tensor, View, make_view, tensor_over
+from ..xla.cache import bounded
+
+__all__ = [
+    "DISABLED",
+    "NAMESPACES",
+    "Overridden",
+    "SubclassesOff",
+    "answer",
+    "arm",
+    "armed",
+    "asks",
+    "claimed",
+    "default_answer",
+    "is_property",
+    "overloaded",
+    "popped",
+    "push",
+    "takes_tensors",
+    "trimmed",
+]
+
+armed: list[type] = []
+"""The classes that override, and modes: empty as long as nobody does."""
+
+NAMESPACES = ("", "nn.functional", "nn.init", "linalg", "fft", "special", "functional")
+"""The modules whose functions can be overridden."""
+
+FACTORIES = set(
+    "tensor as_tensor asarray eye arange linspace logspace range empty zeros ones full rand randn randint randperm "
+    "from_numpy frombuffer scalar_tensor empty_strided empty_permuted tril_indices triu_indices "
+    "bartlett_window blackman_window hamming_window hann_window kaiser_window normal".split()
+)
+"""Functions that make tensors, of which only modes are asked."""
+UNTYPED = set(
+    "einsum meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors true_divide gru lstm rnn_relu rnn_tanh".split()
+)
+"""Functions over tensors whose annotations do not say so."""
+KEPT = set(
+    "__new__ __init__ __init_subclass__ __torch_function__ __subclasshook__ __class_getitem__ __getattribute__ "
+    "__hash__ __del__ __dir__ __iter__ as_subclass _make_subclass _make_wrapper_subclass __torch_dispatch__ __array_ufunc__".split()
+)
+"""Methods of Tensor that nobody overrides this way."""
+TENSORS = ("T", "mT", "H", "mH", "data", "real", "imag")
+"""Properties whose values are tensors: of the class that they are asked of."""
+
+
+class _Disabled:
+    """What a class has as `__torch_function__` whose tensors are plain ones to operators, as Parameter's are."""
+
+    def __call__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        with SubclassesOff():
+            return func(*args, **(kwargs or {}))
+
+    def __repr__(self) -> str:
+        return "<built-in function _disabled_torch_function_impl>"
+
+
+DISABLED = _Disabled()
+
+
+# ---- who is asked --------------------------------------------------------------------------------------------------
+
+
+@bounded(4096)
+def asks(kind: type) -> bool:
+    """Whether objects of a type say who answers a call that they are given to."""
+    if kind is Tensor:
+        return False
+    found = getattr(kind, "__torch_function__", DISABLED)
+    return found is not DISABLED and found is not None
+
+
+def flat(values: Iterable[Any]) -> Iterator[Any]:
+    """Arguments, and what lies in their lists and tuples."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def overloaded(values: Iterable[Any]) -> list[Any]:
+    """The arguments that are asked, one of a type: from left to right, a subclass before the classes above it."""
+    found: list[Any] = []
+    for value in flat(values):
+        kind = type(value)
+        if asks(kind) and all(type(other) is not kind for other in found):
+            at = [i for i, other in enumerate(found) if issubclass(kind, type(other))]
+            found.insert(at[0] if at else len(found), value)
+    return found
+
+
+def claimed(values: Iterable[Any]) -> list[Any] | None:
+    """The arguments that are asked about a call; None where neither they nor a mode are."""
+    level = state.overrides_off
+    if level > 1:
+        return None
+    found = [] if level else overloaded(values)
+    return found if found or state.mode & FUNCTION_MODE else None
+
+
+def answer(func: Callable[..., Any], relevant: Sequence[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """What the innermost mode, or the first argument that has one, makes of a call; TypeError where none makes anything."""
+    kinds = tuple([type(value) for value in relevant])
+    refused: list[str] = []
+    if state.mode & FUNCTION_MODE and state.overrides_off < 2:
+        with popped() as mode:
+            made = mode.__torch_function__(func, kinds, args, kwargs)
+        if made is not NotImplemented:
+            return made
+        refused.append(f"mode object {mode!r}")
+    for value in relevant:
+        asked = value.__torch_function__
+        if getattr(asked, "__self__", None) is value and asked is not DISABLED:
+            warnings.warn(
+                "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
+                "please define it as a classmethod.",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+        made = asked(func, kinds, args, kwargs)
+        if made is not NotImplemented:
+            return made
+        what = "tensor subclass" if isinstance(value, Tensor) else "object of type"
+        refused.append(f"{what} {type(value)!r}")
+    listed = "".join(f"\n  - {one}" for one in refused)
+    raise TypeError(
+        f"Multiple dispatch failed for '{checks.spelled(name_of(func))}'; all __torch_function__ handlers returned "
+        f"NotImplemented:\n{listed}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def name_of(func: Any) -> str:
+    """A function's name, by its class where it is a method of Tensor or the getter of a property."""
+    name = getattr(func, "__name__", str(func))
+    if is_property(func):
+        owner = getattr(func.__self__, "fget", None)
+        return f"Tensor.{getattr(owner, '__name__', 'property')}.{name}"
+    return name
+
+
+def is_property(func: Any) -> bool:
+    """Whether a function is the getter or setter of one of Tensor's properties."""
+    return isinstance(func, types.MethodWrapperType) and func.__name__ in ("__get__", "__set__", "__delete__")
+
+
+def default_answer(
+    cls: type[Tensor], func: Callable[..., Any], types: Sequence[type], args: Any, kwargs: Any = None
+) -> Any:
+    """The call itself, whose results become tensors of the class: what `Tensor.__torch_function__` does."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with SubclassesOff():
+        made = func(*args, **(kwargs or {}))
+    return made if func in nowrap() else converted(made, cls)
+
+
+@functools.cache
+def nowrap() -> frozenset[Any]:
+    """Getters whose value is another tensor, as it is."""
+    return frozenset(vars(Tensor)[name].__get__ for name in ("_base", "grad", "_grad"))
+
+
+def converted(value: Any, cls: type[Tensor]) -> Any:
+    """A result whose tensors are of a class; they share memory and history."""
+    if cls is Tensor:
+        return value
+    if isinstance(value, Tensor) and not isinstance(value, cls):
+        made = tensor_over(value._xt_storage, value._xt_view, value._xt_edge, cls)
+        made._xt_meta = value._xt_meta
+        return made
+    if isinstance(value, (tuple, list)):
+        kind: Any = type(value)
+        parts = [converted(v, cls) for v in value]
+        return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+    return value
+
+
+# ---- switched off, and modes ---------------------------------------------------------------------------------------
+
+
+class SubclassesOff:
+    """A block in which arguments are not asked; `LEVEL` 2: and modes neither. Instances nest."""
+
+    LEVEL = 1
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        self._before.append(state.overrides_off)
+        state.overrides_off = max(self.LEVEL, state.overrides_off)
+        show_modes()
+
+    def __exit__(self, *error: object) -> None:
+        state.overrides_off = self._before.pop()
+        show_modes()
+
+
+def show_modes() -> None:
+    """Let operators see whether there is a mode to ask."""
+    if state.function_modes and state.overrides_off < 2:
+        state.mode |= FUNCTION_MODE
+    elif state.mode & FUNCTION_MODE:
+        state.mode &= ~FUNCTION_MODE
+
+
+def push(mode: Any) -> None:
+    """Ask a mode before all others."""
+    arm(type(mode))
+    state.function_modes = (*state.function_modes, mode)
+    show_modes()
+
+
+class popped:
+    """A block without the innermost mode, which it gives."""
+
+    def __init__(self, back: bool = True) -> None:
+        self.back = back
+
+    def __enter__(self) -> Any:
+        *rest, self.mode = state.function_modes
+        state.function_modes = tuple(rest)
+        show_modes()
+        return self.mode
+
+    def __exit__(self, *error: object) -> None:
+        if self.back:
+            state.function_modes = (*state.function_modes, self.mode)
+            show_modes()
+
+
+# ---- tensors of classes that override ------------------------------------------------------------------------------
+
+
+class Overridden(View):
+    """The view of a tensor whose class overrides: no inline path takes its values."""
+
+    __slots__ = ()
+
+    # Values that were read are not kept.
+    cached_at = property(lambda self: -1, lambda self, value: None)  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
+
+
+_view = vars(Tensor)["_xt_view"]
+
+
+def _set_view(tensor: Tensor, view: View | None) -> None:
+    """Make the view of a tensor, the whole storage where it is None, one that is asked."""
+    if view is None:
+        storage = tensor._xt_storage
+        sizes, dtype = storage.array.shape, dtypes.FROM_NUMPY[storage.array.dtype]
+        view = make_view(storage, storage, dtype, sizes, contiguous_strides(sizes), 0)
+    if type(view) is View:
+        own = object.__new__(Overridden)
+        for name in View.__slots__:
+            if name != "cached_at":
+                setattr(own, name, getattr(view, name))
+        view = own
+    _view.__set__(tensor, view)
+
+
+def init_subclass(cls: type[Tensor], **named: Any) -> None:
+    """Have a class of tensors asked, unless it says `_disabled_torch_function_impl`."""
+    super(Tensor, cls).__init_subclass__(**named)
+    if not asks(cls):
+        return
+    arm(cls)
+    if getattr_static(cls, "_xt_view") is _view:
+        cls._xt_view = property(_view.__get__, _set_view)  # pyright: ignore[reportAttributeAccessIssue]
+    own = getattr(cls.__torch_function__, "__func__", None) is not vars(Tensor)["__torch_function__"].__func__
+    for name, found in properties().items():
+        if (own or name in TENSORS) and getattr_static(cls, name) is found:
+            setattr(cls, name, asked_property(found))
+
+
+def getattr_static(cls: type, name: str) -> Any:
+    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+
+
+@functools.cache
+def properties() -> dict[str, property]:
+    """Tensor's public properties."""
+    return {
+        name: value
+        for c in reversed(Tensor.__mro__)
+        for name, value in vars(c).items()
+        if isinstance(value, property) and not name.startswith("_xt_")
+    }
+
+
+@functools.cache
+def asked_property(plain: property) -> property:
+    """A property of Tensor as a class that overrides has it."""
+
+    def route(accessor: Any) -> Any:
+        def asked(*args: Any) -> Any:
+            found = claimed(args)
+            return accessor(*args) if found is None else answer(accessor, found, args, {})
+
+        return asked
+
+    return property(
+        route(plain.__get__),
+        None if plain.fset is None else route(plain.__set__),
+        None if plain.fdel is None else route(plain.__delete__),
+        plain.__doc__,
+    )
+
+
+# ---- functions written in Python -----------------------------------------------------------------------------------
+
+_routed: dict[int, Any] = {}
+
+
+def arm(kind: type) -> None:
+    """From now on functions and methods written in Python ask, too: each keeps its place, and gets other code."""
+    if kind not in armed:
+        armed.append(kind)
+    library = __name__.partition(".")[0]
+    for below in NAMESPACES:
+        module = sys.modules.get(f"{library}.{below}".rstrip("."))
+        for name, value in list(vars(module).items()) if module is not None else []:
+            if not name.startswith("_") and is_ours(value, library):
+                if name in FACTORIES or takes_tensors(value):
+                    route(value, name in FACTORIES)
+    for name, value in list(vars(Tensor).items()):
+        if name not in KEPT and (not name.startswith("_") or name.endswith("__")) and is_ours(value, library):
+            if vars(Tensor).get(value.__name__) is not value:
+                value.__name__ = name  # which those who are asked tell functions by
+            route(value, False)
+
+
+def is_ours(value: Any, library: str) -> bool:
+    """Whether this is a function of the library's that is written in Python: generated ones ask by themselves."""
+    return (
+        isinstance(value, types.FunctionType)
+        and value.__module__.partition(".")[0] == library
+        and "_materialize" not in value.__globals__
+    )
+
+
+def takes_tensors(function: Any) -> bool:
+    """Whether a public function has a tensor among its parameters."""
+    if hasattr(function, "operator") or function.__name__ in UNTYPED:
+        return True
+    annotations = getattr(function, "__wrapped__", function).__annotations__
+    return any("Tensor" in str(a) for name, a in annotations.items() if name != "return")
+
+
+def _stand_in(*args: Any, _xt_route: Any, **kwargs: Any) -> Any:
+    return _xt_route(args, kwargs)
+
+
+def route(function: types.FunctionType, modes_only: bool) -> None:
+    """Give a function the code that asks first. The object that users hold stays the same."""
+    if id(function) in _routed:
+        return
+    plain = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__annotations__ = function.__annotations__
+    plain.__dict__.update(function.__dict__)
+    plain.__doc__, plain.__qualname__, plain.__module__ = (
+        function.__doc__,
+        function.__qualname__,
+        function.__module__,
+    )
+
+    def ask(args: Any, kwargs: dict[str, Any]) -> Any:
+        if state.overrides_off < 2:
+            found = claimed(() if modes_only else (*args, *kwargs.values()))
+            if found is not None:
+                return answer(function, found, args, kwargs)
+        if modes_only:
+            with SubclassesOff():
+                return plain(*args, **kwargs)
+        return plain(*args, **kwargs)
+
+    code = function.__code__
+    function.__code__ = _stand_in.__code__.replace(
+        co_freevars=code.co_freevars, co_name=code.co_name, co_qualname=code.co_qualname
+    )
+    function.__defaults__ = None
+    function.__kwdefaults__ = {"_xt_route": ask}
+    function.__wrapped__ = plain  # pyright: ignore[reportFunctionMemberAccess]
+    _routed[id(function)] = function
+
+
+def trimmed(parameters: Sequence[Any], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The positional and keyword arguments of a call from one value per parameter, without defaults at the end."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.keyword_only:
+            if value is not parameter.default:
+                kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    places = [p for p in parameters if not p.keyword_only]
+    while args and len(args) > 1 and args[-1] is places[len(args) - 1].default:
+        args.pop()
+    return tuple(args), kwargs
+
+
+Tensor.__init_subclass__ = classmethod(init_subclass)  # pyright: ignore[reportAttributeAccessIssue]
+Tensor.__torch_function__ = classmethod(default_answer)
