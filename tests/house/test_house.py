@@ -54,6 +54,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "signal",
         "special",
         "testing",
+        "transforms",
         "utils",
     ),
     ("__init__", "__main__", "warm"),

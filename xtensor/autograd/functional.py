@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine import enable_grad, is_grad_enabled
-from ..func.forward import jacfwd
-from ..func.reverse import grad as func_grad
 from ..gradients import grad
 from ..ops.create.ranges import eye
 from ..tensor import Tensor, sizes_of
+from ..transforms.forward import jacfwd
+from ..transforms.reverse import grad as func_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from .. import checks, devices
 from ..engine import Node, enable_grad, no_grad
-from ..func.batches import vmapped
 from ..gradients import grad
 from ..operators.recording import recorded
 from ..tensor import Tensor, alias, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
+from ..transforms.batches import vmapped
 from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = [

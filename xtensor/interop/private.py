@@ -39,6 +39,7 @@ from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
+from ..utils.data.fetch import DatasetKind
 from .private_engine import ENGINE
 
 __all__ = ["NAMES", "DispatchKeySet", "Switches"]
@@ -310,6 +311,7 @@ NAMES: dict[str, Any] = {
     "nn.modules.transformer._get_clones": clones,
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
+    "utils.data.dataloader._DatasetKind": DatasetKind,
     "utils.data.dataloader._collate_fn_t": Callable[[list[Any]], Any],
     "utils.data.dataloader._worker_init_fn_t": Callable[[int], None],
     "utils.data.dataloader._MultiProcessingDataLoaderIter": PooledBatches,

@@ -18,7 +18,6 @@ from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, te
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.x64 import call, restore, swap
-from .levels.crossing import crossings
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
 from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor
@@ -194,7 +193,7 @@ class OpNode(Replayable):
 
     def pattern(self) -> Any:
         saved = self.saved
-        if saved is None or crossings(self) is not None:
+        if saved is None:
             return None
         forms: list[Any] = []
         for entry in saved:

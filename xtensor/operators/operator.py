@@ -105,6 +105,8 @@ class Operator:
         self.formats = False
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False
+        # Whether JAX knows the kernel's derivative backwards only (`jax.custom_vjp`).
+        self.backwards_only = False
         self.sizer: Callable[[tuple[Any, ...]], Any] | None = None
         self.namer: Callable[[Any], str] | None = None
         self.autocast: dict[str, Any] = {}

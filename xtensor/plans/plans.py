@@ -35,6 +35,7 @@ from ..operators.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
+from ..xla.levels import KINDS, layers
 from ..xla.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
@@ -64,6 +65,7 @@ DECLINED = {
         "first seen",
         "being compiled",
         "meta tensors",
+        "from outside a level",
         "several devices",
         "several roots",
         "too many nodes",
@@ -159,6 +161,8 @@ class PlanExecutor:
         array = grad._xt_storage.array
         if grad._xt_view is not None or type(array) is MetaArray:
             return DECLINED["meta tensors"]
+        if type(array) in KINDS and any(at.outer for at in layers(array)):
+            return DECLINED["from outside a level"]
         if inputs is not None and any(e is not None and type(e[0]) is not AccumulateGrad for e in inputs):
             return DECLINED["inputs that are no leaves"]
         start = (type(root), slot, id(array.aval))
@@ -293,7 +297,8 @@ class PlanExecutor:
             return DECLINED["first seen"]
         if not plan.compiling:
             plan.compiling = True
-            free = {} if keep_graph or plan.plain else owned(nodes, args)
+            leveled = any(type(a) in KINDS for a in args)
+            free = {} if keep_graph or plan.plain or leveled else owned(nodes, args)
             run, plan.leaves, plan.ran = build(pattern, nodes, slot, wanted, args)
             plan.donated = matching(free, args, [t for i, t in enumerate(leaves) if i in plan.leaves])
             program = jit(donating(run, plan.donated), donate_argnums=tuple([i for i, _ in plan.donated]))
@@ -301,7 +306,7 @@ class PlanExecutor:
             for _, others in plan.donated:
                 for j in others:
                     examples[j] = None
-            if at_once:
+            if at_once or leveled:
                 # Which a trace would note, but a plan that is found on disk is not traced.
                 for node in nodes:
                     node.made_within()

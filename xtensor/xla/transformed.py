@@ -397,7 +397,7 @@ def refuse_batch(name: str, target: Any, sources: Sequence[Any], how: str = "oth
 def still_batched(before: Any, array: Any) -> Any:
     """What was written to the place of `before`, a batch as that was."""
     for level in reversed(batches_of(before)):
-        if level not in batches_of(array):
+        if level.open and level not in batches_of(array):
             array = _batch_again(level, array)
     return array
 

@@ -43,7 +43,10 @@ __all__ = [
 
 T = TypeVar("T")
 _isinstance = isinstance
-ScriptModule = Module
+
+
+class ScriptModule(Module):
+    """A base for modules that were written to be scripted: they run as Python, and no other module is one."""
 
 
 class ScriptFunction:

@@ -62,14 +62,10 @@ class Pushforward:
                 add(totals, found)
         if floating and by_kernel:
             chosen = [t if n in by_kernel else nothing(t) for n, t in zip(names, along, strict=False)]
-            try:
-                found = self._by_kernel(run, values, chosen)
-            except TypeError as error:
-                if "custom_vjp" not in str(error):
-                    raise
-                # What JAX differentiates backwards only has a linear rule, too.
-                found = self._transposed(by_kernel, values, along, outs)
-            add(totals, found)
+            if op.backwards_only:
+                add(totals, self._transposed(by_kernel, values, along, outs))
+            else:
+                add(totals, self._by_kernel(run, values, chosen))
         totals = [
             None if t is None else jax.lax.convert_element_type(t, o.dtype)
             for t, o in zip(totals, outs, strict=True)

@@ -27,6 +27,8 @@ from ...operators.options import (
 )
 from ...operators.write import write_out
 from ...tensor import Size, Tensor
+from ...xla.levels import KINDS
+from ...xla.transformed import still_batched
 
 __all__ = [
     "empty",
@@ -209,6 +211,8 @@ def make_like(
     if type(value) is tuple:
         value = number_array(value[0], chosen)
     made = filled(tuple(input.shape), chosen, place, value, like_strides(input, memory_format))
+    if type(input._xt_storage.array) in KINDS:
+        as_batched(input, made)
     return made if requires_grad is False else finish(function, made, requires_grad)
 
 
@@ -307,7 +311,15 @@ def make_new(
     place = self.device if device is None else pick_device(function, device)
     if type(value) is tuple:
         value = number_array(value[0], chosen)
-    return finish(function, filled(sizes, chosen, place, value), requires_grad)
+    made = filled(sizes, chosen, place, value)
+    if type(self._xt_storage.array) in KINDS:
+        as_batched(self, made)
+    return finish(function, made, requires_grad)
+
+
+def as_batched(like: Tensor, made: Tensor) -> None:
+    """Give every sample of a batch, which `like` is, new values of its own: they may be written."""
+    made._xt_storage.array = still_batched(like._xt_storage.array, made._xt_storage.array)
 
 
 def new_of(name: str, value: int, doc: str) -> Any:

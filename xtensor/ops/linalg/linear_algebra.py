@@ -416,6 +416,9 @@ def matrix_exp(input: Array) -> Array:
     return exponential(input.astype(dtypes.compute_type(own).numpy)).astype(input.dtype)
 
 
+matrix_exp.operator.backwards_only = True
+
+
 # ---- products ------------------------------------------------------------------------------------------------------
 
 

@@ -225,10 +225,16 @@ def ldexp(input: Array, other: Array) -> Array:
     return (a * factor).astype(dtype)
 
 
+def scaled_down(grad: Array, exponent: Array) -> Array:
+    """`grad / 2 ** exponent`, in two steps that do not overflow; JAX's own `ldexp` has 1 for its derivative."""
+    half = exponent >> 1
+    return grad * jnp.exp2((-half).astype(grad.dtype)) * jnp.exp2((half - exponent).astype(grad.dtype))
+
+
 @general(
     out="exact",
     returns=("mantissa", "exponent"),
-    derivatives=dict(input=lambda grads, results: jnp.ldexp(operands(grads[0])[0], -results[1])),
+    derivatives=dict(input=lambda grads, results: scaled_down(operands(grads[0])[0], results[1])),
 )
 def frexp(input: Array) -> tuple[Array, Array]:
     """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats.

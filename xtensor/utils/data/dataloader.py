@@ -13,7 +13,7 @@ from ...engine import record_function
 from .ahead import Ahead
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
-from .fetch import fetcher_for
+from .fetch import DatasetKind, fetcher_for
 from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
 from .server import prepare
@@ -185,6 +185,10 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler is not None
 
     @property
+    def _dataset_kind(self) -> int:
+        return DatasetKind.Iterable if isinstance(self.dataset, IterableDataset) else DatasetKind.Map
+
+    @property
     def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
@@ -250,7 +254,7 @@ class Batches:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self.indices = iter(loader._index_sampler)
         self.fetcher = fetcher_for(
-            loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+            loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last, loader._dataset_kind
         )
 
     def take(self) -> Any:
@@ -264,7 +268,7 @@ class Batches:
         with record_function("enumerate(DataLoader).__next__"):
             batch = self.take()
         self.yielded += 1
-        announced = self.loader._announced
+        announced = getattr(self.loader, "_announced", None)  # loaders that programs write lack it
         if announced is not None and self.yielded > announced:
             checks.warn(
                 f"Length of IterableDataset {self.loader.dataset} was reported to be {announced}"

@@ -8,7 +8,7 @@ from typing import Any
 from .collate import default_collate
 from .dataset import IterableDataset
 
-__all__ = ["Fetcher", "fetcher_for"]
+__all__ = ["DatasetKind", "Fetcher", "fetcher_for"]
 
 
 class Fetcher:
@@ -64,7 +64,28 @@ class StreamFetcher(Fetcher):
         return self.collate_fn(samples)
 
 
-def fetcher_for(dataset: Any, together: bool, collate_fn: Callable[[Any], Any], drop_last: bool) -> Fetcher:
-    """The fetcher for a dataset of either kind."""
-    kind = StreamFetcher if isinstance(dataset, IterableDataset) else Fetcher
-    return kind(dataset, together, collate_fn, drop_last)
+class DatasetKind:
+    """The kinds of datasets by number, as loaders that programs write name them."""
+
+    Map, Iterable = 0, 1
+
+    @staticmethod
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any], drop_last: bool
+    ) -> Fetcher:
+        """The fetcher for a kind."""
+        found = Fetcher if kind == DatasetKind.Map else StreamFetcher
+        return found(dataset, auto_collation, collate_fn, drop_last)
+
+
+def fetcher_for(
+    dataset: Any,
+    together: bool,
+    collate_fn: Callable[[Any], Any],
+    drop_last: bool,
+    kind: int | None = None,
+) -> Fetcher:
+    """The fetcher for a dataset of the given kind, or of that which it is."""
+    if kind is None:
+        kind = DatasetKind.Iterable if isinstance(dataset, IterableDataset) else DatasetKind.Map
+    return DatasetKind.create_fetcher(kind, dataset, together, collate_fn, drop_last)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
-from ..nn.modules.module import Module
 from ..ops.shape.joining import stack
 from ..tensor import Tensor
+from .modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from .modules.module import Module
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

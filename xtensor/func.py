@@ -1,10 +1,12 @@
 """`torch.func`: derivatives and batches of functions, as functions; modules called with other parameters."""
 
-from .batches import vmap
-from .forward import hessian, jacfwd, jvp, linearize
-from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from .reverse import grad, grad_and_value, jacrev, vjp
-from .unwrapping import debug_unwrap, functionalize
+from __future__ import annotations
+
+from .nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .transforms.batches import vmap
+from .transforms.forward import hessian, jacfwd, jvp, linearize
+from .transforms.reverse import grad, grad_and_value, jacrev, vjp
+from .transforms.unwrapping import debug_unwrap, functionalize
 
 __all__ = [
     "debug_unwrap",

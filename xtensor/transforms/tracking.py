@@ -17,7 +17,7 @@ from ..engine import is_grad_enabled
 from ..engine.modes import state
 from ..gradients import gradient_edge
 from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, strides_of
-from ..trees import tree_leaves, tree_map
+from ..trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
 
@@ -54,6 +54,10 @@ class Tracked:
         """The tensors of an argument, each as a place to ask gradients of; ValueError where there is no tensor."""
         return tree_map(self._entered, tree)
 
+    def entered(self, leaves: list[Any]) -> list[Tensor]:
+        """`enter` of the leaves of a tree."""
+        return [self._entered(leaf) for leaf in leaves]
+
     def _entered(self, tensor: Any) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(tensor)}")
@@ -71,9 +75,14 @@ class Tracked:
 
     def shown(self, tree: Any) -> Any:
         """Results for the caller: cut off from the graph unless it leads outside."""
-        found = tree_leaves(tree)
-        live = iter(depends(found) if self.tracking else [False] * len(found))
-        return tree_map(lambda leaf: kept(leaf, next(live)), tree)
+        found, structure = tree_flatten(tree)
+        return tree_unflatten(self.shown_each(found), structure)
+
+    def shown_each(self, values: list[Any]) -> list[Any]:
+        """`shown` of the leaves of a tree."""
+        if not self.tracking:
+            return [kept(v, False) for v in values]
+        return [kept(v, live) for v, live in zip(values, depends(values), strict=True)]
 
 
 _levels: weakref.WeakKeyDictionary[Any, Tracked] = weakref.WeakKeyDictionary()

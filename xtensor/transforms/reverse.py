@@ -8,11 +8,11 @@ from typing import Any
 
 from ..engine import enable_grad, is_grad_enabled
 from ..gradients import grad as gradients
-from ..ops.create.creation import ones_like, zeros_like
+from ..ops.create.creation import ones, zeros_like
 from ..ops.create.ranges import eye
 from ..ops.shape.joining import cat
 from ..tensor import Tensor
-from ..trees import tree_leaves, tree_structure, tree_unflatten
+from ..trees import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from .batches import vmapped
 from .tracking import Tracked, chosen, depends, kept, refuse_complex, split
 
@@ -49,10 +49,12 @@ def grad_and_value(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen(argnums, len(args))
-        given = list(args)
+        leaves, structure = tree_flatten([args[i] for i in places])
         with Tracked("grad_and_value") as level, enable_grad():
-            for i in places:
-                given[i] = level.enter(given[i])
+            inputs = level.entered(leaves)
+            given = list(args)
+            for i, part in zip(places, tree_unflatten(inputs, structure), strict=True):
+                given[i] = part
             value, aux = split(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(value, Tensor):
                 raise RuntimeError(
@@ -63,12 +65,12 @@ def grad_and_value(
                     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
-        entered = [given[i] for i in places]
         with enable_grad():
-            outer = level.keeps(value, aux)
-            grads = derived([value], tree_leaves(entered), [ones_like(value)], outer)
-            found = level.shown(tree_unflatten(grads, tree_structure(entered)))
-            value, aux = level.shown((value, aux))
+            outer = level.keeps(value, aux) if has_aux else level.tracking and depends([value])[0]
+            grads = derived([value], inputs, [ones((), dtype=value.dtype, device=value.device)], outer)
+            found = tree_unflatten(level.shown_each(grads), structure)
+            (value,) = level.shown_each([value])
+            aux = level.shown(aux) if has_aux else None
         result = found[0] if isinstance(argnums, int) else tuple(found)
         return (result, (value, aux)) if has_aux else (result, value)
 
