@@ -213,3 +213,13 @@ def test_graphs_with_hooked_values_are_freed():
     found = made()
     gc.collect()
     assert found() is None
+
+
+def test_gradients_of_views_are_retained_though_their_base_is_written():
+    base = leaf().clone()
+    first, second = base[:1], base[:1]
+    first.retain_grad(), second.retain_grad()
+    first.mul_(2)
+    (first + 3 * second).sum().backward()
+    assert first.grad.tolist() == [1.0]
+    assert second.grad.tolist() == [3.0]

@@ -78,7 +78,12 @@ def regenerate(tensor: Tensor) -> Any:
         fresh = seen_as(base, made, view.dtype, view.conj, view.neg)
     finally:
         modes.state.mode = mode
-    tensor._xt_edge = fresh._xt_edge
+    old, tensor._xt_edge = tensor._xt_edge, fresh._xt_edge
+    if tensor._xt_meta is not None and tensor._xt_meta.retains_grad and type(old) is tuple:
+        node, slot = tensor._xt_edge
+        hook = old[0].pop_retain_hook(old[1])
+        if hook is not None:
+            node.set_retain_hook(slot, hook)
     view.attr_version = view.counter.version
     return tensor._xt_edge
 
