@@ -201,7 +201,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
     Differs from PyTorch: new elements are zero, not uninitialised.
     """
-    if edge_of(self) is not None:
+    if edge_of(self) is not None and not modes.state.mode & modes.INFERENCE:
         raise RuntimeError("cannot resize variables that require grad")
     sizes = shape_arguments("resize_", size, None)
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
