@@ -223,3 +223,12 @@ def test_gradients_of_views_are_retained_though_their_base_is_written():
     (first + 3 * second).sum().backward()
     assert first.grad.tolist() == [1.0]
     assert second.grad.tolist() == [3.0]
+
+
+def test_a_gradient_that_is_a_part_of_something_goes_through_writes_to_views():
+    r = x.ones(4, requires_grad=True)
+    v = r.clone()
+    v[1:3].mul_(2.0)
+    rows = x.arange(8.0).reshape(2, 4)
+    (found,) = x.autograd.grad(v, r, rows[1])
+    assert found.tolist() == [4.0, 10.0, 12.0, 7.0]

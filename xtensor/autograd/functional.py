@@ -278,7 +278,7 @@ def strict_jacobian(
 def batched_rows(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """The Jacobian of one output, all rows at once."""
     count, sizes = out.numel(), tuple(sizes_of(out))
-    basis = eye(count, dtype=out.dtype, device=out.device).reshape(count, *sizes)
+    basis = eye(count, dtype=out.dtype, device=out.device).reshape((count, *sizes))
     found = grad(
         out,
         ins,
@@ -290,7 +290,7 @@ def batched_rows(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool) -> tu
     )
     return tuple(
         [
-            x.new_zeros((*sizes, *sizes_of(x))) if g is None else g.reshape(*sizes, *sizes_of(x))
+            x.new_zeros((*sizes, *sizes_of(x))) if g is None else g.reshape((*sizes, *sizes_of(x)))
             for g, x in zip(found, ins, strict=True)
         ]
     )
