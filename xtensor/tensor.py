@@ -547,7 +547,7 @@ class Tensor(Methods):
         """The hooks on this tensor's gradient, or None."""
         edge = edge_of(self)
         if edge is None or edge is engine.UNREACHED:
-            return None
+            return vars(self).get("_backward_hooks_given")
         if type(edge) is tuple:
             meta = edge[0].meta
             return (meta.tensor_hooks or {}).get(edge[1]) if meta is not None else None
@@ -557,8 +557,11 @@ class Tensor(Methods):
     def _backward_hooks(self, hooks: Any) -> None:
         present = self._backward_hooks
         if hooks is None:
-            if present:
+            if present is not None:
                 present.clear()
+            return
+        if not asks_grad(self):  # kept, and never called
+            vars(self)["_backward_hooks_given"] = hooks
             return
         for hook in hooks.values():
             self.register_hook(hook)

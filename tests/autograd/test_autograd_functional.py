@@ -280,6 +280,24 @@ def gradgradcheck_fails(T):
 
 
 @case
+def strict_mode_refuses_what_does_not_depend_on_the_input(T):
+    F, x = T.autograd.functional, leaf(T, 3)
+
+    def cut(t):
+        return t.detach().sum()
+
+    return (
+        attempt(lambda: F.vjp(lambda t: t.clone(), x, x, create_graph=True, strict=True)),
+        attempt(lambda: F.jacobian(lambda t: t.clone(), x, create_graph=True, strict=True)),
+        attempt(lambda: F.hessian(lambda t: t.sum(), x, strict=True)),
+        attempt(lambda: F.hvp(lambda t: t.sum(), x, x, strict=True)),
+        attempt(lambda: F.vhp(cut, x, x, strict=True)),
+        attempt(lambda: F.hvp(cut, x, x, strict=True)),
+        attempt(lambda: F.hessian(lambda t: t.exp().sum(), x, strict=True, vectorize=True)),
+    )
+
+
+@case
 def gradcheck_of_views_and_writes(T):
     def f(a, b):
         y = a * 2

@@ -206,6 +206,18 @@ def graph_tensor_written_in_inference(T):
 
 
 @case
+def views_of_inference_tensors(T):
+    with T.inference_mode():
+        made = T.ones(2, requires_grad=True)
+        inside = made[:]
+        other = T.ones(2, requires_grad=True)
+        other.resize_(1, 2)
+    outside = made[:]
+    flags = [(v.requires_grad, v._is_view(), v.is_inference()) for v in (inside, outside)]
+    return flags, tuple(other.shape)
+
+
+@case
 def backward_in_inference(T):
     with T.inference_mode():
         x = T.ones(3, requires_grad=True)

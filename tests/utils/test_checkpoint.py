@@ -7,7 +7,12 @@ import pytest
 import xtensor
 from xtensor import nn
 from xtensor.utils import checkpoint as module
-from xtensor.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from xtensor.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+)
 
 
 @pytest.fixture
@@ -147,3 +152,53 @@ def test_what_differs_is_an_error():
         checkpoint(lambda z: z * 1, x)
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         module.checkpoint(lambda z: z * 1, x.detach(), use_reentrant=True)
+
+
+def test_what_was_computed_again_is_given_out_once():
+    calls = []
+
+    def run(v):
+        calls.append(1)
+        return v.exp()
+
+    x = xtensor.tensor([1.0, 2.0], requires_grad=True)
+    y = checkpoint(run, x, use_reentrant=False)
+    assert xtensor.equal(y.grad_fn._saved_result, y)
+    assert xtensor.equal(y.grad_fn._saved_result, y)
+    assert len(calls) == 3
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert len(calls) == 5
+    assert xtensor.equal(x.grad, 2 * y)
+
+
+def test_saved_tensors_of_a_function_are_read_once():
+    class Product(xtensor.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            with pytest.raises(RuntimeError, match="already unpacked once"):
+                _ = ctx.saved_tensors
+            return grad * b, grad * a
+
+    x = xtensor.tensor([1.0, 2.0], requires_grad=True)
+    checkpoint(lambda v: Product.apply(v.sin(), v.cos()), x, use_reentrant=False).sum().backward()
+    assert xtensor.allclose(x.grad, (2 * x).cos())
+
+
+@pytest.mark.parametrize(
+    ("debug", "block", "told"), [(True, None, True), (False, True, True), (True, False, False)]
+)
+def test_debug_says_more(debug, block, told):
+    shapes = iter([(2,), (3,)])
+    x = xtensor.tensor([1.0], requires_grad=True)
+    with set_checkpoint_debug_enabled(block):
+        y = checkpoint(lambda v: v.sin() * xtensor.ones(next(shapes)), x, use_reentrant=False, debug=debug)
+        with pytest.raises(RuntimeError, match="different metadata") as caught:
+            y.sum().backward()
+    assert ("because you passed `debug=True`" in str(caught.value)) == told

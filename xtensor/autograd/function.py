@@ -162,10 +162,10 @@ class BackwardCFunction(Node, FunctionCtx):
     _saved: tuple[Any, ...] | None
     _is_tensor: tuple[bool, ...]
     _avals: tuple[Any, ...]
+    _inert: frozenset[int]  # the outputs that were marked as not differentiable
     _beyond: Any = None
     _in_jvp: bool = False
     saved_for_forward: tuple[Any, ...] = ()
-    _inert: frozenset[int]  # the outputs that were marked as not differentiable
 
     def __init__(self) -> None:
         super().__init__(())

@@ -45,12 +45,17 @@ def zeros(x: Tensor) -> Tensor:
     return x.new_zeros(tuple(sizes_of(x)))
 
 
-def filled(found: Any, inputs: tuple[Tensor, ...], strict: bool, message: str) -> tuple[Tensor, ...]:
+def filled(
+    found: Any, inputs: tuple[Tensor, ...], strict: bool, message: str, constant: str = ""
+) -> tuple[Tensor, ...]:
+    """Gradients, zeros where there are none; `constant` is what strict mode says of those that depend on no input."""
     result = []
     for i, (g, x) in enumerate(zip(found, inputs, strict=True)):
+        if strict and g is None:
+            raise RuntimeError(message.format(i=i))
+        if strict and constant and not g.requires_grad:
+            raise RuntimeError(constant.format(i=i))
         if g is None:
-            if strict:
-                raise RuntimeError(message.format(i=i))
             g = zeros(x)
         result.append(g)
     return tuple(result)
@@ -108,6 +113,7 @@ def vjp(
             strict,
             "The output of the user-provided function is independent of input {i}. This is not allowed in "
             "strict mode.",
+            CONSTANT if create_graph else "",
         )
     keep = create_graph or (is_grad_enabled() and create_graph)
     return shaped(many, released(outs, keep)), shaped(given, released(result, keep))
@@ -226,6 +232,10 @@ INDEPENDENT = (
     "Output {output} of the user-provided function is independent of input {i}. This is not allowed in "
     "strict mode."
 )
+CONSTANT = (
+    "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+    "create_graph=True."
+)
 LINEAR = (
     "While computing the hessian, found that the jacobian of the user-provided function with respect to "
     "input {output} is "
@@ -268,7 +278,7 @@ def strict_jacobian(
 def batched_rows(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
     """The Jacobian of one output, all rows at once."""
     count, sizes = out.numel(), tuple(sizes_of(out))
-    basis = eye(count, dtype=out.dtype, device=out.device).reshape(count, *sizes)
+    basis = eye(count, dtype=out.dtype, device=out.device).reshape((count, *sizes))
     found = grad(
         out,
         ins,
@@ -280,7 +290,7 @@ def batched_rows(out: Tensor, ins: tuple[Tensor, ...], create_graph: bool) -> tu
     )
     return tuple(
         [
-            x.new_zeros((*sizes, *sizes_of(x))) if g is None else g.reshape(*sizes, *sizes_of(x))
+            x.new_zeros((*sizes, *sizes_of(x))) if g is None else g.reshape((*sizes, *sizes_of(x)))
             for g, x in zip(found, ins, strict=True)
         ]
     )
@@ -297,7 +307,8 @@ def rows_of(
         found: tuple[Any, ...] = (None,) * len(ins)
         if out.requires_grad:
             found = grad(flat[k], ins, retain_graph=True, create_graph=create_graph, allow_unused=True)
-        for row, g in zip(rows, filled(found, ins, strict, message), strict=True):
+        constant = CONSTANT if create_graph else ""
+        for row, g in zip(rows, filled(found, ins, strict, message, constant), strict=True):
             row.append(g)
     result = []
     for row, x in zip(rows, ins, strict=True):
@@ -347,13 +358,18 @@ def hessian(
     def first(*arguments: Tensor) -> Any:
         if forward:
             return hessian_rows(checked, arguments, given)
-        gradients = jacobian(checked, tuple(arguments), create_graph=True, strict=strict)
+        gradients = jacobian(checked, tuple(arguments), create_graph=True)
         return gradients if given else gradients[0]
 
     whole = inputs if given else ins[0]
     if forward:
         return jacobian(first, whole, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return strict_jacobian(first, whole, create_graph, strict, LINEAR, INDEPENDENT, vectorize and not strict)
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+            "either set `strict=False` or `vectorize=False`."
+        )
+    return strict_jacobian(first, whole, create_graph, strict, LINEAR, INDEPENDENT, vectorize)
 
 
 def hessian_rows(func: Callable[..., Any], arguments: tuple[Tensor, ...], given: bool) -> Any:
@@ -383,12 +399,14 @@ def vhp(
         ins = prepared(ins, create_graph)
         vs = checked_vector(v, ins, name, "input")
         out = scalar(func, name)(*ins)
+        refuse_detached((out,), strict)
         first = filled(
             grad(out, ins, create_graph=True, allow_unused=True) if out.requires_grad else (None,) * len(ins),
             ins,
             strict,
             "The output of the user-provided function is independent of input {i}. This is not allowed in "
             "strict mode.",
+            LINEAR.replace("{output}", "{i}"),
         )
         found = grad_of(first, ins, vs, create_graph, strict, name)
         result = filled(

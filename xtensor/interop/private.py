@@ -310,7 +310,7 @@ def older_vmap(
 
 
 NAMES: dict[str, Any] = {
-    **{f"_C.{name}": value for name, value in ENGINE.items()},
+    **ENGINE,
     "_vmap_internals._vmap": older_vmap,
     "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),

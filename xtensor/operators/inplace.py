@@ -267,6 +267,8 @@ class CopySlices(Node):
         """The gradient laid out in memory as the base is, from its first element on."""
         sizes, strides = self.base
         if strides == geometry.contiguous_strides(sizes):
-            return grad.contiguous()
+            whole = grad.contiguous()
+            # A gradient may itself be a part of something, whose first element is not the memory's.
+            return whole.clone() if whole.storage_offset() else whole
         extent = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) if 0 not in sizes else 0
         return grad.new_zeros((extent,)).as_strided_scatter(grad, sizes, strides, 0)

@@ -311,6 +311,8 @@ def alias_of(
             anomaly.record(node)
     meta = input._xt_meta
     if meta is not None and meta.inference:
+        # Autograd knows nothing of views of inference tensors.
+        view.base, view.creation, result._xt_edge = None, DEFAULT, None
         meta_of(result).inference = True
     return result
 

@@ -18,7 +18,7 @@ from ..amp.autocast_mode import (
 )
 from ..autograd.function import Function
 from ..engine import enable_grad, is_grad_enabled, saved_tensors_hooks
-from ..engine.task import is_complete
+from ..engine.task import current_task_id, is_complete
 from ..gradients import backward
 from ..operators.generator import fork_rng, get_rng_state, kept_state, put_back, set_rng_state
 from ..tensor import Tensor
@@ -196,16 +196,21 @@ class _Frame:
     """One checkpointed call: its placeholders in order, and how to compute it again."""
 
     def __init__(
-        self, recompute: Callable[[], Any], early_stop: bool, check: Callable[[Tensor], Any] | None, name: str
+        self,
+        recompute: Callable[[], Any],
+        early_stop: bool,
+        check: Callable[[Tensor], Any] | None,
+        name: str,
+        debug: bool = False,
     ) -> None:
+        self.debug = debug
         self.recompute = recompute
         self.early_stop = early_stop
         self.check = check
         self.name = name
         self.holders: list[weakref.ref[_Holder]] = []
         self.metadata: list[Any] = []
-        self.filled: dict[int, int] = {}
-        self.ended = False
+        self.filled: set[int] = set()
 
     def pack(self, tensor: Tensor) -> _Holder:
         holder = _Holder()
@@ -214,18 +219,27 @@ class _Frame:
         return holder
 
     def unpack(self, holder: _Holder) -> Tensor:
-        if 0 not in holder.values:
-            self.fill()
-        if 0 not in holder.values:
+        """The tensor, computed again once for each backward pass, in which it is given out once; outside, each time."""
+        task = current_task_id()
+        if task not in self.filled:
+            self.fill(task)
+            if task == -1:
+                for other in self.holders:
+                    held = other()
+                    if held is not None and held is not holder:
+                        held.values.pop(task, None)
+            else:
+                self.filled.add(task)
+        if task not in holder.values:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was either never recomputed, or "
-                "already unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do so only once. "
-                "Otherwise please open an issue with details on your use case."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
+                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
+                "issue with details on your use case."
             )
-        return holder.values[0]
+        return holder.values.pop(task)
 
-    def fill(self) -> None:
-        """Compute again, and put what is saved on the way into the placeholders."""
+    def fill(self, task: int) -> None:
+        """Compute again for a backward pass, and put what is saved on the way into the placeholders."""
         count = 0
 
         def keep(tensor: Tensor) -> Any:
@@ -246,7 +260,7 @@ class _Frame:
                 )
             holder = self.holders[at]()
             if holder is not None:
-                holder.values[0] = tensor.detach()
+                holder.values[task] = tensor.detach()
             if self.early_stop and count == len(self.holders):
                 raise _Stop
             return tensor.detach()
@@ -261,7 +275,12 @@ class _Frame:
             )
 
     def tip(self) -> str:
-        return f"\nThe checkpointed function is {self.name}." if _Debug.enabled else ""
+        if not self.debug:
+            return ""
+        return (
+            f"\nThe checkpointed function is {self.name}.\nYou are seeing this error because you passed `debug=True` to "
+            "checkpoint, or are inside of set_checkpoint_debug_enabled(True)."
+        )
 
 
 def _metadata(tensor: Tensor) -> dict[str, Any]:
@@ -272,14 +291,14 @@ CHECKS: dict[str, Callable[[Tensor], Any] | None] = {"default": _metadata, "none
 
 
 class _Debug:
-    enabled = False
+    enabled: bool | None = None
     early_stop: bool | None = None
 
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Errors inside the block say which function was checkpointed."""
-    before, _Debug.enabled = _Debug.enabled, bool(enabled)
+    """Errors of checkpoints made in the block say which function it was, or do not; None leaves it to each one's `debug`."""
+    before, _Debug.enabled = _Debug.enabled, enabled
     try:
         yield
     finally:
@@ -338,7 +357,8 @@ def checkpoint(
             function(*args, **kwargs)
 
     stop = early_stop if _Debug.early_stop is None else _Debug.early_stop
-    frame = _Frame(again, stop, CHECKS[determinism_check], repr(function))
+    told = debug if _Debug.enabled is None else _Debug.enabled
+    frame = _Frame(again, stop, CHECKS[determinism_check], repr(function), told)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 

@@ -79,7 +79,12 @@ def regenerate(tensor: Tensor) -> Any:
         fresh = seen_as(base, made, view.dtype, view.conj, view.neg)
     finally:
         modes.state.mode = mode
-    tensor._xt_edge = fresh._xt_edge
+    old, tensor._xt_edge = tensor._xt_edge, fresh._xt_edge
+    if tensor._xt_meta is not None and tensor._xt_meta.retains_grad and type(old) is tuple:
+        node, slot = tensor._xt_edge
+        hook = old[0].pop_retain_hook(old[1])
+        if hook is not None:
+            node.set_retain_hook(slot, hook)
     view.attr_version = view.counter.version
     return tensor._xt_edge
 
@@ -199,7 +204,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
     Differs from PyTorch: new elements are zero, not uninitialised.
     """
-    if edge_of(self) is not None:
+    if edge_of(self) is not None and not modes.state.mode & modes.INFERENCE:
         raise RuntimeError("cannot resize variables that require grad")
     sizes = shape_arguments("resize_", size, None)
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
