@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from . import devices, gradients
+from . import devices, gradients, trees
 from .devices import DeviceLike
 from .engine import modes
 from .nn.modules.module import Module
 from .operators.generator import fork_rng, manual_seed
 from .tensor import Tensor, array_of, wrap
 from .ulps import is_floating, largest_ulps
-from .utils import _pytree
 
 __all__ = ["Comparison", "Difference", "Timing", "compare"]
 
@@ -235,7 +234,7 @@ def moved(value: Any, place: devices.device) -> Any:
             memo[id(leaf)] = moved_leaf(leaf, place)
         return memo[id(leaf)]
 
-    return _pytree.tree_map(move, value)
+    return trees.tree_map(move, value)
 
 
 def moved_leaf(leaf: Any, place: devices.device) -> Any:
@@ -250,8 +249,8 @@ def leaves_of(function: Any, args: Any, kwargs: Any) -> dict[str, Tensor]:
     """The tensors and parameters that require grad, by name, each once."""
     found: dict[str, Tensor] = {}
     for name, value in (("function", function), ("args", args), ("kwargs", kwargs)):
-        for path, leaf in _pytree.tree_leaves_with_path(value):
-            at = name + _pytree.keystr(path)
+        for path, leaf in trees.tree_leaves_with_path(value):
+            at = name + trees.keystr(path)
             if isinstance(leaf, Module):
                 found |= {f"{at}.{n}": p for n, p in leaf.named_parameters() if p.requires_grad}
             elif isinstance(leaf, Tensor) and leaf.requires_grad:
@@ -266,11 +265,11 @@ def leaves_of(function: Any, args: Any, kwargs: Any) -> dict[str, Tensor]:
 def tensors_in(result: Any, name: str) -> dict[str, Tensor]:
     """The tensors of a result by their place in it; numbers become tensors, all else is left out."""
     found = {}
-    for path, leaf in _pytree.tree_leaves_with_path(result):
+    for path, leaf in trees.tree_leaves_with_path(result):
         if isinstance(leaf, (bool, int, float, complex)):
             leaf = wrap(devices.put(np.asarray(leaf), resolve("cpu")))
         if isinstance(leaf, Tensor):
-            found[name + _pytree.keystr(path)] = leaf
+            found[name + trees.keystr(path)] = leaf
     return found
 
 
