@@ -1,0 +1,64 @@
+"""Names of PyTorch's that packages ask for: there, and saying what they are when they are used."""
+
+import importlib.metadata
+import importlib.util
+
+import pytest
+
+import xtensor
+from xtensor import interop
+
+
+@pytest.fixture
+def alias():
+    with interop.installed() as module:
+        yield module
+
+
+def test_the_package_is_there_for_who_asks(alias):
+    assert importlib.util.find_spec("torch").name == "torch"
+    assert importlib.util.find_spec("torch.distributed.tensor") is not None
+    assert importlib.util.find_spec("torch.no_such_module") is None
+    assert importlib.metadata.version("torch") == alias.__version__ and alias.torch is alias
+    assert "torch" in importlib.metadata.packages_distributions()
+
+
+def test_what_is_absent_can_be_asked_for(alias):
+    from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from torch.distributed.tensor import DTensor
+    from torch.nn.modules.channelshuffle import ChannelShuffle
+
+    assert not isinstance(alias.ones(1), DTensor) and DTensor | None and DTensor[int] is DTensor
+    assert ShardingStrategy.FULL_SHARD is not ShardingStrategy.NO_SHARD
+    assert ChannelShuffle is xtensor.nn.ChannelShuffle
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.distributed\.tensor\.DTensor is not in xtensor: distributed"
+    ):
+        DTensor(1)
+    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not in xtensor"):
+        FullyShardedDataParallel(alias.nn.Linear(1, 1))
+    with pytest.raises(NotImplementedError, match=r"torch\.package\.package_importer\.PackageImporter"):
+        alias.package.PackageImporter("x")
+    assert alias.is_vulkan_available() is False and alias.serialization.DEFAULT_PROTOCOL == 2
+
+
+def test_classes_say_that_they_are_torch_s(alias):
+    assert xtensor.Tensor.__module__ == "torch" and repr(alias.Size([1])) == "torch.Size([1])"
+    interop.uninstall()
+    try:
+        assert xtensor.Tensor.__module__ == "xtensor.tensor"
+    finally:
+        interop.install()
+
+
+def test_scans(alias, rng):
+    from torch._higher_order_ops.associative_scan import associative_scan
+    from torch._higher_order_ops.scan import scan
+
+    x = alias.from_numpy(rng.standard_normal((2, 7)))
+    for reverse in (False, True):
+        found = associative_scan(lambda a, b: a + b, x, 1, reverse)
+        wanted = x.flip(1).cumsum(1).flip(1) if reverse else x.cumsum(1)
+        assert alias.allclose(found, wanted)
+    last, found = scan(lambda s, e: (s + e, s), alias.zeros(2, dtype=x.dtype), x, dim=1)
+    assert alias.allclose(last, x.sum(1)) and alias.allclose(found[:, 1:], x.cumsum(1)[:, :-1])
