@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 import random
 import time
@@ -410,6 +411,14 @@ def reads_clock(x: Any) -> Any:
     return x * 0 + (time.time() > 0)
 
 
+def reads_date(x: Any) -> Any:
+    return x * 0 + (datetime.datetime.now().year > 0)
+
+
+def draws_numpy(x: Any) -> Any:
+    return x * 0 + float(np.random.rand() < 2)  # noqa: NPY002
+
+
 def reads_value(x: Any) -> Any:
     return x * 2 if x.sum() > 0 else x * 3
 
@@ -452,6 +461,8 @@ EAGER = {
     "list": (lambda: logs, "list.append"),
     "random": (lambda: draws, "random"),
     "clock": (lambda: reads_clock, "time.time"),
+    "date": (lambda: reads_date, "datetime.now"),
+    "numpy's numbers": (lambda: draws_numpy, "RandomState.rand"),
     "value": (lambda: reads_value, "value of a tensor"),
     "mask": (lambda: masks, "value of a tensor"),
     "numpy": (lambda: uses_numpy, "tensor"),

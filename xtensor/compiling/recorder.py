@@ -192,11 +192,9 @@ class Recorder:
             self.refuse(f"it calls {type(owner).__name__}.{name}")
         if isinstance(owner, Module):
             self.found_modules[id(owner)] = owner
-        if isinstance(owner, random.Random) or root_of(type(owner).__module__) in (
-            "threading",
-            "queue",
-            "logging",
-        ):
+        home = root_of(type(owner).__module__)
+        known = home in (*OURS, *PURE, "builtins", "__main__") or home not in sys.stdlib_module_names
+        if not known or "random" in type(owner).__module__.split(".") or isinstance(owner, random.Random):
             self.refuse(f"it calls {type(owner).__name__}.{name}")
         return function
 
@@ -212,6 +210,8 @@ class Recorder:
             if "random" in str(getattr(owner, "__name__", "")):
                 self.refuse(f"it calls {home}.{name}")
             return function
+        if isinstance(owner, type) and root_of(owner.__module__) not in (*OURS, *PURE, "builtins"):
+            self.refuse(f"it calls {owner.__name__}.{name}")
         if isinstance(owner, (type, SIMPLE, tuple, range, slice)):
             return self._making_lists(function)
         if isinstance(owner, CONTAINERS):
