@@ -94,7 +94,7 @@ def scan(
     leaves, tree = _leaves("scan", combine_fn, xs, dim)
     places = range(leaves[0].shape[dim])
     results: list[Any] = []
-    shape = None
+    shape: Any = None
     for i in reversed(places) if reverse else places:
         init, result = combine_fn(init, tree_unflatten([x.select(dim, i) for x in leaves], tree))
         flat, shape = tree_flatten(result)

@@ -245,7 +245,10 @@ class BlockMask:
             None if x is None else x[index] for x in (getattr(self, name) for name in self.LISTS[:4])
         ]
         return BlockMask.from_kv_blocks(
-            *lists, self.BLOCK_SIZE, None, self.seq_lengths, self.q_indices is not None
+            *lists,
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            seq_lengths=self.seq_lengths,
+            compute_q_blocks=self.q_indices is not None,
         )
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
@@ -255,7 +258,9 @@ class BlockMask:
         lists: Any = []
         for flags in (marked(self.kv_num_blocks, self.kv_indices), self.full_flags()):
             lists += [None, None] if flags is None else listed(flags[..., :rows, :columns], place)
-        return BlockMask.from_kv_blocks(*lists, self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
+        return BlockMask.from_kv_blocks(
+            *lists, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod, seq_lengths=(new_q_len, new_kv_len)
+        )
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """Pictures of the first masks, a mark for each block: seen wholly, in part, or not."""
