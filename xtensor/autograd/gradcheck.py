@@ -437,7 +437,10 @@ def gradgradcheck(
     count = len(given)
 
     def first(*arguments: Any) -> tuple[Any, ...]:
-        own = arguments[:count]
+        own = list(arguments[:count])
+        for i in chosen:
+            if not own[i].requires_grad:  # the primal of forward mode
+                own[i] = own[i].view_as(own[i]).requires_grad_()
         with enable_grad():
             made = differentiable(func(*own))
             found = grad(

@@ -233,7 +233,13 @@ class Compiled:
     world = staticmethod(lambda: world())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if capture._running or self.gave_up or state.mode & NEVER or stance[0] == "force_eager":
+        if (
+            capture._running
+            or self.gave_up
+            or state.mode & NEVER
+            or state.transforms
+            or stance[0] == "force_eager"
+        ):
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
         skeleton = skeleton_of((args, kwargs), tensors)

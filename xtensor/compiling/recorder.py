@@ -6,6 +6,7 @@ an attribute, drawing numbers of Python's, reading the clock or a file are refus
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import random
@@ -444,6 +445,8 @@ class Recorder:
             if id(code) in self.follower.originals:
                 self.enter(frame)
             return
+        if any(getattr(c, "__code__", None) is code for c in gc.callbacks):
+            return  # it runs whenever Python collects garbage
         self.follower.note(code)
         reason = self.follower.unfollowable.get(id(code))
         name = getattr(code, "co_qualname", code.co_name)

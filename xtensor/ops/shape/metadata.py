@@ -37,10 +37,11 @@ __all__ = ["detach"]
 def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
     g = geometry_of(input)
-    array = input._xt_storage.array
-    if type(array) in KINDS and has_tangent(array):
+    # Of a storage that is still to be read nothing is read.
+    levels = modes.state.transforms and type(input._xt_storage.array) in KINDS
+    if levels and has_tangent(input._xt_storage.array):
         # In forward mode, too, nothing follows it.
-        storage = Storage(without_tangents(array))
+        storage = Storage(without_tangents(input._xt_storage.array))
         result = tensor_over(storage, make_view(storage, storage, input.dtype, *g))
     else:
         result = alias(input, g.sizes, g.strides, g.offset)
