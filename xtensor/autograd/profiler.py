@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..engine import profiler
 from ..engine.profiler import *  # noqa: F403
+from ..engine.profiler import __all__  # noqa: F401
 from . import profiler_legacy
 
-__all__ = list(profiler.__all__)
 profile = profiler_legacy.profile
