@@ -19,6 +19,7 @@ from ..engine.modes import state
 from ..operators import overriding
 from ..operators.overriding import SubclassesOff, is_property
 from ..tensor import Tensor
+from ..xla.cache import bounded
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -175,7 +176,7 @@ def get_default_nowrap_functions() -> set[Any]:
     return set(overriding.nowrap())
 
 
-@functools.cache
+@bounded(1)
 def _functions() -> dict[Any, dict[str, Any]]:
     """The functions that can be overridden, by the module or class that has them, with their names."""
     library = __name__.partition(".")[0]
@@ -224,7 +225,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     } | methods
 
 
-@functools.cache
+@bounded(1)
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each function that can be overridden, one of the same signature that gives -1."""
     found: dict[Callable[..., Any], Callable[..., Any]] = {}

@@ -5,7 +5,6 @@ Its own compiled file needs PyTorch's libraries; `torch.ops.load_library` of it 
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -18,6 +17,7 @@ from .. import checks
 from ..autograd.function import Function, once_differentiable
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor, array_of, host_array, wrap
+from ..xla.cache import bounded
 from ..xla.x64 import call, jit
 
 __all__ = ["OPERATORS", "nms", "roi_align", "roi_pool"]
@@ -151,7 +151,7 @@ def _pooled(maps: Any, rois: Any, scale: Any, *, size: tuple[int, int]) -> Any:
     return lax.map(one, rois.astype(jnp.float32), batch_size=AT_ONCE)
 
 
-@functools.lru_cache(maxsize=256)
+@bounded(256)
 def _programs(kernel: Any, options: tuple[tuple[str, Any], ...]) -> tuple[Any, Any]:
     """A kernel with its options, and its derivative for the maps."""
 

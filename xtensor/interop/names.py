@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import functools
 import pathlib
 import re
 from typing import Any, NamedTuple
+
+from ..xla.cache import bounded
 
 __all__ = ["Described", "described", "has_modules", "is_module", "reexporters"]
 
@@ -24,7 +25,7 @@ class Described(NamedTuple):
     literal: Any = ...  # of a value that can be written
 
 
-@functools.cache
+@bounded(1)
 def _sections() -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -36,7 +37,7 @@ def _sections() -> dict[str, list[str]]:
     return sections
 
 
-@functools.cache
+@bounded(2048)
 def _section(module: str) -> dict[str, Described]:
     found: dict[str, Described] = {}
     for line in _sections().get(module, ()):
@@ -56,7 +57,7 @@ def _section(module: str) -> dict[str, Described]:
     return found
 
 
-@functools.cache
+@bounded(1)
 def _by_home() -> dict[str, list[tuple[str, frozenset[str]]]]:
     homes: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for module, lines in _sections().items():
@@ -72,7 +73,7 @@ def is_module(name: str) -> bool:
     return name in _sections()
 
 
-@functools.cache
+@bounded(1)
 def _packages() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in _sections())
 

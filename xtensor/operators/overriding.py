@@ -7,10 +7,8 @@ methods that are written in Python, and properties, are asked from the first suc
 
 from __future__ import annotations
 
-import functools
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -134,11 +132,10 @@ def answer(func: Callable[..., Any], relevant: Sequence[Any], args: Any, kwargs:
     for value in relevant:
         asked = value.__torch_function__
         if getattr(asked, "__self__", None) is value and asked is not DISABLED:
-            warnings.warn(
+            checks.warn(
                 "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, "
                 "please define it as a classmethod.",
                 DeprecationWarning,
-                stacklevel=3,
             )
         made = asked(func, kinds, args, kwargs)
         if made is not NotImplemented:
@@ -177,7 +174,7 @@ def default_answer(
     return made if func in nowrap() else converted(made, cls)
 
 
-@functools.cache
+@bounded(1)
 def nowrap() -> frozenset[Any]:
     """Getters whose value is another tensor, as it is."""
     return frozenset(vars(Tensor)[name].__get__ for name in ("_base", "grad", "_grad"))
@@ -300,7 +297,7 @@ def getattr_static(cls: type, name: str) -> Any:
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
 
 
-@functools.cache
+@bounded(1)
 def properties() -> dict[str, property]:
     """Tensor's public properties."""
     return {
@@ -311,7 +308,7 @@ def properties() -> dict[str, property]:
     }
 
 
-@functools.cache
+@bounded(512)
 def asked_property(plain: property) -> property:
     """A property of Tensor as a class that overrides has it."""
 

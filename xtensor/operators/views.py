@@ -444,7 +444,7 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         lines += [
             "try:",
             f"    return {call}",
-            "except TypeError:",
+            "except (AttributeError, TypeError):",
             f"    if {' or '.join(wrong)}:",
             f"        {unfit} from None",
             "    raise",

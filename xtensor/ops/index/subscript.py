@@ -17,6 +17,7 @@ from ...engine import modes
 from ...geometry import Geometry
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
+from ...xla.levels import KINDS
 from ..create.ingest import host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
@@ -239,6 +240,8 @@ def item_or_number(item: Any) -> Any:
             return as_number(item)
         item = as_array(item)
     if item.ndim == 0:
+        if modes.state.transforms and isinstance(item, Tensor) and type(array_of(item)) in KINDS:
+            return item  # one for each sample
         dtype = item.dtype
         if is_mask(item):
             return bool(value_of(item))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -417,7 +416,7 @@ class OverwriteNode(Node):
         return (own, crossed(grad.to(self.place, self.dtype), self.beyond))
 
 
-@functools.cache
+@bounded(256)
 def overwriting(title: str) -> type[OverwriteNode]:
     """The class of the nodes of one such operator, whose name is PyTorch's."""
     return type(title, (OverwriteNode,), {"__slots__": ()})
