@@ -69,13 +69,6 @@ PLAIN = frozenset((Tensor, float, int))
 BOOL = np.dtype(np.bool_)
 
 
-@overloads(
-    "Tensor condition",
-    "Tensor condition, Tensor input, Tensor other, *, Tensor out = None",
-    "Tensor condition, Number self, Tensor other",
-    "Tensor condition, Tensor input, Number other",
-    "Tensor condition, Number self, Number other",
-)
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where `condition` holds and `other` elsewhere; of a condition alone, `nonzero(as_tuple=True)`.
 

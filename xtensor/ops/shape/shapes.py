@@ -377,7 +377,7 @@ def expand(g: Geometry, size: Sequence[int], implicit: bool = False) -> Geometry
     return geometry.expand(g, ints(size))
 
 
-@view(name="view", varargs="shape", method=False, signatures=("dtype dtype", "tuple of ints size"))
+@view(name="view", method=False)
 def sized_view(g: Geometry, shape: Sequence[int]) -> Geometry:
     """The same elements in the same order with other sizes; RuntimeError where that needs a copy."""
     return geometry.view(g, ints(shape))
