@@ -7,7 +7,7 @@ from typing import Any
 from ... import checks, dtypes, geometry
 from ...dtypes import dtype as DType
 from ...geometry import Geometry
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_as, attach_methods
 from ...operators.autocast import cast_for
 from ...operators.views import ViewOperator, alias_of, geometry_of
 from ...tensor import Tensor, alias
@@ -188,5 +188,6 @@ def set_imag(self: Tensor, value: Any) -> None:
     )
 
 
-attach_methods(adjoint, conj, resolve_conj, resolve_neg, view=view_method, _conj=conj, _neg_view=neg_view)
+attach_as(view=view_method)
+attach_methods(adjoint, conj, resolve_conj, resolve_neg, _conj=conj, _neg_view=neg_view)
 attach_methods(H=property(H), mH=property(mH), real=property(real, set_real), imag=property(imag, set_imag))
