@@ -76,6 +76,8 @@ BLOCKS: dict[str, Callable[[], Any]] = {
     "autocast": lambda: xtensor.autocast("cpu"),
     "saved_tensors_hooks": lambda: xtensor.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
     "device": lambda: xtensor.device("meta"),
+    "arguments not asked": xtensor.overrides.DisableTorchFunctionSubclass,
+    "nobody asked": xtensor.overrides.DisableTorchFunction,
 }
 
 
@@ -88,6 +90,9 @@ def held() -> Any:
         state.autocast_enabled,
         state.autocast_nesting,
         state.autocast_caching,
+        state.overrides_off,
+        state.function_modes,
+        len(state.transforms),
         xtensor.get_default_device(),
     )
 

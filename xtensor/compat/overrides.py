@@ -17,7 +17,7 @@ from typing import Any
 from .. import checks
 from ..engine.modes import state
 from ..operators import overriding
-from ..operators.overriding import SubclassesOff, is_property
+from ..operators.overriding import Pushed, SubclassesOff, is_property
 from ..tensor import Tensor
 from ..xla.cache import bounded
 
@@ -59,7 +59,7 @@ class DisableTorchFunction(SubclassesOff):
     LEVEL = 2
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Pushed):
     """A block whose calls are answered by `__torch_function__(func, types, args, kwargs)`; to be subclassed.
 
     While it answers, only the modes around it are asked. `func` is the function as it was called: `xtensor.add` for
@@ -79,14 +79,6 @@ class TorchFunctionMode:
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         raise NotImplementedError
-
-    def __enter__(self) -> Any:
-        overriding.push(self)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with overriding.popped(back=False):
-            """It is asked no more."""
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

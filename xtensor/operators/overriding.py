@@ -17,11 +17,13 @@ from ..engine.modes import FUNCTION_MODE, state
 from ..geometry import contiguous_strides
 from ..tensor import Tensor, View, make_view, tensor_over
 from ..xla.cache import bounded
+from ..xla.signals import from_start
 
 __all__ = [
     "DISABLED",
     "NAMESPACES",
     "Overridden",
+    "Pushed",
     "SubclassesOff",
     "answer",
     "arm",
@@ -32,7 +34,6 @@ __all__ = [
     "is_property",
     "overloaded",
     "popped",
-    "push",
     "takes_tensors",
     "trimmed",
 ]
@@ -198,55 +199,57 @@ def converted(value: Any, cls: type[Tensor]) -> Any:
 # ---- switched off, and modes ---------------------------------------------------------------------------------------
 
 
-class SubclassesOff:
-    """A block in which arguments are not asked; `LEVEL` 2: and modes neither. Instances nest."""
+class Block:
+    """A block in which others are asked than outside of it. Instances nest; what was asked before is again, whatever ends the block."""
+
+    _before: list[Any]
+
+    def planned(self, level: int, asked: tuple[Any, ...]) -> tuple[int, tuple[Any, ...], int]:
+        """What `__enter__` sets, without a call: how much is left out (arguments at 1, modes too at 2), the modes asked, the flags."""
+        shown = FUNCTION_MODE if asked and level < 2 else 0
+        before = self.__dict__.setdefault("_before", [])
+        before.append((state.overrides_off, state.function_modes, state.mode & FUNCTION_MODE))
+        return level, asked, state.mode & ~FUNCTION_MODE | shown
+
+    @from_start
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._before  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state.overrides_off = self._before[-1][0]
+            state.function_modes = self._before[-1][1]
+            state.mode = state.mode & ~FUNCTION_MODE | self._before[-1][2]
+            self._before.pop()
+
+
+class SubclassesOff(Block):
+    """A block in which arguments are not asked; `LEVEL` 2: and modes neither."""
 
     LEVEL = 1
 
-    def __init__(self) -> None:
-        self._before: list[int] = []
-
     def __enter__(self) -> None:
-        self._before.append(state.overrides_off)
-        state.overrides_off = max(self.LEVEL, state.overrides_off)
-        show_modes()
-
-    def __exit__(self, *error: object) -> None:
-        state.overrides_off = self._before.pop()
-        show_modes()
+        level, asked, flags = self.planned(max(self.LEVEL, state.overrides_off), state.function_modes)
+        state.overrides_off, state.function_modes, state.mode = level, asked, flags
 
 
-def show_modes() -> None:
-    """Let operators see whether there is a mode to ask."""
-    if state.function_modes and state.overrides_off < 2:
-        state.mode |= FUNCTION_MODE
-    elif state.mode & FUNCTION_MODE:
-        state.mode &= ~FUNCTION_MODE
-
-
-def push(mode: Any) -> None:
-    """Ask a mode before all others."""
-    arm(type(mode))
-    state.function_modes = (*state.function_modes, mode)
-    show_modes()
-
-
-class popped:
+class popped(Block):
     """A block without the innermost mode, which it gives."""
 
-    def __init__(self, back: bool = True) -> None:
-        self.back = back
+    def __enter__(self) -> Any:
+        mode = state.function_modes[-1]
+        level, asked, flags = self.planned(state.overrides_off, state.function_modes[:-1])
+        state.overrides_off, state.function_modes, state.mode = level, asked, flags
+        return mode
+
+
+class Pushed(Block):
+    """A block in which this object is asked before all modes."""
 
     def __enter__(self) -> Any:
-        *rest, self.mode = state.function_modes
-        state.function_modes = tuple(rest)
-        show_modes()
-        return self.mode
-
-    def __exit__(self, *error: object) -> None:
-        if self.back:
-            state.function_modes = (*state.function_modes, self.mode)
-            show_modes()
+        arm(type(self))
+        level, asked, flags = self.planned(state.overrides_off, (*state.function_modes, self))
+        state.overrides_off, state.function_modes, state.mode = level, asked, flags
+        return self
 
 
 # ---- tensors of classes that override ------------------------------------------------------------------------------

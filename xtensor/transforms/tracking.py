@@ -18,6 +18,7 @@ from ..engine.modes import state
 from ..gradients import gradient_edge
 from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, strides_of
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..xla.signals import from_start
 
 __all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
 
@@ -37,9 +38,13 @@ class Tracked:
         state.transforms.append(self)
         return self
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        self.open = False
-        state.transforms.remove(self)
+        try:
+            self.open  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            self.open = False
+            state.transforms.remove(self)
 
     def leaf(self, tensor: Tensor) -> Tensor:
         """The tensor's values as a leaf of this level."""

@@ -14,6 +14,7 @@ from ...engine import modes
 from ...engine.graph import Node
 from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, wrap
 from ...xla.levels import Level, LevelAval, layers, levels_of
+from ...xla.signals import from_start
 from ...xla.transformed import batches_of, entered, left, lifted, paired, parts, summed
 from ..recording import noted
 
@@ -45,9 +46,13 @@ class running:
         modes.state.transforms.append(self.level)
         return self.level
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        self.level.open = False
-        modes.state.transforms.remove(self.level)
+        try:
+            self.level  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            self.level.open = False
+            modes.state.transforms.remove(self.level)
 
 
 def new_level(name: str, size: int | None = None, randomness: str = "error") -> Level:
