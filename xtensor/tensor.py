@@ -14,9 +14,11 @@ import numpy as np
 
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .storage import Counter, MetaArray, Storage, UntypedStorage
+from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, put
 from .xla.levels import KINDS
 from .xla.number_arrays import operand
+from .xla.pending import Pending
+from .xla.threads import others
 from .xla.x64 import call
 
 if TYPE_CHECKING:  # the operators that `ops` attaches
@@ -163,7 +165,9 @@ def read_view(storage: Storage, view: View) -> Any:
 def recipe_of(storage: Storage, view: View) -> Any:
     recipe = view.recipe
     if recipe is None:
-        array = storage.array
+        array = (
+            storage.raw if type(storage) is LazyStorage else storage.array
+        )  # the form of one still to be read
         recipe = view.recipe = lowering.recipe_for(
             array.shape,
             view.sizes,
@@ -235,6 +239,83 @@ def wrap_strided(array: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -
     storage = tensor._xt_storage
     tensor._xt_view = make_view(storage, storage, dtypes.FROM_NUMPY[array.dtype], sizes, strides, 0)
     return tensor
+
+
+class Promise:
+    """What a LazyStorage holds whose array is pending, and the tensor that takes its sizes from the array once it is there."""
+
+    __slots__ = ("pending", "tensor", "view")
+
+    def __init__(self, pending: Pending, tensor: Callable[[], Tensor | None], view: View | None) -> None:
+        self.pending, self.tensor, self.view = pending, tensor, view
+
+    shape = property(lambda self: self.pending.shape)
+    dtype = property(lambda self: self.pending.dtype)
+
+    @property
+    def device(self) -> devices.device:
+        return devices.of_array(self.pending)
+
+    def read(self) -> tuple[Any, bool]:
+        """The array, which nobody else sees."""
+        array = self.pending.value()
+        tensor = self.tensor()
+        if tensor is not None and tensor._xt_view is self.view:
+            tensor._xt_view = None
+        return array, False
+
+
+def wrap_pending(
+    pending: Pending, sizes: tuple[int, ...] | None = None, strides: tuple[int, ...] | None = None
+) -> Tensor:
+    """A tensor over a new storage whose array is pending; with sizes and strides, its elements are seen so."""
+    promise = Promise(pending, nobody, None)
+    storage = LazyStorage(promise)
+    whole = sizes is None or strides is None
+    if sizes is None or strides is None:
+        sizes = pending.shape
+        strides = geometry.contiguous_strides(sizes)
+    view = make_view(storage, storage, dtypes.FROM_NUMPY[pending.dtype], sizes, strides, 0)
+    tensor = tensor_over(storage, view)
+    if whole:
+        promise.tensor, promise.view = weakref.ref(tensor), view
+    return tensor
+
+
+def nobody() -> None:
+    """The tensor of a promise that none waits for."""
+
+
+def promise(storage: Storage, pending: Pending) -> bool:
+    """Put a pending array in the place of a storage's own; whether that can be."""
+    held = storage.raw
+    if others or not (type(storage) is Storage or type(held) is Promise):
+        return False
+    waits = (held.tensor, held.view) if type(held) is Promise else (nobody, None)
+    put(storage, Promise(pending, *waits))
+    storage.__class__ = LazyStorage
+    storage.writes += 1
+    storage.shared = False
+    return True
+
+
+def values_or_pending(storage: Storage) -> Any:
+    """A storage's array, or what it is pending as."""
+    if type(storage) is LazyStorage:
+        held = storage.raw
+        if type(held) is Promise and held.pending.call is not None:
+            return held.pending
+    return storage.array
+
+
+def array_or_pending(tensor: Tensor) -> Any:
+    """The values of a tensor as an array, a pending one where they are still to come."""
+    view, storage = tensor._xt_view, tensor._xt_storage
+    if view is not None and type(storage) is LazyStorage:
+        array = values_or_pending(storage)
+        if type(array) is Pending and recipe_of(storage, view).identity:
+            return array
+    return array_of(tensor)
 
 
 def alias(
@@ -588,7 +669,7 @@ class Tensor(Methods):
 
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
         """
-        source = self.detach() if type(self._xt_storage.array) in KINDS else self
+        source = self.detach() if type(self._xt_storage.raw) in KINDS else self
         result = alias(source, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._xt_view is not None
         result._xt_view.counter = Counter()

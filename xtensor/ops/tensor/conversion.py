@@ -463,7 +463,7 @@ def _overwrite(
         store(target, None)
         bump(target, name)
     else:
-        if source is not None and type(source._xt_storage.array) in KINDS:
+        if source is not None and type(source._xt_storage.raw) in KINDS:
             refuse_batch("inplace arithmetic", before, (source._xt_storage.array,))
         # Where others hold the array it cannot be reused.
         leveled = before if type(before) in KINDS else None
