@@ -17,7 +17,7 @@ from .engine import modes
 from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, put
 from .xla.levels import KINDS
 from .xla.number_arrays import operand
-from .xla.pending import Pending
+from .xla.pending import Deferred, Pending, settled
 from .xla.threads import others
 from .xla.x64 import call
 
@@ -156,7 +156,10 @@ def read_view(storage: Storage, view: View) -> Any:
     elif recipe.identity:
         return base
     else:
-        values = call(lowering.read_program(recipe), base, operand(view.offset))
+        try:
+            values = call(lowering.read_program(recipe), base, operand(view.offset))
+        except Deferred as deferred:
+            values = settled(deferred.results)
     view.cached = values
     view.cached_at = storage.writes
     return values
@@ -244,41 +247,43 @@ def wrap_strided(array: Any, sizes: tuple[int, ...], strides: tuple[int, ...]) -
 class Promise:
     """What a LazyStorage holds whose array is pending, and the tensor that takes its sizes from the array once it is there."""
 
-    __slots__ = ("pending", "tensor", "view")
-
-    def __init__(self, pending: Pending, tensor: Callable[[], Tensor | None], view: View | None) -> None:
-        self.pending, self.tensor, self.view = pending, tensor, view
-
-    shape = property(lambda self: self.pending.shape)
-    dtype = property(lambda self: self.pending.dtype)
-
-    @property
-    def device(self) -> devices.device:
-        return devices.of_array(self.pending)
+    def __init__(self, pending: Pending, tensor: Callable[[], Tensor | None]) -> None:
+        self.pending, self.tensor = pending, tensor
+        self.shape: tuple[int, ...] = pending.shape
+        self.dtype: np.dtype[Any] = pending.dtype
+        self.device = devices.of_array(pending)
 
     def read(self) -> tuple[Any, bool]:
         """The array, which nobody else sees."""
         array = self.pending.value()
+        if devices.of_array(array) is not self.device:
+            array = devices.put(array, self.device)
         tensor = self.tensor()
-        if tensor is not None and tensor._xt_view is self.view:
-            tensor._xt_view = None
+        # A reference to the view would be a cycle: through its counter it holds the storage.
+        if tensor is not None and tensor._xt_storage.raw is self and (view := tensor._xt_view) is not None:
+            if view.base is None and recipe_of(tensor._xt_storage, view).identity:
+                tensor._xt_view = None
         return array, False
 
+    def on(self, device: devices.device) -> Promise:
+        """The same array, for another device."""
+        made = Promise(self.pending, nobody)
+        made.device = device
+        return made
 
-def wrap_pending(
-    pending: Pending, sizes: tuple[int, ...] | None = None, strides: tuple[int, ...] | None = None
-) -> Tensor:
+
+def wrap_pending(pending: Pending, sizes: Any = None, strides: Any = None) -> Tensor:
     """A tensor over a new storage whose array is pending; with sizes and strides, its elements are seen so."""
-    promise = Promise(pending, nobody, None)
+    promise = Promise(pending, nobody)
     storage = LazyStorage(promise)
-    whole = sizes is None or strides is None
-    if sizes is None or strides is None:
+    whole = sizes is None
+    if whole:
         sizes = pending.shape
         strides = geometry.contiguous_strides(sizes)
     view = make_view(storage, storage, dtypes.FROM_NUMPY[pending.dtype], sizes, strides, 0)
     tensor = tensor_over(storage, view)
     if whole:
-        promise.tensor, promise.view = weakref.ref(tensor), view
+        promise.tensor = weakref.ref(tensor)
     return tensor
 
 
@@ -291,8 +296,7 @@ def promise(storage: Storage, pending: Pending) -> bool:
     held = storage.raw
     if others or not (type(storage) is Storage or type(held) is Promise):
         return False
-    waits = (held.tensor, held.view) if type(held) is Promise else (nobody, None)
-    put(storage, Promise(pending, *waits))
+    put(storage, Promise(pending, held.tensor if type(held) is Promise else nobody))
     storage.__class__ = LazyStorage
     storage.writes += 1
     storage.shared = False
@@ -313,8 +317,11 @@ def array_or_pending(tensor: Tensor) -> Any:
     view, storage = tensor._xt_view, tensor._xt_storage
     if view is not None and type(storage) is LazyStorage:
         array = values_or_pending(storage)
-        if type(array) is Pending and recipe_of(storage, view).identity:
-            return array
+        if type(array) is Pending:
+            try:
+                return call(lowering.read_program(recipe_of(storage, view)), array, operand(view.offset))
+            except Deferred as deferred:
+                return deferred.results
     return array_of(tensor)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import os
 import threading
 import weakref
@@ -22,10 +23,24 @@ import numpy as np
 
 from .threads import OWN
 
-__all__ = ["Call", "Deferred", "Pending", "Work", "at_once", "forms", "settled", "threads", "workers"]
+__all__ = [
+    "Call",
+    "Deferred",
+    "Pending",
+    "Work",
+    "at_once",
+    "forms",
+    "settle_all",
+    "settled",
+    "threads",
+    "workers",
+]
 
 MOST = 8
 """Workers, unless more are asked for: one thread traces what they compile."""
+
+BEHIND = 128
+"""Programs that may wait for a worker; beyond them a call waits for its own."""
 
 
 class Deferred(Exception):
@@ -39,7 +54,7 @@ class Deferred(Exception):
 class Work:
     """Something to be done once: by a worker, or by the thread that needs its result first. about: what is known before."""
 
-    __slots__ = ("_by", "_done", "_error", "_function", "_lock", "_result", "about")
+    __slots__ = ("_by", "_done", "_function", "_lock", "_result", "about")
 
     def __init__(self, function: Callable[[], Any], about: Any = None) -> None:
         self._function: Callable[[], Any] | None = function
@@ -48,7 +63,6 @@ class Work:
         self._done = threading.Event()
         self._by: int | None = None
         self._result: Any = None
-        self._error: Exception | None = None
 
     @property
     def done(self) -> bool:
@@ -66,8 +80,6 @@ class Work:
         assert function is not None
         try:
             self._result = function()
-        except Exception as error:
-            self._error = error
         except BaseException:
             self._by = None
             raise
@@ -76,12 +88,14 @@ class Work:
         return True
 
     def result(self) -> Any:
-        """What it gives, once it is there; what it raised."""
-        if not self.begin():
-            self._done.wait()
-        if self._error is not None:
-            raise self._error
+        """What it gives, once it is there."""
+        while not self.begin() and not self._done.wait(AGAIN):
+            pass
         return self._result
+
+
+AGAIN = 1.0
+"""Seconds after which who waits looks whether it is still being done: what failed is done again, and fails where it is needed."""
 
 
 class Workers:
@@ -106,6 +120,10 @@ class Workers:
                 thread.start()
             self._some.notify()
 
+    def behind(self) -> bool:
+        """Whether so much waits that nothing more should."""
+        return len(self._queue) >= BEHIND
+
     def _serve(self) -> None:
         while True:
             with self._some:
@@ -114,7 +132,8 @@ class Workers:
                         return
                     self._some.wait()
                 work = self._queue.popleft()
-            work.begin()
+            with contextlib.suppress(Exception):  # it is done again where it is needed
+                work.begin()
             del work
 
     def end(self) -> None:
@@ -182,6 +201,10 @@ class Pending:
     size = property(lambda self: int(np.prod(self.aval.shape)))
     nbytes = property(lambda self: self.size * self.aval.dtype.itemsize)
 
+    def devices(self) -> set[Any]:
+        """Where it will lie, as JAX's arrays say it."""
+        return self.sharding.device_set
+
     @property
     def call(self) -> Call | None:
         """The call that gives it, None once it is there."""
@@ -205,7 +228,7 @@ class Call:
     work: gives `run(leaves)`, whose results are the leaves of what the call gives.
     """
 
-    __slots__ = ("_lock", "_results", "leaves", "work")
+    __slots__ = ("__weakref__", "_lock", "_results", "leaves", "work")
 
     def __init__(self, work: Work, leaves: Sequence[Any]) -> None:
         self.work: Work | None = work
@@ -217,6 +240,7 @@ class Call:
         """What it will give; called once."""
         made = [Pending(self, aval, sharding, committed) for aval in avals]
         self._results = [weakref.ref(p) for p in made]
+        waiting.add(self)
         return made
 
     def finish(self) -> None:
@@ -240,6 +264,17 @@ class Call:
                 if (pending := reference()) is not None:
                     pending.come(value)
             self.work = self.leaves = None
+            waiting.discard(self)
+
+
+waiting: weakref.WeakSet[Call] = weakref.WeakSet()
+"""The calls whose results somebody still holds."""
+
+
+def settle_all() -> None:
+    """Wait for all that is pending."""
+    for call in list(waiting):
+        call.finish()
 
 
 def settled(value: Any) -> Any:

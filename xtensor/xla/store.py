@@ -46,6 +46,8 @@ One that goes takes some 30 ms of CPU: libgcc looks for its unwind tables in a l
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
+_recent: BoundedCache[Any, Entry] = BoundedCache(256)
+"""Executables that JAX's compiled call was given last: for calls whose operands are pending."""
 FACTS = "-facts"
 NUMBERS = (bool, int, float, complex)
 # Settings under which JAX looks at every call itself.
@@ -85,7 +87,7 @@ class Program:
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
-        # What workers compile, and what JAX's compiled call has been given.
+        # What workers compile, and the forms that JAX's compiled call has been given.
         self._begun: BoundedCache[Any, Work] = BoundedCache(64)
         self._handed: BoundedCache[Any, bool] = BoundedCache(256)
         self._digest: bytes | bool | None = False
@@ -114,6 +116,7 @@ class Program:
             self.kept.pop(form, None)
             self._begun.pop(form, None)
             self._handed[form] = True
+            _recent[self, form] = entry
             _handed[0] += 1
             return outs, entry.fast, False
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
@@ -129,7 +132,7 @@ class Program:
         leaves, tree = jax.tree.flatten(args)
         form = form_of(leaves, tree, self.options)
         waits = any(type(leaf) is Pending and leaf.call is not None for leaf in leaves)
-        if form is None or form in self._handed:
+        if form is None or (form in self._handed and not (waits and (self, form) in _recent)):
             return
         work = self._begun.get(form)
         if work is None or (work.done and not waits):
@@ -144,7 +147,7 @@ class Program:
 
     def _work(self, form: Form, examples: tuple[Any, ...], waits: bool) -> Work | None:
         """What gives the executable of a form; None where the call is to be made at once."""
-        entry = self.kept.get(form)
+        entry = self.kept.get(form) or _recent.get((self, form))
         if entry is None:
             name = self._name(form)
             content = None if name is None else compile_cache.read(name)
@@ -165,7 +168,7 @@ class Program:
         if self._traced is None or self._traced[0] != form:
             self._traced = form, self._trace(examples)
         traced = self._traced[1]
-        if traced.jaxpr.effects or sizes(traced.jaxpr.jaxpr)[0] > LARGE:
+        if traced.jaxpr.effects or sizes(traced.jaxpr.jaxpr)[0] > LARGE or workers.behind():
             return None
         self._traced = None
         tell = watched(self.jitted.__name__)
@@ -178,7 +181,7 @@ class Program:
             with jax.enable_x64(True), tell:
                 # A worker lacks the settings of a thread: where there are some, who needs the results compiles.
                 entry = None
-                if inside.context()[:-1] == form.context:
+                if inside is not None and inside.context()[:-1] == form.context:
                     entry = self._compiled(name, form, examples, traced)
             if entry is None:
                 return here
