@@ -148,6 +148,8 @@ class AutogradMeta:
 def read_view(storage: Storage, view: View) -> Any:
     """The values of a view as an array of its sizes; kept until the storage is written."""
     if view.cached_at == storage.writes:
+        if type(view.cached) is Pending:
+            view.cached = view.cached.value()
         return view.cached
     recipe = recipe_of(storage, view)
     base = storage.array
@@ -318,10 +320,17 @@ def array_or_pending(tensor: Tensor) -> Any:
     if view is not None and type(storage) is LazyStorage:
         array = values_or_pending(storage)
         if type(array) is Pending:
+            if view.cached_at == storage.writes:
+                return view.cached
+            recipe = recipe_of(storage, view)
+            if recipe.identity:
+                return array
             try:
-                return call(lowering.read_program(recipe_of(storage, view)), array, operand(view.offset))
+                view.cached = call(lowering.read_program(recipe), array, operand(view.offset))
             except Deferred as deferred:
-                return deferred.results
+                view.cached = deferred.results
+            view.cached_at = storage.writes
+            return view.cached
     return array_of(tensor)
 
 

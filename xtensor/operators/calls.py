@@ -202,8 +202,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         for (at, tensor), found in zip(kept, read):
             view: Any = tensor._xt_view
             arrays[at], recipes[at] = found, None
-            if type(found) is not Pending:
-                view.cached, view.cached_at = found, tensor._xt_storage.writes
+            view.cached, view.cached_at = found, tensor._xt_storage.writes
     if layout is not None:
         wrapper = wrap_pending if type(results) is Pending else wrap_strided
         made = [wrapper(results, layout[0], layout[1])]

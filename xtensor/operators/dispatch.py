@@ -29,6 +29,7 @@ from ..tensor import (
     recipe_of,
     sizes_of,
     strides_of,
+    values_or_pending,
     wrap,
     wrap_pending,
     wrap_strided,
@@ -373,9 +374,10 @@ def form_of(tensor: Tensor) -> Any:
     view, storage = tensor._xt_view, tensor._xt_storage
     if view is None or type(storage.raw) in KINDS:
         return array_of(tensor).aval
-    if type(array := array_or_pending(tensor)) is Pending:
+    recipe = recipe_of(storage, view)
+    if recipe.identity and type(array := values_or_pending(storage)) is Pending:
         return array.aval
-    return recipe_of(storage, view).aval
+    return recipe.aval
 
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ class Entry:
     seconds: what compiling it took.
     """
 
-    __slots__ = ("avals", "fast", "key", "run", "seconds", "size", "tree")
+    __slots__ = ("__weakref__", "avals", "fast", "key", "run", "seconds", "size", "tree")
 
     def __init__(
         self, run: Any, tree: Any, avals: Any, fast: Any, size: int, key: str, seconds: float

@@ -210,6 +210,9 @@ class Pending:
         """The call that gives it, None once it is there."""
         return self._call
 
+    def __array__(self, *args: Any, **options: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(self.value(), *args, **options)
+
     def come(self, value: Any) -> None:
         """Have the value."""
         self._value, self._call = value, None
@@ -297,7 +300,12 @@ def at_once(program: Callable[..., Any], *args: Any) -> Any:
 def forms(leaves: Sequence[Any]) -> list[Any]:
     """The leaves as a trace takes them."""
     return [
-        jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.aval.weak_type)
+        jax.ShapeDtypeStruct(
+            leaf.shape,
+            leaf.dtype,
+            sharding=leaf.sharding if leaf.committed else None,
+            weak_type=leaf.aval.weak_type,
+        )
         if type(leaf) is Pending
         else leaf
         for leaf in leaves

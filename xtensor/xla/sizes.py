@@ -243,7 +243,7 @@ def site() -> int:
 
 def is_one_cpu(array: Any) -> bool:
     """Whether an array lies on one CPU."""
-    return isinstance(array, jax.Array) and place_of([array]) is not None
+    return isinstance(array, (jax.Array, Pending)) and place_of([array]) is not None
 
 
 def place_of(leaves: Sequence[Any]) -> Any:

@@ -14,12 +14,14 @@ each process, by JAX's own way where need be.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import hashlib
 import json
 import time
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +35,7 @@ from .executables import Entry, as_compiled, from_bytes, interned, is_simple, pl
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
-from .memory import ASKED, LARGE, check, needed, sizes, temporaries
+from .memory import ASKED, LARGE, check, has_room, needed, sizes, temporaries
 from .pending import Call, Deferred, Pending, Work, forms, workers
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "remembered", "signatures"]
@@ -46,8 +48,8 @@ One that goes takes some 30 ms of CPU: libgcc looks for its unwind tables in a l
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
-_recent: BoundedCache[Any, Entry] = BoundedCache(256)
-"""Executables that JAX's compiled call was given last: for calls whose operands are pending."""
+_recent: collections.deque[Entry] = collections.deque(maxlen=256)
+"""The executables that JAX's compiled call was given last: for calls whose operands are pending."""
 FACTS = "-facts"
 NUMBERS = (bool, int, float, complex)
 # Settings under which JAX looks at every call itself.
@@ -89,7 +91,7 @@ class Program:
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
         # What workers compile, and the forms that JAX's compiled call has been given.
         self._begun: BoundedCache[Any, Work] = BoundedCache(64)
-        self._handed: BoundedCache[Any, bool] = BoundedCache(256)
+        self._handed: BoundedCache[Any, weakref.ref[Entry]] = BoundedCache(256)
         self._digest: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
 
@@ -115,8 +117,8 @@ class Program:
         if entry.size <= LARGE:
             self.kept.pop(form, None)
             self._begun.pop(form, None)
-            self._handed[form] = True
-            _recent[self, form] = entry
+            self._handed[form] = weakref.ref(entry)
+            _recent.append(entry)
             _handed[0] += 1
             return outs, entry.fast, False
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
@@ -132,10 +134,16 @@ class Program:
         leaves, tree = jax.tree.flatten(args)
         form = form_of(leaves, tree, self.options)
         waits = any(type(leaf) is Pending and leaf.call is not None for leaf in leaves)
-        if form is None or (form in self._handed and not (waits and (self, form) in _recent)):
+        if form is None:
+            return
+        handed = self._handed.get(form)
+        entry = None if handed is None or not waits else handed()
+        if handed is not None and entry is None:
             return
         work = self._begun.get(form)
-        if work is None or (work.done and not waits):
+        if entry is not None:
+            work = done(entry)
+        elif work is None or (work.done and not waits):
             work = self._work(form, jax.tree.unflatten(tree, forms(leaves)), waits)
         if work is not None:
             tree, avals = work.about
@@ -147,7 +155,7 @@ class Program:
 
     def _work(self, form: Form, examples: tuple[Any, ...], waits: bool) -> Work | None:
         """What gives the executable of a form; None where the call is to be made at once."""
-        entry = self.kept.get(form) or _recent.get((self, form))
+        entry = self.kept.get(form)
         if entry is None:
             name = self._name(form)
             content = None if name is None else compile_cache.read(name)
@@ -157,18 +165,15 @@ class Program:
                 return None
             self.kept[form] = entry
             count_found(entry)
-        if not waits or entry.size > LARGE:
-            return None
-        work = Work(functools.partial(running, entry), (entry.tree, entry.avals))
-        work.begin()
-        return work
+        return done(entry) if waits and entry.size <= LARGE else None
 
     def _begin(self, name: str | None, form: Form, examples: tuple[Any, ...]) -> Work | None:
         """Have a program compiled by a worker; None where JAX has to run it in its own way, or it asks for memory at every call."""
         if self._traced is None or self._traced[0] != form:
             self._traced = form, self._trace(examples)
         traced = self._traced[1]
-        if traced.jaxpr.effects or sizes(traced.jaxpr.jaxpr)[0] > LARGE or workers.behind():
+        size, within = sizes(traced.jaxpr.jaxpr)
+        if traced.jaxpr.effects or size > LARGE or not has_room(size + within) or workers.behind():
             return None
         self._traced = None
         tell = watched(self.jitted.__name__)
@@ -315,6 +320,13 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
         if name is not None:
             compile_cache.write(name, content)
     return json.loads(content)
+
+
+def done(entry: Entry) -> Work:
+    """The work of having an executable, which is there."""
+    work = Work(functools.partial(running, entry), (entry.tree, entry.avals))
+    work.begin()
+    return work
 
 
 def running(entry: Entry) -> Callable[[list[Any]], list[Any]]:
