@@ -27,6 +27,7 @@ from .tensor import (
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
+from .xla.levels import KINDS, ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -145,7 +146,7 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     array = tensor._xt_storage.array
     if tensor._xt_view is not None or type(array) is MetaArray:
         return None
-    if isinstance(array, Tracer):
+    if isinstance(array, Tracer) or (type(array) in KINDS and isinstance(ground(array), Tracer)):
         scalar = array.size == 1 and tensor.dtype.is_floating_point
         return wrap(_ones(array.shape, tensor.dtype.numpy, tensor.device), shared=True) if scalar else None
     # Avals are interned, and an executable's results share one sharding.
