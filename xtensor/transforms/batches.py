@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..operators.generator import get_rng_state, set_rng_state
+from ..operators.generator import kept_state, put_back
 from ..operators.levels.crossing import enter, leave, running
 from ..ops.shape.joining import cat
 from ..tensor import Tensor, array_of
@@ -47,11 +47,12 @@ def vmap(
         size, dims, leaves, structure = arguments_of(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
             return run(func, size, dims, leaves, structure, out_dims, randomness, kwargs)
-        state = get_rng_state() if randomness == "same" else None
+        places = {leaf.device for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
+        states = [kept_state(place) for place in places] if randomness == "same" else []
         results = []
         for start in range(0, size, chunk_size):
-            if state is not None:
-                set_rng_state(state)
+            for state in states:
+                put_back(state)
             count = min(chunk_size, size - start)
             part = [
                 leaf if dim is None else leaf.narrow(dim, start, count)
