@@ -124,8 +124,13 @@ class Leveled:
         """Shape, dtype and levels."""
         found = self._aval
         if found is None:
-            found = self._aval = aval_at(tuple(self.shape), self.dtype, levels_of(self))
+            levels = (self.level.number, *self.beneath())
+            found = self._aval = aval_at(self.shape, self.dtype, levels)
         return found
+
+    def beneath(self) -> tuple[int, ...]:
+        """The numbers of the levels of what lies beneath, the outermost first."""
+        return levels_of(self.inner)
 
     @property
     def sharding(self) -> Any:
@@ -189,6 +194,11 @@ class Dual(Leveled):
     def shape(self) -> tuple[int, ...]:
         return self.inner.shape
 
+    def beneath(self) -> tuple[int, ...]:
+        """The numbers of the levels of what lies beneath, the outermost first."""
+        own, along = levels_of(self.inner), levels_of(self.tangent)
+        return own if own == along or not along else tuple(sorted({*own, *along}, reverse=True))
+
     def __repr__(self) -> str:
         return f"Dual({self.level.number}, {self.inner!r}, {self.tangent!r})"
 
@@ -212,16 +222,7 @@ def layers(array: Any) -> Iterator[Leveled]:
 
 def levels_of(array: Any) -> tuple[int, ...]:
     """The numbers of an array's levels, the outermost first."""
-    found: set[int] = set()
-    waiting = [array]
-    while waiting:
-        at = waiting.pop()
-        if isinstance(at, Leveled):
-            found.add(at.level.number)
-            waiting.append(at.inner)
-            if type(at) is Dual:
-                waiting.append(at.tangent)
-    return tuple(sorted(found, reverse=True))
+    return array.aval.levels if type(array) in KINDS else ()
 
 
 def host_values(array: Any) -> Any:
