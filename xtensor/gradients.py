@@ -22,6 +22,7 @@ from .tensor import (
     edge_of,
     meta_of,
     plain_edge,
+    refuse_inside,
     sizes_of,
     strides_of,
     wrap,
@@ -430,6 +431,8 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if type(edge) is not tuple:
         return
+    if modes.state.transforms:
+        refuse_inside("retain_grad()")
     meta = meta_of(self)
     if meta.retains_grad:
         return

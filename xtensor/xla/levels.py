@@ -27,22 +27,32 @@ class Level:
     """One run of a transform.
 
     number: its place in the order, which comes back into use when nothing of the level is left. size: how many samples a batch
-    has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running.
+    has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running. born: of
+    the derivative of a function, when it began; 0 for others. before: the transforms around it.
     """
 
-    __slots__ = ("__weakref__", "name", "number", "open", "randomness", "size")
+    __slots__ = ("__weakref__", "before", "born", "name", "number", "open", "randomness", "size")
 
     def __init__(self, name: str, above: int = 0, size: int | None = None, randomness: str = "error") -> None:
         self.name = name
         self.size = size
         self.randomness = randomness
         self.open = True
+        self.born = 0
         with _lock:
             number = above + 1
             while number in _alive:
                 number += 1
             self.number = number
             _alive[number] = self
+
+    def was_given(self, storage: Any) -> bool:
+        """Whether a storage is that of an argument: values with their tangents have storages of their own."""
+        return False
+
+    def own(self, edge: Any) -> bool:
+        """Whether a leaf that is made within asks for gradients only as long as the level is open."""
+        return False
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...engine import modes
 from ...engine.graph import Node
+from ...storage import AGE, births
 from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
 from ...xla.levels import Level, LevelAval, layers, levels_of
 from ...xla.signals import from_start
@@ -29,6 +30,7 @@ __all__ = [
     "new_level",
     "primal",
     "refuse_dynamic",
+    "refuse_nested",
     "running",
     "tangent",
 ]
@@ -43,8 +45,13 @@ class running:
         self.level = new_level(name, size, randomness)
 
     def __enter__(self) -> Level:
-        modes.state.transforms.append(self.level)
-        return self.level
+        state, level = modes.state, self.level
+        level.before = before = state.transforms
+        if level.size is None:
+            births.now = level.born = births.now + AGE
+            births.open += 1
+        state.transforms = (*before, level)
+        return level
 
     @from_start
     def __exit__(self, *exc: object) -> None:
@@ -52,13 +59,21 @@ class running:
             self.level  # noqa: B018  # what is undone below is undone even if a signal comes first
         finally:
             self.level.open = False
-            modes.state.transforms.remove(self.level)
+            if self.level.size is None:
+                births.open -= 1
+            modes.state.transforms = self.level.before
 
 
 def new_level(name: str, size: int | None = None, randomness: str = "error") -> Level:
     """A level above all that run."""
     above = max([t.number for t in modes.state.transforms if isinstance(t, Level)], default=0)
     return Level(name, above, size, randomness)
+
+
+def refuse_nested() -> None:
+    """RuntimeError where tangents are being taken already, and a level of `autograd.forward_ad` is to be one of two."""
+    if any(isinstance(t, Level) and t.size is None for t in modes.state.transforms):
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
 
 
 Transposed = Callable[[Tensor], Sequence[Tensor | None]]
