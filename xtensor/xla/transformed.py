@@ -139,7 +139,31 @@ def batched_form(
 
     batched.__name__ = batched.__qualname__ = getattr(function, "__name__", "program")
     batched.values = getattr(function, "values", 0)  # type: ignore[attr-defined]
+    own = getattr(function, "pushforward", None)
+    if own is not None:
+        batched.pushforward = batched_pushforward(own, axes, structure)  # type: ignore[attr-defined]
     return batched
+
+
+def batched_pushforward(own: Any, axes: tuple[int | None, ...], structure: Any) -> Callable[..., Any]:
+    """The tangents of a function's batched form, by the function's own rules."""
+
+    def pushforward(values: Sequence[Any], along: Sequence[Any]) -> Any:
+        given = [i for i, t in enumerate(along) if t is not None]
+
+        def flat(*arrays: Any) -> Any:
+            leaves: Any = arrays[: len(values)]
+            tangents: list[Any] = [None] * len(values)
+            for i, t in zip(given, arrays[len(values) :], strict=True):
+                tangents[i] = t
+            if structure is None:
+                return own(leaves, tangents)
+            return own(jax.tree.unflatten(structure, leaves), jax.tree.unflatten(structure, tangents))
+
+        places = (*axes, *[axes[i] for i in given])
+        return jax.vmap(flat, in_axes=places)(*values, *[along[i] for i in given])
+
+    return pushforward
 
 
 # ---- tangents
