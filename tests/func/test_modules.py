@@ -69,9 +69,7 @@ def batch_norms(lib: Any) -> Any:
     for one in pair:
         one.weight.requires_grad_(False)
     parameters, buffers = lib.func.stack_module_state(pair)
-    return [
-        (name, t.requires_grad, t.is_leaf, tuple(t.shape)) for name, t in (parameters | buffers).items()
-    ]
+    return [(name, t.requires_grad, t.is_leaf, tuple(t.shape)) for name, t in (parameters | buffers).items()]
 
 
 def one_frozen(lib: Any) -> Any:

@@ -128,9 +128,7 @@ class Call:
             return "" if alike else "samples have numbers of their own"
         return "all samples have the same numbers" if alike and any(f.numel() for f in found) else ""
 
-    def batched(
-        self, versions: list[list[Tensor]], places: tuple[int, ...], size: int, dim: int = 0
-    ) -> str:
+    def batched(self, versions: list[list[Tensor]], places: tuple[int, ...], size: int, dim: int = 0) -> str:
         base = versions[0]
         rows = [
             [versions[b % 2][i] if i in places else t for i, t in enumerate(base)]
@@ -196,7 +194,6 @@ class Call:
         found = xtensor.vmap(lambda *d: xtensor.func.jvp(function, points, d)[1])(*given)
         return compared(found, [xtensor.stack(list(parts)) for parts in zip(*each, strict=True)])
 
-
     def tangents_of_batch(self, versions: list[list[Tensor]], inputs: list[int]) -> str:
         function = self.along(versions, inputs)
         points = [tuple([version[i].clone() for i in inputs]) for version in versions]
@@ -210,7 +207,9 @@ class Call:
             return ""  # which `jvp` tells
         if any(a.shape != b.shape for a, b in zip(*each, strict=True)):
             return ""
-        given = [tuple([xtensor.stack(list(p)) for p in zip(*parts, strict=True)]) for parts in (points, rows)]
+        given = [
+            tuple([xtensor.stack(list(p)) for p in zip(*parts, strict=True)]) for parts in (points, rows)
+        ]
         found = xtensor.func.jvp(xtensor.vmap(function), *given)[1]
         return compared(found, [xtensor.stack(list(parts)) for parts in zip(*each, strict=True)])
 
