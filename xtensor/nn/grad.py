@@ -19,7 +19,7 @@ def pulled_back(
     """The gradient of a linear function of a tensor of this size, at any value."""
     graph = is_grad_enabled() and (like.requires_grad or seed.requires_grad)
     with enable_grad():
-        place = like.detach().new_zeros(tuple(size)).requires_grad_()
+        place = like.detach().new_zeros(tuple(size))._ask_grad(True)
         (found,) = grad(function(place), place, seed, create_graph=graph)
     assert found is not None
     return found

@@ -55,7 +55,7 @@ def require(tensor: Tensor, requires_grad: bool) -> None:
     if requires_grad:
         if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        tensor.requires_grad_()
+        tensor._ask_grad(True)
 
 
 class _ParameterMeta(type):

@@ -16,6 +16,7 @@ from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.levels import ground
 from ...xla.transformed import batches_of
 from ..reduce.reductions import argument
 
@@ -91,6 +92,7 @@ def readable(array: Any) -> bool:
     """Whether looking at the values of an array costs no transfer from a device."""
     if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
         return False
+    array = ground(array)
     if isinstance(array, Tracer):
         return capture.running() is not None and devices.current().type == "cpu"
     places = array.devices()
