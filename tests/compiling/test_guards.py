@@ -472,6 +472,59 @@ EAGER = {
 }
 
 
+def test_attributes_that_are_set_are_set_at_every_call() -> None:
+    class Keeper:
+        last: Any = None
+        flag = 0
+
+        def __call__(self, x: Any) -> Any:
+            y = x * 2
+            self.last = y + 1
+            self.flag = 3
+            return y + self.last.sum()
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            self.hidden = self.linear(x)
+            return nn.Softplus()(self.hidden) * 2
+
+    xtensor.manual_seed(0)
+    keeper, layer = Keeper(), Layer()
+    calls = xtensor.compile(lambda x: keeper(x) + layer(x)), lambda x: keeper(x) + layer(x)
+    inner = calls[0]._xt_compiled
+    for number in range(4):
+        x = xtensor.arange(4.0) - number
+        found = []
+        for call in calls:
+            y = call(x)
+            found.append([v.detach().numpy().copy() for v in (y, keeper.last, layer.hidden)])
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert keeper.flag == 3
+        keeper.flag = 0
+    assert len(inner.entries) == 1 and inner.entries[0].program.calls == 3
+
+
+def test_an_attribute_that_is_read_before_it_is_set_ends_the_capture() -> None:
+    class Running:
+        total: Any = 0.0
+
+        def __call__(self, x: Any) -> Any:
+            before = self.total
+            self.total = x.sum()
+            return x + before
+
+    def make() -> Any:
+        return Running(), [lambda n=n: xtensor.arange(3.0) + n for n in range(5)]
+
+    inner = agrees(make, 0)
+    assert any("sets the attribute total" in reason for reason in inner.reasons)
+
+
 @pytest.mark.parametrize("name", EAGER)
 def test_what_cannot_be_captured_runs_as_it_is_and_says_why(name: str) -> None:
     global COUNT

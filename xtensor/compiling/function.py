@@ -25,7 +25,7 @@ from .joint import parts_of
 from .program import Program, Unfit
 from .recorder import Recorder
 from .results import Leaves, describe
-from .watch import Break, Trace, user_line
+from .watch import UNSET, Break, Trace, user_line
 
 __all__ = ["Compiled", "Entry"]
 
@@ -414,9 +414,10 @@ class Compiled:
         groups = [[h.storage for h in group] for group in trace.groups.values() if len(group) > 1]
         program = Program(self.name, trace.inputs, parts, leaves, groups, trace.elsewhere, trace.sharding)
         program.effects = trace.effects
+        guards = program.guards = Guards(trace, recorder.modules(), recorder.valid(), recorder.told())
         entry = Entry(
             program,
-            Guards(trace, recorder.modules(), recorder.valid(), recorder.told()),
+            guards,
             forms,
             skeleton,
             key,
@@ -477,6 +478,8 @@ def escaped(trace: Trace) -> int:
         return sum(1 for s in storages if s is not None and isinstance(cell.__get__(s), Tracer))
 
     trace.checks = []
+    trace.modules.clear()
+    trace.metas = {k: found for k, found in trace.metas.items() if found[1] is not UNSET}
     trace.read_only.clear()
     trace.known_counts.clear()
     trace.vectors.clear()

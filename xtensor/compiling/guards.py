@@ -43,18 +43,21 @@ def hooks_of_all() -> tuple[Any, ...]:
 class _Held:
     """A module as it was: its attributes and all that is registered."""
 
-    __slots__ = ("dicts", "module", "own")
+    __slots__ = ("aside", "dicts", "module", "own")
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, sets: dict[tuple[int, str], Any]) -> None:
         self.module = module
         self.own = dict(module.__dict__)
+        self.aside = [n for n in self.own if (id(module), n) in sets]
+        for name in self.aside:
+            del self.own[name]
         self.dicts = [(n, dict(v)) for n, v in self.own.items() if isinstance(v, dict)]
 
     def differs(self) -> str | None:
         """The name of an attribute that is another now."""
         now = self.module.__dict__
-        if now.keys() != self.own.keys():
-            return next(iter(now.keys() ^ self.own.keys()))
+        if len(now) - len(self.aside) != len(self.own) or now.keys() ^ self.own.keys() ^ set(self.aside):
+            return next(iter(now.keys() ^ self.own.keys() ^ set(self.aside)), "an attribute")
         for name, value in self.own.items():
             if not same(now[name], value):
                 return name
@@ -109,7 +112,7 @@ class Guards:
         for module in modules:
             for each in module.modules():
                 seen[id(each)] = each
-        self.modules = [_Held(m) for m in seen.values()]
+        self.modules = [_Held(m, trace.sets) for m in seen.values()]
         # What may be replaced without a word: states of optimizers, members of modules.
         own = [
             o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state

@@ -63,7 +63,8 @@ class Leaves:
 
     outs: the program's results while they are traced. puts: which of them go to storages that were there, and then to new ones, `filled` of them.
     build: makes the function's value of its tensors. grads: slots and the tensors that they then hold. draws: generators and how many draws are made.
-    roots: places of the outputs that backward starts from, and whether their graph is gone. borders: where backward ends.
+    sets: objects, names of their attributes, and what makes the values that they get. roots: places of the outputs that backward starts
+    from, and whether their graph is gone. borders: where backward ends.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class Leaves:
         self.gradients: list[Any] = []
         self.checks: list[tuple[int | None, int, Callable[[Any], bool]]] = []
         self.scalers: list[tuple[Any, int]] = []
+        self.sets: list[tuple[Any, str, Callable[[list[Any]], Any]]] = []
 
 
 def geometry_of(view: Any) -> Geometry | None:
@@ -305,6 +307,10 @@ def describe(trace: Trace, out: Any) -> Leaves:
     d = _Describer(trace)
     leaves = d.leaves
     leaves.build = d.value(out)
+    for owner, name, _ in trace.sets.values():
+        if name not in owner.__dict__:
+            raise Break(f"it sets and deletes the attribute {name}")
+        leaves.sets.append((owner, name, d.value(owner.__dict__[name])))
     d.gradients()
     d.writes()
     d.backward()

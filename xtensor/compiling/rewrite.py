@@ -88,6 +88,11 @@ class _Rewriter(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _new
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if isinstance(node.target, ast.Attribute):
+            node.value = self.visit(node.value)
+            name = ast.Constant(self._mangled(node.target.attr))
+            node.target.value = self._call("grown", self.visit(node.target.value), name, at=node.target)
+            return node
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
         node.value = self.visit(node.value)
@@ -212,6 +217,10 @@ def compiled(node: Any, code: types.CodeType, owner: str | None) -> types.CodeTy
         body = [ast.ClassDef(owner, [], [], body, [], **_type_params())]
     for name in free:
         body.insert(0, ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)))
+    # A function that calls itself, and a class that its methods name, are globals.
+    named = {getattr(node, "name", owner), owner} - {None, *free}
+    if named:
+        body.insert(0, ast.Global(sorted(named)))
     none = ast.arguments([], [], None, [], [], None, [])
     maker = ast.FunctionDef("make", none, body, [], **_type_params())
     # CPython compiles calls of what a module imports in a way of their own.

@@ -21,6 +21,8 @@ from jax.extend.core import Primitive
 
 from .. import capture, devices
 from ..engine import LeafEdge, Node, modes
+from ..nn.modules.module import Module
+from ..nn.parameter import Buffer, Parameter
 from ..operators.generator import Generator
 from ..optim.optimizer import Optimizer, RuleOptimizer
 from ..optim.update import TracedCount
@@ -162,6 +164,8 @@ class Trace:
         self.read_only: dict[int, tuple[Storage, Any]] = {}
         self.values: list[tuple[Any, int]] = []
         self.checks: list[tuple[Any, Callable[[Any], bool]]] = []
+        self.modules: dict[int, Any] = {}
+        self.sets: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.effects: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self.broken: Break | None = None
         self.rate_changed = self.grouping = False
@@ -325,6 +329,37 @@ class Trace:
         """See `capture.Watcher`."""
         self.checks.append((array, fits))
 
+    def new_module(self, module: Any) -> None:
+        """See `capture.Watcher`."""
+        self.modules[id(module)] = module
+
+    def repeats(self, owner: Any, name: str | None, value: Any) -> bool:
+        """See `capture.Watcher`."""
+        if id(owner) in self.modules:
+            return True
+        if name is None:
+            return False
+        for kind in MEMBERS:
+            members = owner.__dict__.get(kind, {})
+            if name in members:
+                return members[name] is value
+        if (id(owner), name) in self.sets:
+            return not isinstance(value, (Parameter, Buffer)) and not hasattr(value, "_modules")
+        old = owner.__dict__.get(name)
+        fresh = type(value) is Tensor and id(value) in self.fresh
+        return fresh and id(old) not in self.met and self.set_later(owner, name)
+
+    def set_later(self, owner: Any, name: str) -> bool:
+        """Have an attribute of an object's own set at every call; False where setting one does more than that."""
+        kind = type(owner)
+        own = getattr(owner, "__dict__", None)
+        if kind.__setattr__ not in PLAIN_SETTERS or not isinstance(own, dict):
+            return False
+        if hasattr(getattr(kind, name, None), "__set__"):
+            return False
+        self.sets.setdefault((id(owner), name), (owner, name, own.get(name, UNSET)))
+        return True
+
     # -- the watch
 
     @contextmanager
@@ -399,6 +434,11 @@ class Trace:
 
     def restore(self) -> None:
         """Give all storages, gradients and counts back what they had. In calls of C, so that no signal finds half of it."""
+        for owner, name, old in self.sets.values():
+            if old is UNSET:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = old
         held = list(self.held.values())
         for h in held:
             h.storage.version, h.storage.shared = h.version, h.shared
@@ -430,3 +470,5 @@ class Trace:
 
 
 UNSET: Any = object()
+MEMBERS = ("_parameters", "_buffers", "_modules")
+PLAIN_SETTERS = (object.__setattr__, Module.__setattr__)
