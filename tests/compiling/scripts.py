@@ -77,8 +77,12 @@ def compared(name: str, modules: bool = False) -> Outcome:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "xtensor.compile")
         found = run(name, taken_out, filled)
+    for each in made:
+        if each.head is not None:
+            made.append(each.head)
     programs = [entry.program for each in made for entry in each.entries]
-    reasons = [f"{reason} ({line})" for each in made for reason, line in each.reasons.items()]
+    reasons = [each.cut for each in made if each.cut]
+    reasons += [f"{reason} ({line})" for each in made for reason, line in each.reasons.items()]
     fast = sum(program.calls for program in programs)
     missed = [each.missed for each in made if each.missed]
     return Outcome(name, difference(found, eager), fast, count[0], len(programs), reasons, missed)

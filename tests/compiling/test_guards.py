@@ -591,8 +591,8 @@ def test_a_failed_capture_is_rolled_back_to_the_bit() -> None:
     with pytest.raises(BaseException, match="value of a tensor"):
         compiled.captured(args, {}, tensors, skeleton, compiled.world())
     assert world() == before
-    with pytest.warns(UserWarning, match="cannot be captured"):
-        run(xtensor.zeros(1))
+    run(xtensor.zeros(1))
+    assert compiled.head is not None
     with pytest.raises(ValueError, match="the user's own"):
         run(xtensor.ones(1))
 

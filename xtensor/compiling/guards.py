@@ -14,23 +14,12 @@ from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
 from ..storage import cell
 from ..tensor import AutogradMeta
 from ..xla.cache import settings
+from .reads import Read, holds, same
 from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
 
-SIMPLE = (bool, int, float, complex, str, bytes, type(None))
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are one, or numbers or strings that no program could tell apart."""
-    if a is b:
-        return True
-    kind = type(a)
-    if kind is not type(b):
-        return False
-    if kind in SIMPLE:
-        return a == b and repr(a) == repr(b)
-    return kind is tuple and len(a) == len(b) and all(map(same, a, b))
+READS = "a number, a container or an object that the function reads"
 
 
 def hooks_of_all() -> tuple[Any, ...]:
@@ -74,10 +63,16 @@ class Guards:
     """The guards of one program. reads: tells whether what the function read of Python's world is as it was."""
 
     def __init__(
-        self, trace: Trace, modules: list[Module], reads: Callable[[], bool], told: list[str]
+        self,
+        trace: Trace,
+        modules: list[Module],
+        reads: Callable[[], bool],
+        told: list[str],
+        named: list[Read],
     ) -> None:
         self.epoch = capture.epoch[0]
         self.reads = reads
+        self.named = named
         self.told = told
         self.hooks = hooks_of_all()
         slots = [(m, g) for m, g in trace.metas.values() if g is not UNSET]
@@ -177,9 +172,15 @@ class Guards:
             self.said = "a parameter has a gradient that had none"
             return False
         if not self.reads():
-            self.said = "a number, a container or an object that the function reads"
+            self.said = READS
             return False
         return True
+
+    def moving(self) -> str | None:
+        """The name under which the function reads something that is another now."""
+        if self.said != READS:
+            return None
+        return next((where[-1] for kind, where, value in self.named if not holds(kind, where, value)), None)
 
     def _again(self) -> bool:
         """Whether modules, hooks and tensors are as they were, although something moved the epoch."""

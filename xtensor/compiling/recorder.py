@@ -428,7 +428,7 @@ class Recorder:
             for name, cell in cells.items():
                 value = contents(cell)
                 if value is not EMPTY and name != "__class__":
-                    self.check("cell", (cell,), value)
+                    self.check("cell", (cell, name), value)
                     self.load(value, name)
 
     @contextmanager
@@ -489,6 +489,10 @@ class Recorder:
         """A function that says whether all that was read is as it was."""
         self.entered.clear()
         return comparison(list(self.checks.values()))
+
+    def numbers(self) -> list[Read]:
+        """The reads by name."""
+        return [check for check in self.checks.values() if check[0] in ("global", "cell", "attr")]
 
     def told(self) -> list[str]:
         """What was read, in words."""

@@ -15,6 +15,8 @@ from jax.core import Tracer
 
 from .. import dtypes
 from ..engine import RELEASED, modes, run_backward
+from ..nn.modules.module import Module
+from ..optim.optimizer import Optimizer
 from ..storage import Storage, cell
 from ..tensor import Counter, Size, Tensor, array_of, edge_of, make_view, meta_of, tensor_over, wrap
 from .watch import UNSET, Break, Source, Trace, grad_slot, hooks_of, storage_slot
@@ -112,6 +114,7 @@ class _Describer:
         self.storages: dict[int, int] = {}
         self.new: list[Any] = []
         self.roots: list[Any] = []
+        self.containers: dict[int, Any] = {}
 
     def source_of(self, storage: Storage) -> Source:
         """Where a storage that was there is found at a call."""
@@ -172,6 +175,12 @@ class _Describer:
             return lambda made: made[number]
         if kind in PLAIN or isinstance(value, enum.Enum):
             return lambda made: value
+        known: Any = (Module, Optimizer)
+        if isinstance(value, known) and id(value) not in self.trace.modules:
+            return lambda made: value
+        if id(value) in self.containers:
+            raise Break("one container is returned, or kept, twice")
+        self.containers[id(value)] = value
         if kind in (dict, OrderedDict):
             parts = {k: self.value(v) for k, v in value.items()}
             return lambda made: kind([(k, part(made)) for k, part in parts.items()])

@@ -40,11 +40,12 @@ grad_slot: Any = AutogradMeta.grad  # pyright: ignore[reportAttributeAccessIssue
 
 
 class Break(BaseException):
-    """A function cannot be captured; no `except Exception` of the user's is meant by it."""
+    """A function cannot be captured; no `except Exception` of the user's is meant by it. at: its line, where it has one."""
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.at = 0
         self.line = user_line() if line is None else line
 
 
