@@ -45,6 +45,10 @@ class Watcher(Protocol):
         """End the capture: the function runs eagerly instead."""
         ...
 
+    def steps(self, optimizer: Any) -> None:
+        """An optimizer is about to make a step."""
+        ...
+
     def new_module(self, module: Any) -> None:
         """A module is made."""
         ...
@@ -82,6 +86,13 @@ def refuse(reason: str) -> None:
         watcher = running()
         if watcher is not None:
             watcher.refuse(reason)
+
+
+def stepping(optimizer: Any) -> None:
+    """Tell the capture that runs on this thread, if one does, of an optimizer that makes a step."""
+    watcher = running()
+    if watcher is not None:
+        watcher.steps(optimizer)
 
 
 def made(module: Any) -> None:

@@ -730,3 +730,36 @@ def test_random_changes_of_the_world(rng: Any, full: bool) -> None:
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=2e-4, atol=1e-6)
     for a, b in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_allclose(b, a, rtol=2e-3, atol=1e-5)
+
+
+def test_an_optimizer_that_is_new_makes_its_states_eagerly() -> None:
+    def make() -> Any:
+        xtensor.manual_seed(0)
+        model = nn.Linear(3, 2)
+        holder = [xtensor.optim.Adam(model.parameters(), lr=0.1)]
+        x = xtensor.ones(4, 3)
+
+        def step(a: Any) -> Any:
+            holder[0].zero_grad()
+            loss = model(a).square().sum()
+            loss.backward()
+            holder[0].step()
+            return loss.detach()
+
+        def other() -> Any:
+            holder[0] = xtensor.optim.Adam(model.parameters(), lr=0.01)
+            return x
+
+        return step, [lambda: x] * 3 + [other] + [lambda: x] * 3
+
+    inner = agrees(make)
+    assert len(inner.entries) == 2 and not inner.reasons
+
+
+def test_versions_of_tensors_that_are_views_of_their_memory() -> None:
+    a, b = xtensor.arange(6.0).reshape(2, 3), xtensor.arange(6.0).reshape(2, 3)
+    run = xtensor.compile(lambda: b.copy_(b).sum())
+    for _ in range(4):
+        a.copy_(a)
+        run()
+        assert a._version == b._version

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.compiling import programs, scripts
+from tests.compiling import programs, random_programs, scripts, training, worlds
 from tests.compiling.hoist import hoisted
 from tests.scripts import FOLDER
 
@@ -55,3 +55,34 @@ def test_a_difference_is_told(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> N
     assert programs.main(["scripts", "gat"]) == 1
     told = capsys.readouterr().out
     assert "1/2 calls" in told and "why" in told and "1 differ" in told
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "average, swa",
+        "scheduler inside: SequentialLR",
+        "mixed precision, steps skipped",
+        "spectral norm, old",
+    ],
+)
+def test_kinds_of_training_agree(kind: str) -> None:
+    found = training.compared(kind, 8)
+    assert found.difference <= 1e-2 and not found.counts
+    assert (found.programs, found.calls) == (1, 7), found.reasons
+
+
+def test_random_programs_of_all_statements_agree(full: bool) -> None:
+    captured = 0
+    for seed in range(400 if full else 8):
+        found = random_programs.compared(seed)
+        assert not found.different, f"seed {seed}: {found.different}\n{random_programs.text_of(seed)}"
+        captured += found.calls > 0
+    assert captured >= 3
+
+
+def test_a_world_that_changes_gets_no_stale_answer(full: bool) -> None:
+    for seed in range(5 if full else 1):
+        found = worlds.compared(seed + 7, 100 if full else 12)
+        assert not found.different, found.different
+        assert found.calls > 0

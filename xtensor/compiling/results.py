@@ -313,6 +313,8 @@ def describe(trace: Trace, out: Any) -> Leaves:
     """What the captured function leaves behind: called within the capture."""
     if trace.broken is not None:
         raise trace.broken
+    if trace.new_state():
+        raise Break("an optimizer makes its states", "later")
     d = _Describer(trace)
     leaves = d.leaves
     leaves.build = d.value(out)

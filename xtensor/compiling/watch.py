@@ -166,6 +166,7 @@ class Trace:
         self.values: list[tuple[Any, int]] = []
         self.checks: list[tuple[Any, Callable[[Any], bool]]] = []
         self.modules: dict[int, Any] = {}
+        self.states: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.sets: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.effects: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self.broken: Break | None = None
@@ -330,6 +331,27 @@ class Trace:
         """See `capture.Watcher`."""
         self.checks.append((array, fits))
 
+    def steps(self, optimizer: Any) -> None:
+        """See `capture.Watcher`."""
+        if id(optimizer) not in self.states:
+            own = {p: (s, dict(s)) if isinstance(s, dict) else (s, None) for p, s in optimizer.state.items()}
+            self.states[id(optimizer)] = (optimizer, own)
+
+    def new_state(self) -> bool:
+        """Whether an optimizer has made states that were not there before."""
+        for optimizer, own in self.states.values():
+            now = optimizer.state
+            if now.keys() != own.keys():
+                return True
+            for param, (present, before) in own.items():
+                if now[param] is not present:
+                    return True
+                if before is not None and (
+                    present.keys() != before.keys() or any(present[n] is not v for n, v in before.items())
+                ):
+                    return True
+        return False
+
     def new_module(self, module: Any) -> None:
         """See `capture.Watcher`."""
         self.modules[id(module)] = module
@@ -435,6 +457,14 @@ class Trace:
 
     def restore(self) -> None:
         """Give all storages, gradients and counts back what they had. In calls of C, so that no signal finds half of it."""
+        if self.new_state():
+            for optimizer, own in self.states.values():
+                optimizer.state.clear()
+                for param, (present, before) in own.items():
+                    optimizer.state[param] = present
+                    if before is not None:
+                        present.clear()
+                        present.update(before)
         for owner, name, old in self.sets.values():
             if old is UNSET:
                 owner.__dict__.pop(name, None)

@@ -131,20 +131,27 @@ class AveragedModel(Module):
         if not captured and count == 0:
             for average, param in zip(averages, params):
                 average.copy_(param)
-        elif self.avg_fn is not None:
-            for average, param in zip(averages, params):
-                average.copy_(self.avg_fn(average, param, count.to(average.device)))
         else:
-            update = self.multi_avg_fn or get_swa_multi_avg_fn()
-            for pairs in alike(averages, params):
-                update([a for a, _ in pairs], [p for _, p in pairs], count.to(pairs[0][0].device))
-        if captured:  # how many there were is not known: the first is chosen by the program
-            for average, param in zip(averages, params):
-                average.copy_(where(count.to(average.device) == 0, param, average))
+            if captured:
+                averages = [average.clone() for average in averages]
+            self._update(averages, params, count)
+        if captured:  # how many there were is not known: the program chooses
+            for mine, average, param in zip(own, averages, params):
+                mine.detach().copy_(where(count.to(average.device) == 0, param, average))
         if not self.use_buffers:
             for mine, other in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(other.detach().to(mine.device))
         self.n_averaged += 1
+
+    def _update(self, averages: list[Tensor], params: list[Tensor], count: Tensor) -> None:
+        """Take parameters into averages that are there."""
+        if self.avg_fn is not None:
+            for average, param in zip(averages, params):
+                average.copy_(self.avg_fn(average, param, count.to(average.device)))
+            return
+        update = self.multi_avg_fn or get_swa_multi_avg_fn()
+        for pairs in alike(averages, params):
+            update([a for a, _ in pairs], [p for _, p in pairs], count.to(pairs[0][0].device))
 
 
 def alike(averages: list[Tensor], params: list[Tensor]) -> list[list[tuple[Tensor, Tensor]]]:
