@@ -45,10 +45,14 @@ def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     storage.writer = writer_at(name, depth + 1)
 
 
+OURS = frozenset(("xtensor", "xtensor."))
+"""How the names of our modules begin."""
+
+
 def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
     """The line of the program that writes: the first frame outside of the package, from `depth` calls up."""
     frame: Any = sys._getframe(depth)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "")[:8] in OURS:
         frame = frame.f_back
     return (frame.f_code, frame.f_lineno, name)
 
