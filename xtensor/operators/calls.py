@@ -29,7 +29,7 @@ from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program
 from .write import check_writable, rewrite
 
-__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run"]
+__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
 
 MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
@@ -65,6 +65,16 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             arm(type(found[0]))
             return overridden(op, op.function, found, values, out)
         raise dispatch.shortened(error)  # noqa: B904
+
+
+def run_method(op: Operator, asked: str, reflected: bool, values: tuple[Any, ...]) -> Any:
+    """`run` of a dunder that is asked about as the method `asked`."""
+    if armed or state.mode & FUNCTION_MODE:
+        found = claimed(values)
+        if found is not None:
+            own, other = values[1::-1] if reflected else values[:2]
+            return answer(getattr(Tensor, asked), found, (own, other), {})
+    return run(op, values)
 
 
 def overridden(

@@ -337,8 +337,8 @@ _routed: dict[int, Any] = {}
 
 def arm(kind: type) -> None:
     """From now on functions and methods written in Python ask, too: each keeps its place, and gets other code."""
-    if kind not in armed:
-        armed.append(kind)
+    if kind in armed:
+        return
     library = __name__.partition(".")[0]
     for below in NAMESPACES:
         module = sys.modules.get(f"{library}.{below}".rstrip("."))
@@ -351,6 +351,7 @@ def arm(kind: type) -> None:
             if vars(Tensor).get(value.__name__) is not value:
                 value.__name__ = name  # which those who are asked tell functions by
             route(value, False)
+    armed.append(kind)
 
 
 def is_ours(value: Any, library: str) -> bool:
@@ -375,9 +376,10 @@ def _stand_in(*args: Any, _xt_route: Any, **kwargs: Any) -> Any:
 
 
 def route(function: types.FunctionType, modes_only: bool) -> None:
-    """Give a function the code that asks first. The object that users hold stays the same."""
+    """Give a function the code that asks first, about what it has as `asked` or itself. The object that users hold stays the same."""
     if id(function) in _routed:
         return
+    asked = function.__dict__.get("asked", function)
     plain = types.FunctionType(
         function.__code__,
         function.__globals__,
@@ -398,7 +400,7 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
         if state.overrides_off < 2:
             found = claimed(() if modes_only else (*args, *kwargs.values()))
             if found is not None:
-                return answer(function, found, args, kwargs)
+                return answer(asked, found, args, kwargs)
         if modes_only:
             with SubclassesOff():
                 return plain(*args, **kwargs)
