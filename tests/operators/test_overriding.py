@@ -100,7 +100,8 @@ for _name in ("floordiv", "pow"):
 CALLS["matmul"] = lambda t, x, p: x @ p.T
 CALLS["p matmul"] = lambda t, x, p: p @ x.T
 for _name in ("neg", "pos", "abs"):
-    CALLS[_name] = lambda t, x, p, f=getattr(operator, _name): f(x)
+    _unary = getattr(operator, _name)
+    CALLS[_name] = lambda t, x, p, f=_unary: f(x)
 
 
 def told(library: Any, kind: Any, name: str) -> Any:
