@@ -13,7 +13,7 @@ import jax
 from jax.core import Tracer
 
 from .. import capture, checks, devices, dtypes, geometry
-from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, FUNCTION_MODE, PROFILING, SAVED_HOOKS
+from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, DISPATCH_MODE, FUNCTION_MODE, PROFILING, SAVED_HOOKS
 from ..engine.modes import state
 from ..operators.write import covers
 from ..storage import MetaArray, Storage, cell
@@ -29,7 +29,7 @@ from .watch import Break, Trace, user_line
 
 __all__ = ["Compiled", "Entry"]
 
-NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DEVICE_CONTEXT
+NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DISPATCH_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
 REFUSED = 4

@@ -18,12 +18,13 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..storage import MetaArray
+from ..storage import MetaArray, WrapperArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
+from .dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program
@@ -50,7 +51,7 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             return overridden(op, op.function, found, values, out)
     if state.mode & PROFILING:
         return profiled(op, values, out)
-    if state.mode <= NO_GRAD and out is None:
+    if state.mode <= NO_GRAD and out is None and not (dispatching and asked_about(values)):
         try:
             return known(op, values)
         except Unusual:
@@ -185,7 +186,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                         signature.append(True)
                 if pointwise:
                     signature += (view.sizes, view.strides)
-            if type(array) is MetaArray:
+            if type(array) is MetaArray or type(array) is WrapperArray:
                 raise Unusual
             arrays.append(array)
     mark = tuple(signature)

@@ -36,7 +36,10 @@ from ..xla.number_arrays import as_operand
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
+from .aten import declared
+from .dispatching import asked_about, dispatched, dispatching, parts
 from .operator import Operator
+from .overriding import trimmed
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
 from .write import write_out
@@ -55,6 +58,12 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if modes.state.mode & modes.AUTOCAST and out is None and autocast is not None:
         values = autocast(op, values)
     runtime, key = prepare(op, values)
+    if dispatching or modes.state.mode & modes.DISPATCH_MODE:
+        found = asked_about((*runtime, out))
+        if found is not None:
+            if out is not None:
+                return answered_into(op, values, out, found)
+            return handed(op, answered(op, values, runtime, key, found))
     if out is not None:
         return into(op, runtime, key, out)
     arrays = [arrays_of(v) for v in runtime]
@@ -63,6 +72,36 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
     return handed(op, tensors)
+
+
+def answered(
+    op: Operator, values: tuple[Any, ...], runtime: list[Any], key: tuple[Any, ...], found: list[Any]
+) -> list[Tensor]:
+    """The results of a call that who is asked below autograd made, with their place in the graph."""
+    args, kwargs = trimmed(op.schema.parameters, values)
+    arrays = [arrays_of(v) for v in runtime]
+    results = parts(dispatched(declared(op, values), found, args, kwargs), args)
+    if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
+        record(op, key, runtime, arrays, results)
+    return results
+
+
+def answered_into(op: Operator, values: tuple[Any, ...], out: Any, found: list[Any]) -> Any:
+    """A call with `out=` as who is asked below autograd answers it."""
+    args, kwargs = trimmed(op.schema.parameters, values)
+    return dispatched(declared(op, values, "out"), found, args, {**kwargs, "out": out})
+
+
+def call_whole(op: Operator, values: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """All results of a call, hidden ones too, unknown to autograd."""
+    runtime, key = prepare(op, values)
+    found = asked_about(runtime)
+    if found is not None:
+        return tuple(answered(op, values, runtime, key, found))
+    return tuple(execute(op, key, runtime, [arrays_of(v) for v in runtime]))
+
+
+Operator.call_whole = call_whole
 
 
 def refuse(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> None:

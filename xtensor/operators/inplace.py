@@ -30,10 +30,12 @@ from ..tensor import (
 )
 from . import dispatch
 from .arguments import prepare
+from .aten import declared
 from .calls import Unusual, known_inplace, overridden
+from .dispatching import asked_about, dispatched, dispatching
 from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
-from .overriding import armed, claimed
+from .overriding import armed, claimed, trimmed
 from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
@@ -47,7 +49,7 @@ def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         found = claimed(values)
         if found is not None:
             return overridden(op, op.inplace, found, values)
-    if modes.state.mode <= modes.NO_GRAD:
+    if modes.state.mode <= modes.NO_GRAD and not (dispatching and asked_about(values)):
         try:
             return known_inplace(op, values)
         except Unusual:
@@ -87,7 +89,15 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     node = None
     if tracked and op.rules.differentiable:
         node = dispatch.node_for(op, key, runtime, arrays, inplace=True)
-    if type(arrays[0]) is MetaArray:
+    if (dispatching or modes.state.mode & modes.DISPATCH_MODE) and (
+        found := asked_about(runtime)
+    ) is not None:
+        args, kwargs = trimmed(op.schema.parameters, values)
+        before = counter_of(target).version
+        dispatched(declared(op, values, "_"), found, args, kwargs)
+        if counter_of(target).version == before:
+            bump(target, op.name + "_", 3)
+    elif type(arrays[0]) is MetaArray:
         (made,) = dispatch.evaluate(op, key, runtime, arrays)
         check_castable(made.dtype.numpy, target.dtype.numpy)
         bump(target, op.name + "_", 3)
