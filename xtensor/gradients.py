@@ -12,7 +12,7 @@ from jax.core import Tracer
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
 from .operators.attach import attach_methods
-from .operators.dispatching import twin
+from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
 from .storage import MetaArray, WrapperArray
 from .tensor import (

@@ -19,7 +19,7 @@ from . import devices
 from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad
-from .operators.aten import packet
+from .operators.below.aten import packet
 from .tensor import Tensor
 
 __all__ = [

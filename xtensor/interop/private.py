@@ -38,8 +38,8 @@ from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
 from ..nn.state import IncompatibleKeys
-from ..operators.aten import FunctionSchema, Overload, Packet
-from ..operators.dispatching import disabled, without_modes
+from ..operators.below.aten import FunctionSchema, Overload, Packet
+from ..operators.below.dispatching import disabled, without_modes
 from ..operators.overriding import DISABLED
 from ..ops.create.random import randn
 from ..ops.shape.joining import cat

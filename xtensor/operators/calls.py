@@ -24,7 +24,7 @@ from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
-from .dispatching import asked_about, dispatching
+from .below.dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program

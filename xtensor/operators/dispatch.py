@@ -36,10 +36,9 @@ from ..xla.number_arrays import as_operand
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
-from .aten import declared
-from .dispatching import asked_about, dispatched, dispatching, parts
+from .below.aten import declared
+from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .operator import Operator
-from .overriding import trimmed
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
 from .write import write_out
@@ -78,9 +77,9 @@ def answered(
     op: Operator, values: tuple[Any, ...], runtime: list[Any], key: tuple[Any, ...], found: list[Any]
 ) -> list[Tensor]:
     """The results of a call that who is asked below autograd made, with their place in the graph."""
-    args, kwargs = trimmed(op.schema.parameters, values)
+    func, args, kwargs = declared(op, values)
     arrays = [arrays_of(v) for v in runtime]
-    results = parts(dispatched(declared(op, values), found, args, kwargs), args)
+    results = parts(dispatched(func, found, args, kwargs), args)
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, results)
     return results
@@ -88,8 +87,8 @@ def answered(
 
 def answered_into(op: Operator, values: tuple[Any, ...], out: Any, found: list[Any]) -> Any:
     """A call with `out=` as who is asked below autograd answers it."""
-    args, kwargs = trimmed(op.schema.parameters, values)
-    return dispatched(declared(op, values, "out"), found, args, {**kwargs, "out": out})
+    func, args, kwargs = declared(op, values, "out")
+    return dispatched(func, found, args, {**kwargs, "out": out})
 
 
 def call_whole(op: Operator, values: tuple[Any, ...]) -> tuple[Tensor, ...]:

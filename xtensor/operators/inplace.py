@@ -30,12 +30,12 @@ from ..tensor import (
 )
 from . import dispatch
 from .arguments import prepare
-from .aten import declared
+from .below.aten import declared
+from .below.dispatching import asked_about, dispatched, dispatching
 from .calls import Unusual, known_inplace, overridden
-from .dispatching import asked_about, dispatched, dispatching
 from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
-from .overriding import armed, claimed, trimmed
+from .overriding import armed, claimed
 from .recording import noted
 from .saved import forward_name
 from .write import bump, check_castable, check_no_overlap, check_writable, store
@@ -92,9 +92,9 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if (dispatching or modes.state.mode & modes.DISPATCH_MODE) and (
         found := asked_about(runtime)
     ) is not None:
-        args, kwargs = trimmed(op.schema.parameters, values)
+        func, args, kwargs = declared(op, values, "_")
         before = counter_of(target).version
-        dispatched(declared(op, values, "_"), found, args, kwargs)
+        dispatched(func, found, args, kwargs)
         if counter_of(target).version == before:
             bump(target, op.name + "_", 3)
     elif type(arrays[0]) is MetaArray:

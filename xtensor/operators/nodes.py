@@ -18,7 +18,7 @@ from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, te
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.x64 import call, restore, swap
-from .dispatching import dispatching
+from .below.dispatching import dispatching
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
 from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor

@@ -18,8 +18,8 @@ from ..geometry import contiguous_strides
 from ..tensor import Tensor, View, make_view, tensor_over
 from ..xla.cache import bounded
 from ..xla.signals import from_start
-from .aten import find
-from .dispatching import DISABLED_DISPATCH, asked_about, dispatched, dispatches, dispatching, flat, twin
+from .below.aten import find, trimmed
+from .below.dispatching import DISABLED_DISPATCH, asked_about, dispatched, dispatches, dispatching, flat, twin
 
 __all__ = [
     "DISABLED",
@@ -439,22 +439,6 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
     function.__kwdefaults__ = {"_xt_route": ask}
     function.__wrapped__ = plain  # pyright: ignore[reportFunctionMemberAccess]
     _routed[id(function)] = function
-
-
-def trimmed(parameters: Sequence[Any], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The positional and keyword arguments of a call from one value per parameter, without defaults at the end."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for parameter, value in zip(parameters, values, strict=True):
-        if parameter.keyword_only:
-            if value is not parameter.default:
-                kwargs[parameter.name] = value
-        else:
-            args.append(value)
-    places = [p for p in parameters if not p.keyword_only]
-    while args and len(args) > 1 and args[-1] is places[len(args) - 1].default:
-        args.pop()
-    return tuple(args), kwargs
 
 
 Tensor.__init_subclass__ = classmethod(init_subclass)  # pyright: ignore[reportAttributeAccessIssue]

@@ -16,7 +16,7 @@ from .. import dtypes
 from ..engine import AccumulateGrad, modes
 from ..storage import WrapperArray
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
-from .dispatching import twin
+from .below.dispatching import twin
 
 __all__ = [
     "Hooked",

@@ -42,11 +42,11 @@ from ..tensor import (
     wrap,
 )
 from ..xla.cache import bounded
-from .aten import find
 from .attach import attach
+from .below.aten import find
+from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .declare import general
 from .dispatch import memory_order
-from .dispatching import asked_about, dispatched, dispatching, parts
 from .functions.deferred import deferred
 from .functions.overloads import unfit_call
 from .overriding import answer, armed, claimed

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..engine.modes import state
-from ..operators.dispatching import DispatchPushed, flat, without_modes
+from ..operators.below.dispatching import DispatchPushed, flat, without_modes
 from ..operators.overriding import arm
 from ..tensor import Tensor
 

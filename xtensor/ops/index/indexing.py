@@ -19,8 +19,8 @@ from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
+from ...operators.below.dispatching import dispatching
 from ...operators.declare import general
-from ...operators.dispatching import dispatching
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
 from ...operators.levels.crossing import refuse_dynamic

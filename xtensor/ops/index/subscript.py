@@ -15,7 +15,7 @@ import numpy as np
 from ... import checks, dtypes
 from ...engine import modes
 from ...geometry import Geometry
-from ...operators.dispatching import asked_about, dispatching
+from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS

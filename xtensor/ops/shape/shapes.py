@@ -9,8 +9,8 @@ from ... import checks, dtypes, geometry
 from ...engine import Error, modes
 from ...geometry import Geometry
 from ...operators.attach import attach, attach_methods
+from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
-from ...operators.dispatching import dispatching
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
 from ...tensor import Tensor, edge_of, sizes_of, strides_of
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import devices, dtypes
 from ...operators.attach import attach_methods
-from ...operators.dispatching import wrapper
+from ...operators.below.dispatching import wrapper
 from ...operators.overriding import SubclassesOff
 from ...tensor import Tensor, asks_grad, sizes_of, strides_of, tensor_over
 from ..create.ingest import from_numpy

@@ -13,12 +13,24 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tensor import Tensor
-from ..xla.cache import bounded
-from .operator import REGISTRY
+from ...tensor import Tensor
+from ...xla.cache import bounded
+from ..operator import REGISTRY
 
-__all__ = ["Argument", "FunctionSchema", "Overload", "Packet", "declared", "find", "form_of", "packet", "resolved"]
+__all__ = [
+    "Argument",
+    "FunctionSchema",
+    "Overload",
+    "Packet",
+    "declared",
+    "find",
+    "form_of",
+    "packet",
+    "resolved",
+    "trimmed",
+]
 
+LIBRARY = __name__.partition(".")[0]
 Form = tuple[str, str]
 """An overload's name, and the argument that must be given for it: `=x` a tensor, `x` anything, nothing for the last one."""
 
@@ -93,7 +105,12 @@ class Argument:
     """One argument, or result, of a schema."""
 
     def __init__(
-        self, name: str, type: str, default: Any = None, kwarg_only: bool = False, alias: AliasInfo | None = None
+        self,
+        name: str,
+        type: str,
+        default: Any = None,
+        kwarg_only: bool = False,
+        alias: AliasInfo | None = None,
     ) -> None:
         self.name, self.type, self.default_value, self.kwarg_only = name, type, default, kwarg_only
         self.alias_info = alias
@@ -273,18 +290,18 @@ def packet(name: str, namespace: str = "aten") -> Packet:
 
 def resolved(name: str) -> Callable[..., Any] | None:
     """The function or method of a name; None where there is none."""
-    if name in BESIDES:
+    if name in BESIDES and name not in REGISTRY:
         return BESIDES[name]
     if name.startswith("native_") and getattr(REGISTRY.get(name[7:]), "hidden", 0):
         return functools.partial(whole, REGISTRY[name[7:]])
-    library = sys.modules[__name__.partition(".")[0]]
+    library = sys.modules[LIBRARY]
     places = (library, library.nn.functional, Tensor, library.special, library.linalg, library.fft)
     for holder in places:
         for spelled in (name, re.sub(r"^(special|linalg|fft)_", "", name)):
             found = getattr(holder, spelled, None)
             if callable(found):
                 return found
-    views = sys.modules[f"{__name__.rpartition('.')[0]}.views"].VIEWS
+    views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
     if name in views:
         return views[name].function
     aten = sys.modules.get(f"{library.__name__}.ops.tensor.aten")
@@ -329,24 +346,72 @@ def find(name: str, values: Sequence[Any], given: dict[str, Any], variant: str =
     return packet(name + variant).overload(overload)
 
 
-def declared(op: Any, values: Sequence[Any], variant: str = "") -> Overload:
-    """The overload of a call of a declared operator, one value per parameter.
+def declared(
+    op: Any, values: Sequence[Any], variant: str = ""
+) -> tuple[Overload, tuple[Any, ...], dict[str, Any]]:
+    """The overload of a call of a declared operator, one value per parameter, and its arguments as PyTorch spells them.
 
     Of one with results that only its derivative needs, `native_<name>`, which gives them all.
     """
+    parameters = op.schema.parameters
+    args, kwargs = trimmed(parameters, values)
     if REGISTRY.get(op.name) is not op:
-        return pulled_back(op)
+        return pulled_back(op), args, kwargs
     if op.hidden and not variant:
-        return packet("native_" + op.name).overload("default")
-    given = {p.name: v for p, v in zip(op.schema.parameters, values, strict=True) if v is not p.default}
-    return find(op.name, values, given, variant)
+        return packet("native_" + op.name).overload("default"), args, kwargs
+    given = {p.name: v for p, v in zip(parameters, values, strict=True) if v is not p.default}
+    places = spelling(op.name)
+    if places is None:
+        return pulled_back(op), args, kwargs
+    if places:
+        named = {p.name: a for p, a in zip(parameters, args, strict=False) if p.name in places}
+        count = next((i for i, name in enumerate(named) if places[name] != i), len(named))
+        args = tuple(list(named.values())[:count])
+        kwargs = {**{n: named[n] for n in list(named)[count:]}, **kwargs}
+    return find(op.name, values, given, variant), args, kwargs
+
+
+DERIVED = {"pow": ("fixed",), "cdist": ("by_product",), "elu": ("scale", "input_scale")}
+"""Arguments of operators that their functions work out from the others."""
+
+
+@bounded(1024)
+def spelling(name: str) -> dict[str, int] | None:
+    """Where the function of that name has the operator's arguments: nothing to say of the same function, None where it cannot take them."""
+    op, function = REGISTRY[name], resolved(ALSO.get(name, name))
+    if function is op.function or name in ALSO:
+        return {}
+    if function is None:
+        return None
+    found = [n for n, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
+    wanted = [n for n in op.schema.names() if n not in DERIVED.get(name, ())]
+    if not set(wanted) <= set(found):
+        return None
+    keywords = inspect.signature(function).parameters
+    return {n: -1 if keywords[n].kind is inspect.Parameter.KEYWORD_ONLY else found.index(n) for n in wanted}
+
+
+def trimmed(parameters: Sequence[Any], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The positional and keyword arguments of a call from one value per parameter, without defaults at the end."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.keyword_only:
+            if value is not parameter.default:
+                kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    places = [p for p in parameters if not p.keyword_only]
+    while args and len(args) > 1 and args[-1] is places[len(args) - 1].default:
+        args.pop()
+    return tuple(args), kwargs
 
 
 def pulled_back(op: Any) -> Overload:
     """The overload of an operator that gives a derivative: one object for each, called like its operator."""
     found = op.__dict__.get("overload")
     if found is None:
-        found = Packet("aten", op.name, lambda *args: op.call(args)).overload("default")
+        found = Packet("aten", op.name, op.function or (lambda *args: op.call(args))).overload("default")
         found.of = op.of
         found._overloadpacket.operator = op
         op.overload = found
@@ -359,7 +424,7 @@ def pulled_back(op: Any) -> Overload:
 @bounded(1)
 def view_names() -> frozenset[str]:
     """The names of view operators."""
-    views = sys.modules[f"{__name__.rpartition('.')[0]}.views"].VIEWS
+    views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
     return frozenset((*views, *(a for v in views.values() for a in v.aliases), "detach", "alias", "slice"))
 
 
@@ -380,7 +445,9 @@ def schema_of(overload: Overload) -> FunctionSchema:
             kind = spelled(p.annotation)
             if p.kind == "Operand" and "Scalar" in overload._overloadname and arguments:
                 kind = "Scalar"
-            arguments.append(Argument(selfed(p.name), kind, None if p.required else p.default, p.keyword_only))
+            arguments.append(
+                Argument(selfed(p.name), kind, None if p.required else p.default, p.keyword_only)
+            )
         returns = 1 if op.single or op.hidden else max(1, op.schema.returns.count("Array"))
     else:
         function = resolved(name)

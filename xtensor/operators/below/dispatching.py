@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ..engine.modes import DISPATCH_MODE, NO_GRAD, state
-from ..geometry import contiguous_strides
-from ..storage import WrapperArray, WrapperStorage
-from ..tensor import Tensor, make_view, tensor_over
-from ..xla.cache import bounded
-from ..xla.signals import from_start
+from ...engine.modes import DISPATCH_MODE, NO_GRAD, state
+from ...geometry import contiguous_strides
+from ...storage import WrapperArray, WrapperStorage
+from ...tensor import Tensor, make_view, tensor_over
+from ...xla.cache import bounded
+from ...xla.signals import from_start
 
 __all__ = [
     "DISABLED_DISPATCH",
@@ -206,5 +206,3 @@ def wrapper(
     made = tensor_over(storage, None, kind=cls)
     made._xt_view = view
     return made
-
-
