@@ -43,7 +43,12 @@ class Wrapped(xtensor.Tensor):
     @staticmethod
     def __new__(cls, elem: Any, requires_grad: bool = False) -> Any:
         made: Any = xtensor.Tensor._make_wrapper_subclass(
-            cls, elem.size(), strides=elem.stride(), dtype=elem.dtype, device=elem.device, requires_grad=requires_grad
+            cls,
+            elem.size(),
+            strides=elem.stride(),
+            dtype=elem.dtype,
+            device=elem.device,
+            requires_grad=requires_grad,
         )
         made.elem = elem
         return made
@@ -62,7 +67,9 @@ class Wrapped(xtensor.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         SEEN.append(str(func))
         inner = tree_map(lambda e: e.elem if isinstance(e, Wrapped) else e, (args, kwargs or {}))
-        made = tree_map(lambda e: Wrapped(e) if isinstance(e, xtensor.Tensor) else e, func(*inner[0], **inner[1]))
+        made = tree_map(
+            lambda e: Wrapped(e) if isinstance(e, xtensor.Tensor) else e, func(*inner[0], **inner[1])
+        )
         return return_and_correct_aliasing(func, args, kwargs or {}, made)
 
 
@@ -141,12 +148,16 @@ def test_an_operator_knows_its_name_overload_and_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["add.Tensor", "mul.Tensor", "relu.default", "mm.default", "gt.Scalar", "add_.Tensor", "t.default"]
+    "name",
+    ["add.Tensor", "mul.Tensor", "relu.default", "mm.default", "gt.Scalar", "add_.Tensor", "t.default"],
 )
 def test_names_and_schemas_are_pytorch_s(name: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[parity]'")
     packet, _, overload = name.partition(".")
-    ours, theirs = getattr(getattr(ops.aten, packet), overload), getattr(getattr(torch.ops.aten, packet), overload)
+    ours, theirs = (
+        getattr(getattr(ops.aten, packet), overload),
+        getattr(getattr(torch.ops.aten, packet), overload),
+    )
     assert (str(ours), repr(ours), ours.name(), ours.__name__) == (
         str(theirs),
         repr(theirs),
@@ -190,7 +201,9 @@ def test_a_class_may_decline() -> None:
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return NotImplemented
 
-    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'aten.add.Tensor'; all __torch_dispatch__"):
+    with pytest.raises(
+        TypeError, match=r"Multiple dispatch failed for 'aten.add.Tensor'; all __torch_dispatch__"
+    ):
         Silent(xtensor.ones(2)) + 1
     assert xtensor.Tensor.__torch_dispatch__ is disabled
 
@@ -201,7 +214,9 @@ def test_operations_are_counted() -> None:
         model(xtensor.ones(3, 4)).sum().backward()
     assert counter.get_total_flops() == 672
     counts = counter.get_flop_counts()
-    assert counts["Sequential.0"][ops.aten.linear] == 192 and counts["Global"][ops.aten.linear_backward] == 384
+    assert (
+        counts["Sequential.0"][ops.aten.linear] == 192 and counts["Global"][ops.aten.linear_backward] == 384
+    )
     with FlopCounterMode(display=False) as counter:
         x = xtensor.ones(2, 3, 8, 8, requires_grad=True)
         nn.Conv2d(3, 8, 3, padding=1)(x).sum().backward()

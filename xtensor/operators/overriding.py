@@ -288,10 +288,12 @@ def init_subclass(cls: type[Tensor], **named: Any) -> None:
         return
     if below and cls not in dispatching:
         dispatching.append(cls)
-    arm(cls)
+    late = cls.__dict__.get("_xt_arms_late", False)
+    if not late:
+        arm(cls)
     if getattr_static(cls, "_xt_view") is _view:
         cls._xt_view = property(_view.__get__, _set_view)  # pyright: ignore[reportAttributeAccessIssue]
-    if not asks(cls):
+    if late or not asks(cls):
         return
     own = getattr(cls.__torch_function__, "__func__", None) is not vars(Tensor)["__torch_function__"].__func__
     for name, found in properties().items():
