@@ -131,6 +131,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             meta.grad = wrap(array)
     elif create_graph:
         meta.grad = present + grad
+    elif type(present._xt_storage.array) is WrapperArray and type(grad._xt_storage.array) is not WrapperArray:
+        with modes.no_grad():
+            meta.grad = grad + present
     else:
         with modes.no_grad():
             present.add_(grad)

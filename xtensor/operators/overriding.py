@@ -348,7 +348,7 @@ def arm(kind: type) -> None:
     for below in NAMESPACES:
         module = sys.modules.get(f"{library}.{below}".rstrip("."))
         for name, value in list(vars(module).items()) if module is not None else []:
-            if not name.startswith("_") and is_ours(value, library):
+            if not name.startswith("_") and is_ours(value, library) and value.__module__ != Tensor.__module__:
                 if name in FACTORIES or takes_tensors(value):
                     route(value, name in FACTORIES)
     for name, value in list(vars(Tensor).items()):

@@ -17,6 +17,7 @@ from .layout import SparseTensor, assembled, host, indices_from
 __all__ = [
     "check_sparse_tensor_invariants",
     "empty_coo",
+    "rebuilt_sparse",
     "sparse_bsc_tensor",
     "sparse_bsr_tensor",
     "sparse_compressed_tensor",
@@ -193,6 +194,26 @@ def empty_coo(size: Sequence[int], dtype: Any = None, device: Any = None, dense:
     values = zeros((0, *sizes[sparse:]), dtype=dtype, device=device)
     where = indices_from(np.zeros((sparse, 0), np.int64), values.device)
     return assembled(dtypes.sparse_coo, (where, values), sizes, True)
+
+
+def rebuilt_sparse(
+    layout: dtypes.layout, held: Sequence[Tensor], size: tuple[int, ...], coalesced: bool
+) -> SparseTensor:
+    """A sparse tensor of parts that a file names; RuntimeError where their sizes do not go together."""
+    index, values = held[-2], held[-1]
+    if layout is dtypes.sparse_coo:
+        fits = index.dim() == 2 and values.dim() >= 1 and index.shape[1] == values.shape[0]
+        fits = fits and len(size) == index.shape[0] + values.dim() - 1
+        checks.check(
+            fits and tuple(values.shape[1:]) == size[index.shape[0] :],
+            "sparse parts of sizes that do not fit",
+        )
+    else:
+        checks.check(layout in (*ROWS, dtypes.sparse_csc, dtypes.sparse_bsc), "no sparse layout: {}", layout)
+        validate_shapes(layout, held[0], index, values, size)
+    whole = all(t.dtype in (dtypes.int32, dtypes.int64) for t in held[:-1])
+    checks.check(whole and min(size, default=0) >= 0, "sparse coordinates are of integers")
+    return assembled(layout, held, size, coalesced or layout is not dtypes.sparse_coo)
 
 
 # ---- compressed rows and columns -----------------------------------------------------------------------------------

@@ -21,7 +21,9 @@ def part(name: str, tensor: Tensor, indent: str) -> str:
     else:
         text = plain_dtype(text)
     pad = " " * (len(indent) + len(name) + 1)
-    return f"{name}=" + "\n".join([line and (pad + line if i else line) for i, line in enumerate(text.split("\n"))])
+    return f"{name}=" + "\n".join(
+        [line and (pad + line if i else line) for i, line in enumerate(text.split("\n"))]
+    )
 
 
 def plain_dtype(text: str) -> str:

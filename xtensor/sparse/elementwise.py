@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks, dtypes
-from ..engine import is_executing
+from ..engine import is_executing, is_grad_enabled
 from ..engine.modes import no_grad
 from ..ops.create.creation import zeros
 from ..ops.shape.joining import cat
@@ -309,6 +309,11 @@ def summed_to(grad: Tensor, like: Tensor) -> Tensor:
     return made.to(like.dtype)
 
 
+def tracked(tensor: Tensor) -> bool:
+    """Whether autograd follows what is made of a tensor now."""
+    return is_grad_enabled() and tensor.requires_grad
+
+
 @handles("add_")
 def add_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """In-place sum."""
@@ -317,8 +322,8 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     pattern = pattern_of(other)
     if (
         tuple(other.shape) != tuple(self.shape)
-        or self.requires_grad
-        or other.requires_grad
+        or tracked(self)
+        or tracked(other)
         or other.dtype is dtypes.bool
     ):
         return self.add_(densify(other), alpha=alpha)

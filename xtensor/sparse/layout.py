@@ -169,7 +169,12 @@ def is_coo(value: Any) -> bool:
 def refuse(name: str, tensor: SparseTensor) -> NotImplementedError:
     """The error of an operator that sparse tensors have not."""
     backend = "SparseCPU" if is_coo(tensor) else "SparseCsrCPU"
-    name = {"softmax": "_softmax", "log_softmax": "_log_softmax", "__eq__": "eq.Tensor", "gt": "gt.Scalar"}.get(name, name)
+    name = {
+        "softmax": "_softmax",
+        "log_softmax": "_log_softmax",
+        "__eq__": "eq.Tensor",
+        "gt": "gt.Scalar",
+    }.get(name, name)
     return NotImplementedError(
         f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because the operator "
         "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build)."
@@ -252,7 +257,7 @@ def shared(tensor: Tensor) -> Tensor:
 def elements(sparse: SparseTensor) -> Tensor:
     """The elements of a sparse tensor, which autograd follows."""
     values = shared(sparse._held[-1])
-    return linked("ValuesBackward0", values, (sparse,), lambda grad: (with_elements(sparse, grad),))
+    return linked("ValuesBackward0", values, (sparse,), lambda grad: (HANDLERS["_gradient"](sparse, grad),))
 
 
 def with_elements(

@@ -65,7 +65,8 @@ def coordinates(sparse: SparseTensor) -> np.ndarray[Any, Any]:
     pointers, plain, values = sparse._held
     starts, index = host(pointers), host(plain)
     batch = starts.shape[:-1]
-    starts, index = starts.reshape(-1, starts.shape[-1]), index.reshape(-1, index.shape[-1])
+    count = int(np.prod(batch, dtype=np.int64))
+    starts, index = starts.reshape(count, starts.shape[-1]), index.reshape(count, index.shape[-1])
     nnz = index.shape[1]
     first = np.stack([expanded(s) for s in starts]) if len(starts) else np.zeros((0, nnz), np.int64)
     place = np.broadcast_to(np.arange(len(starts))[:, None], index.shape)
@@ -164,6 +165,14 @@ def at_places(grad: Tensor, sparse: SparseTensor) -> Tensor:
     else:
         values = grad[index_rows(pattern_of(sparse), grad)]
     return values.reshape(tuple(sparse._held[-1].shape))
+
+
+@handles("_gradient")
+def gradient(sparse: SparseTensor, grad: Tensor) -> SparseTensor:
+    """The gradient of a sparse tensor from that of its elements: one element at a place, whatever there are of the tensor."""
+    if sparse._coalesced or not is_coo(sparse) or (merged := pattern_of(sparse).merged).unique:
+        return with_elements(sparse, grad)
+    return of_pattern(merged.pattern, picked(grad, merged.order[merged.starts]), tuple(sparse.shape))
 
 
 # ---- what programs ask for -----------------------------------------------------------------------------------------

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import checks, dtypes
+from ..operators.below.dispatching import twin
 from ..ops.create.creation import full, zeros
 from ..tensor import Tensor
 from .convert import as_coo, densify
 from .elementwise import restored
-from .layout import SparseTensor, elements, handles, indices_from, is_coo, with_elements
+from .layout import SparseTensor, elements, handles, indices_from, is_coo, linked, with_elements
 from .parts import coalesce, flat_elements, of_pattern, pattern_of, sparse_dims
 from .pattern import Pattern
 
@@ -38,7 +39,11 @@ def total(
     """The sum of all elements; over some dimensions a sparse tensor, dense where no sparse dimension is left."""
     dim = axis if dim is None else dim
     if dim is None:
-        return flat_elements(input).sum(dtype=dtype)
+        found = flat_elements(twin(input)).sum(dtype=dtype)
+        # As PyTorch's, the gradient is not only that of the elements that are stored.
+        return linked(
+            "SumBackward0", found, (input,), lambda grad: (grad.expand(tuple(input.shape)).to(input.dtype),)
+        )
     dims = dims_of(dim, input.dim())
     if not is_coo(input):
         return compressed_sum(input, dims, keepdim, dtype)
