@@ -12,8 +12,10 @@ from .. import checks, dtypes
 from ..engine import is_executing, is_grad_enabled
 from ..engine.modes import no_grad
 from ..ops.create.creation import zeros
+from ..ops.create.random import randn
 from ..ops.shape.joining import cat
 from ..tensor import Tensor
+from .construct import BLOCKS
 from .convert import as_coo, compress, convert, densify
 from .layout import SparseTensor, adopt, elements, handles, indices_from, is_coo, linked, with_elements
 from .parts import coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
@@ -376,6 +378,8 @@ def like_zeros(
     """A tensor of the same sizes and layout without elements; dense if `layout` says so."""
     if layout is dtypes.strided:
         return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    if layout is not None and layout is not input._layout:
+        return empty_in(layout, input, dtype or input.dtype)
     held = input._held[-1]
     if is_coo(input):
         values = zeros((0, *held.shape[1:]), dtype=dtype or input.dtype, device=device or input.device)
@@ -394,7 +398,29 @@ def like_zeros(
     return made.requires_grad_() if requires_grad else made
 
 
-@handles("ones_like", "full_like", "rand_like", "randn_like")
+def empty_in(layout: Any, like: SparseTensor, dtype: Any) -> Tensor:
+    """A tensor of the same sizes without elements in another layout."""
+    dims = sparse_dims(like)
+    size = tuple(like.shape)
+    values = zeros((0, *size[dims:]), dtype=dtype, device=like.device)
+    coo = of_pattern(Pattern(np.zeros((dims, 0), np.int64), size[:dims]), values, size)
+    if layout is dtypes.sparse_coo:
+        return coo
+    at = like._held[-2].dim()
+    blocks = tuple(like._held[-1].shape[at : at + 2]) if like._layout in BLOCKS else (1, 1)
+    return compress(coo, layout, blocks if layout in BLOCKS else None)
+
+
+@handles("rand_like", "randn_like")
+def like_random(input: SparseTensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Random elements at the places of a tensor in a compressed layout; NotImplementedError for COO."""
+    if is_coo(input):
+        return like_filled(input)
+    made = randn(tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=input.device)
+    return with_elements(input, made)
+
+
+@handles("ones_like", "full_like")
 def like_filled(input: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
     """NotImplementedError: a tensor without zeros is not sparse."""
     raise NotImplementedError(

@@ -44,6 +44,10 @@ def total(
         return linked(
             "SumBackward0", found, (input,), lambda grad: (grad.expand(tuple(input.shape)).to(input.dtype),)
         )
+    if isinstance(dim, (tuple, list)) and not dim:
+        return with_elements(input, elements(input) if dtype is None else elements(input).to(dtype))
+    if input.dim() == 0:
+        return total(input, dtype=dtype)
     dims = dims_of(dim, input.dim())
     if not is_coo(input):
         return compressed_sum(input, dims, keepdim, dtype)
@@ -64,8 +68,9 @@ def partial(sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: A
     ):
         values = values.to(dtypes.int64)
     size = tuple(1 if d in dims else s for d, s in enumerate(sparse.shape) if keepdim or d not in dims)
-    if len(folded) == count and not keepdim:
-        return values.sum(0)
+    if len(folded) == count:
+        found = values.sum(0)
+        return found.reshape(size) if keepdim else found
     pattern = pattern_of(sparse)
     left = [d for d in range(count) if d not in folded]
     if keepdim:
