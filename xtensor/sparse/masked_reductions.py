@@ -52,7 +52,7 @@ def masked_reduction(
 ) -> Tensor:
     """`sum`, `mean`, `prod`, `amax` or `amin` of the elements that count, as a tensor of the same layout."""
     coo = kept(input, mask, name)
-    dims, count = dims_of(dim, coo.dim()), sparse_dims(coo)
+    dims, count = dims_of(dim, coo.dim()) if coo.dim() else (), sparse_dims(coo)
     values, pattern = elements(coo), pattern_of(coo)
     if dtype is not None:
         values = values.to(dtype)
