@@ -7,14 +7,17 @@ Differs from PyTorch: there are no tensors that carry a mask (`MaskedTensor`).
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
 from .ops.index.masks import where
 from .ops.pointwise import activations, special
 from .ops.reduce import cumulative, extrema, norms, reductions, statistics
+from .sparse.layout import SparseTensor
+from .sparse.masked_reductions import masked_reduction
 from .tensor import Tensor, sizes_of
 
 __all__ = [
@@ -118,9 +121,29 @@ def total_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     return dtypes.int64 if short else input.dtype
 
 
+def sparse_too(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The function, which answers for sparse tensors too: of what is stored, in their layout."""
+
+    @functools.wraps(function)
+    def reduced(
+        input: Tensor,
+        dim: Dims = None,
+        *,
+        keepdim: bool = False,
+        dtype: dtypes.dtype | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        if isinstance(input, SparseTensor):
+            return masked_reduction(function.__name__, input, dim, keepdim, dtype, mask)
+        return function(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+
+    return reduced
+
+
 # ---- sums and products ---------------------------------------------------------------------------------------------
 
 
+@sparse_too
 def sum(
     input: Tensor,
     dim: Dims = None,
@@ -134,6 +157,7 @@ def sum(
     return reductions.sum(kept(input, mask, 0), dims, keepdim, dtype=total_dtype(input, dtype))
 
 
+@sparse_too
 def prod(
     input: Tensor,
     dim: Dims = None,
@@ -168,6 +192,7 @@ def cumprod(
 # ---- extrema -------------------------------------------------------------------------------------------------------
 
 
+@sparse_too
 def amax(
     input: Tensor,
     dim: Dims = None,
@@ -181,6 +206,7 @@ def amax(
     return extrema.amax(made, dims_of(dim, input.dim()), keepdim).to(dtype or input.dtype)
 
 
+@sparse_too
 def amin(
     input: Tensor,
     dim: Dims = None,
@@ -229,6 +255,7 @@ def count_of(input: Tensor, dim: Dims, keepdim: bool, mask: Tensor | None) -> Te
     return reductions.sum(ones, dims_of(dim, input.dim()), keepdim)
 
 
+@sparse_too
 def mean(
     input: Tensor,
     dim: Dims = None,

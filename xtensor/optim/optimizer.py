@@ -457,6 +457,9 @@ class RuleOptimizer(Optimizer):
             for param in group["params"]:
                 grad = param.grad
                 if grad is not None:
+                    if type(grad) is not Tensor and grad.is_sparse:
+                        self.sparse_step(group, param, grad, new)
+                        continue
                     params.append(param)
                     grads.append(grad)
             if group.get("fused"):
@@ -497,6 +500,14 @@ class RuleOptimizer(Optimizer):
                 advance(group.counters, group.counts)
             return
         self._known = run(work, f"{type(self).__name__}.step", counted)
+
+    def sparse_step(
+        self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
+    ) -> None:
+        """Make the step of one parameter with a sparse gradient; RuntimeError where the optimizer has none."""
+        name = type(self).__name__
+        instead = ", please consider SparseAdam instead" if name in ("Adam", "Adamax") else ""
+        raise RuntimeError(f"{name} does not support sparse gradients{instead}")
 
     def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
         """Fill a parameter's state before its first step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from ...operators.declare import general
 from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
-from ...tensor import Tensor, array_of, sizes_of
+from ...tensor import Tensor, array_of, asks_grad, sizes_of
 from ...xla.levels import ground
 from ...xla.transformed import batches_of
 from ..reduce.reductions import argument
@@ -60,8 +61,8 @@ def embedding(
 ) -> Tensor:
     """The rows of the table `weight` at the indices `input`; the row `padding_idx` receives no gradient.
 
-    With `max_norm` the rows looked up are first renormalised in place. Differs from PyTorch: `sparse` gradients are
-    dense, and on an accelerator an index out of range gives NaN.
+    With `max_norm` the rows looked up are first renormalised in place. With `sparse` the gradient of `weight` is a
+    sparse tensor. Differs from PyTorch: on an accelerator an index out of range gives NaN.
 
     Shape: `input` `(*)` of integers, `weight` `(V, E)`; result `(*, E)`.
 
@@ -85,7 +86,18 @@ def embedding(
     if max_norm is not None:
         with modes.no_grad():
             renormalise_rows(weight, input, max_norm, norm_type)
+    if sparse and sparse_rows is not None and follows(weight):
+        return sparse_rows(weight, input, padding_idx, scale_grad_by_freq)
     return embedding_lookup(weight, input, padding_idx, scale_grad_by_freq)
+
+
+sparse_rows: Callable[[Tensor, Tensor, int | None, bool], Tensor] | None = None
+"""Rows of a table whose gradient is sparse; set by the package of sparse tensors."""
+
+
+def follows(tensor: Tensor) -> bool:
+    """Whether autograd follows what is made of a tensor now."""
+    return not modes.state.mode & modes.NO_GRAD and asks_grad(tensor)
 
 
 def readable(array: Any) -> bool:

@@ -19,6 +19,7 @@ from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
+from ...operators.below.dispatching import dispatching
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
@@ -314,7 +315,7 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
 def getitem(self: Tensor, index: Any) -> Tensor:
     """`x[index]`: a view for ints, slices, `...`, None; a copy where there are index arrays, masks or bools."""
     kind = type(index)
-    if modes.state.mode <= 1:
+    if modes.state.mode <= 1 and not dispatching:
         if kind is int:
             return select_first(self, index)
         if kind is slice:

@@ -255,4 +255,5 @@ def frexp(input: Array) -> tuple[Array, Array]:
     return jnp.where(finite, mantissa, x).astype(dtype), jnp.where(finite, exponent, 0).astype(jnp.int32)
 
 
+power_of.asked = pow  # pyright: ignore[reportFunctionMemberAccess]
 attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=pow_)
