@@ -88,7 +88,6 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
         )
     ),
     name="index_select",
-    method=False,
 )
 def index_select_kernel(input: Array, dim: int, index: Array) -> Array:
     """The slices of `input` along `dim` that `index` names."""
@@ -119,7 +118,6 @@ def scaled(source: Array, alpha: Any) -> Array:
     ),
     name="index_add",
     inplace=True,
-    method=False,
 )
 def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """`input` with `alpha * source` added to the slices along `dim` that `index` names."""
@@ -135,7 +133,6 @@ def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alp
     ),
     name="index_copy",
     inplace=True,
-    method=False,
 )
 def index_copy_kernel(input: Array, dim: int, index: Array, source: Array) -> Array:
     """`input` with the slices along `dim` that `index` names replaced by those of `source`."""
@@ -151,8 +148,6 @@ def fill_value(grad: Array, dim: int, index: Array) -> Array:
     derivatives=dict(input=lambda grad, dim, index: set_rows(grad, dim, index, 0, True), value=fill_value),
     name="index_fill",
     inplace=True,
-    method=False,
-    out=False,
 )
 def index_fill_kernel(input: Array, dim: int, index: Array, value: Operand) -> Array:
     """`input` with `value` in the slices along `dim` that `index` names."""
@@ -221,11 +216,7 @@ def reduce_source(
 
 
 @general(
-    out="exact",
-    derivatives=dict(input=reduce_input, source=reduce_source),
-    name="index_reduce",
-    inplace=True,
-    method=False,
+    out="exact", derivatives=dict(input=reduce_input, source=reduce_source), name="index_reduce", inplace=True
 )
 def index_reduce_kernel(
     input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
@@ -252,7 +243,6 @@ def number_places(array: Array, index: Array) -> Array:
         )
     ),
     name="take",
-    method=False,
 )
 def take_kernel(input: Array, index: Array) -> Array:
     """The elements of `input`, as if it were flat, that `index` numbers."""
@@ -288,8 +278,6 @@ def put_source(grad: Array, index: Array, source_shape: tuple[int, ...]) -> Arra
     ),
     name="put",
     inplace=True,
-    method=False,
-    out=False,
 )
 def put_kernel(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """`input` with elements of `source` at the element numbers `index`; with `accumulate`, added there."""

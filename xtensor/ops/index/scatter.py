@@ -116,7 +116,6 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
         )
     ),
     name="gather",
-    method=False,
 )
 def gather_kernel(input: Array, dim: int, index: Array) -> Array:
     """The elements of `input` at `index` along `dim`."""
@@ -131,7 +130,6 @@ def gather_kernel(input: Array, dim: int, index: Array) -> Array:
     ),
     name="scatter",
     inplace=True,
-    method=False,
 )
 def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
     """`input` with `src`, a tensor or a number, written at `index` along `dim`."""
@@ -147,7 +145,6 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
     ),
     name="scatter_add",
     inplace=True,
-    method=False,
 )
 def scatter_add_kernel(input: Array, dim: int, index: Array, src: Array) -> Array:
     """`input` with `src` added at `index` along `dim`."""
@@ -323,11 +320,7 @@ def reduce_gradients(
 
 
 @general(
-    out="exact",
-    derivatives=dict(input=reduce_input, src=reduce_src),
-    name="scatter_reduce",
-    inplace=True,
-    method=False,
+    out="exact", derivatives=dict(input=reduce_input, src=reduce_src), name="scatter_reduce", inplace=True
 )
 def scatter_reduce_kernel(
     input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True

@@ -109,7 +109,6 @@ def failing_minor(lower: Array) -> Array:
     out="exact",
     name="linalg_cholesky_ex",
     node="LinalgCholeskyEx",
-    method=False,
     returns=("L", "info"),
     derivatives=dict(input=lambda grads, result0, upper: _cholesky_grad(grads[0], result0, upper)),
 )
@@ -220,7 +219,6 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     out="exact",
     name="linalg_qr",
     node="LinalgQr",
-    method=False,
     returns=("Q", "R"),
     derivatives=dict(input=lambda grads, results, input, form: _qr_grad(grads, results, input, form)),
 )
@@ -286,7 +284,6 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
     out="exact",
     name="linalg_eigh",
     node="LinalgEigh",
-    method=False,
     returns=("eigenvalues", "eigenvectors"),
     derivatives=dict(input=_eigh_grad),
 )
@@ -322,7 +319,7 @@ def _eig_grad(grads: Any, results: Any) -> Array:
     autocast=dict(cpu="float32"),
     name="linalg_eig",
     node="LinalgEig",
-    method=False,
+    out=True,
     returns=("eigenvalues", "eigenvectors"),
     derivatives=dict(input=_eig_grad),
 )
@@ -404,7 +401,6 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
     out="exact",
     name="linalg_svd",
     node="LinalgSvd",
-    method=False,
     returns=("U", "S", "Vh"),
     derivatives=dict(input=_svd_grad),
 )

@@ -116,7 +116,6 @@ def over_batch(function: Any, batch: tuple[int, ...], *arrays: Any) -> Any:
     out="exact",
     name="linalg_ldl_factor_ex",
     node="LinalgLdlFactorEx",
-    method=False,
     returns=("LD", "pivots", "info"),
     derivatives=dict(input=no_derivative("linalg_ldl_factor_ex")),
 )
@@ -227,7 +226,6 @@ def solve_one(packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     out="exact",
     name="linalg_ldl_solve",
     node="LinalgLdlSolve",
-    method=False,
     derivatives=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")),
 )
 def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:

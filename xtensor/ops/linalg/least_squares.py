@@ -43,12 +43,7 @@ def _pinv_grad(grad: Array, result: Array, input: Array) -> Array:
 
 
 @general(
-    autocast=dict(cpu="float32"),
-    name="linalg_pinv",
-    node="LinalgPinv",
-    method=False,
-    out=False,
-    derivatives=dict(input=_pinv_grad),
+    autocast=dict(cpu="float32"), name="linalg_pinv", node="LinalgPinv", derivatives=dict(input=_pinv_grad)
 )
 def pseudo_inverses(input: Array, atol: Operand | None, rtol: Operand | None, hermitian: bool) -> Array:
     """The Moore-Penrose inverses by singular values, or by eigenvalues where the matrices are Hermitian."""

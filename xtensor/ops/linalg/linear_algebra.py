@@ -41,7 +41,7 @@ __all__ = [
 # ---- determinants --------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_det", node="LinalgDet", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_det", node="LinalgDet", derivatives=FROM_KERNEL)
 def det(input: Array) -> Array:
     """The determinants of square matrices."""
     check_square("linalg.det", input)
@@ -64,7 +64,6 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
     out="exact",
     name="linalg_slogdet",
     node="LinalgSlogdet",
-    method=False,
     returns=("sign", "logabsdet"),
     derivatives=dict(input=_slogdet_grad),
 )
@@ -118,7 +117,6 @@ def solve_factored(packed: Array, order: Array, B: Array) -> Array:
     out="exact",
     name="linalg_inv_ex",
     node="LinalgInvEx",
-    method=False,
     returns=("inverse", "info"),
     derivatives=dict(input=lambda grads, result0: _inv_grad(grads[0], result0)),
 )
@@ -189,7 +187,6 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     out="exact",
     name="linalg_solve_ex",
     node="LinalgSolveEx",
-    method=False,
     returns=("result", "info"),
     derivatives=dict(
         A=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[0],
@@ -272,13 +269,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return given(made, out, "general")
 
 
-@general(
-    out="exact",
-    name="linalg_solve_triangular",
-    node="LinalgSolveTriangular",
-    method=False,
-    derivatives=FROM_KERNEL,
-)
+@general(out="exact", name="linalg_solve_triangular", node="LinalgSolveTriangular", derivatives=FROM_KERNEL)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
@@ -399,7 +390,7 @@ def _exponential_backward(x: Any, grad: Any) -> Any:
 exponential.defvjp(_exponential_forward, _exponential_backward)
 
 
-@general(name="matrix_exp", node="LinalgMatrixExp", out=False, derivatives=FROM_KERNEL)
+@general(name="matrix_exp", node="LinalgMatrixExp", method=True, derivatives=FROM_KERNEL)
 def matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices.
 
@@ -457,14 +448,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     return given(made, out)
 
 
-@general(
-    autocast="short",
-    out="exact",
-    name="linalg_vecdot",
-    node="LinalgVecdot",
-    method=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="short", out="exact", name="linalg_vecdot", node="LinalgVecdot", derivatives=FROM_KERNEL)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated."""
     a, b = promote(x, y)

@@ -56,14 +56,7 @@ def permutation_matrix(order: Array, dtype: Any) -> Array:
     return (order[..., None, :] == columns[:, None]).astype(dtype)
 
 
-@general(
-    out="exact",
-    name="linalg_lu",
-    node="LinalgLu",
-    method=False,
-    returns=("P", "L", "U"),
-    derivatives=FROM_KERNEL,
-)
+@general(out="exact", name="linalg_lu", node="LinalgLu", returns=("P", "L", "U"), derivatives=FROM_KERNEL)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
     check_matrices("linalg.lu", input)
@@ -83,7 +76,6 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     out="exact",
     name="linalg_lu_factor_ex",
     node="LinalgLuFactorEx",
-    method=False,
     returns=("LU", "pivots", "info"),
     derivatives=FROM_KERNEL,
 )
@@ -157,7 +149,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 # ---- solving -------------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_lu_solve", node="LinalgLuSolve", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_lu_solve", node="LinalgLuSolve", derivatives=FROM_KERNEL)
 def factored_solution(
     LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:
@@ -230,13 +222,7 @@ def linalg_lu_solve(
 # ---- unpacking -----------------------------------------------------------------------------------------------------
 
 
-@general(
-    out="exact",
-    name="lu_unpack_factors",
-    node="LuUnpack",
-    method=False,
-    derivatives=dict(LU_data=FROM_KERNEL),
-)
+@general(out="exact", name="lu_unpack_factors", node="LuUnpack", derivatives=dict(LU_data=FROM_KERNEL))
 def matrices_of(LU_data: Array, LU_pivots: Array, data: bool, pivots: bool) -> tuple[Array, ...]:
     """P, L and U of packed factors; empty what is not asked for."""
     if LU_pivots.dtype != jnp.int32:

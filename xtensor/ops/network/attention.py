@@ -105,8 +105,6 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     autocast="short",
     name="scaled_dot_product_attention",
     node="ScaledDotProductAttention",
-    method=False,
-    out=False,
     derivatives=FROM_KERNEL,
 )
 def attend(
@@ -213,7 +211,7 @@ def blocks_of(x: Any, count: int, rows: int) -> Any:
     return jnp.moveaxis(x.reshape(*x.shape[:-2], count, rows, x.shape[-1]), -3, 0)
 
 
-@general(autocast="short", name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="short", name="attention_weights", derivatives=FROM_KERNEL)
 def attention_weights(
     query: Array,
     key: Array,

@@ -150,7 +150,7 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
     return reduced_by_share(poisoned(values, target, logs.shape[1], counted), share, reduction)
 
 
-@general(autocast="float32", name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(autocast="float32", name="nll_loss", derivatives=dict(input=FROM_KERNEL))
 def class_likelihood(
     input: Array,
     target: Array,
@@ -252,14 +252,7 @@ def _entropy_input(
     return (likely * probable[:, None] - wanted).reshape(input.shape)
 
 
-@general(
-    autocast="float32",
-    name="cross_entropy",
-    method=False,
-    out=False,
-    hidden=1,
-    derivatives=dict(input=_entropy_input),
-)
+@general(autocast="float32", name="cross_entropy", hidden=1, derivatives=dict(input=_entropy_input))
 def class_entropy(
     input: Array,
     target: Array,
@@ -312,14 +305,7 @@ def check_smoothing(smoothing: float) -> None:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
 
 
-@general(
-    autocast="float32",
-    name="soft_cross_entropy",
-    node="CrossEntropy",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="float32", name="soft_cross_entropy", node="CrossEntropy", derivatives=FROM_KERNEL)
 def soft_entropy(
     input: Array,
     target: Array,
@@ -393,9 +379,7 @@ def cross_entropy(
 # ---- margins between classes ---------------------------------------------------------------------------------------
 
 
-@general(
-    autocast="float32", name="multi_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
-)
+@general(autocast="float32", name="multi_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def class_margin(
     input: Array,
     target: Array,
@@ -462,13 +446,7 @@ def multi_margin_loss(
     return result
 
 
-@general(
-    autocast="float32",
-    name="multilabel_margin_loss",
-    method=False,
-    out=False,
-    derivatives=dict(input=FROM_KERNEL),
-)
+@general(autocast="float32", name="multilabel_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """How far classes that are no labels come within 1 of those that are, reduced."""
     check_reduction(reduction)
@@ -516,7 +494,7 @@ def multilabel_margin_loss(
     return result
 
 
-@general(name="multilabel_soft_margin_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="multilabel_soft_margin_loss", derivatives=FROM_KERNEL)
 def label_entropy(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The mean over classes of the logistic loss of every label, reduced."""
     if reduction not in ("none", "mean", "sum"):

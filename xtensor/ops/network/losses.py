@@ -151,7 +151,7 @@ def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@general(autocast="float32", name="mse_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
 def squared_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The squared differences, reduced."""
     check_reduction(reduction)
@@ -161,7 +161,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(autocast="float32", name="l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="l1_loss", derivatives=FROM_KERNEL)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -171,7 +171,7 @@ def absolute_error(
     return _weighted(magnitude(a - b), weight, reduction)
 
 
-@general(autocast="float32", name="smooth_l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
 def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
     """Squared differences below `beta`, absolute ones above, reduced."""
     check_reduction(reduction)
@@ -187,7 +187,7 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
     return reduced(values.astype(a.dtype), reduction)
 
 
-@general(autocast="float32", name="huber_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
 def huber_error(
     input: Array, target: Array, weight: Array | None = None, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -281,9 +281,7 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(
-    autocast="float32", name="soft_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
-)
+@general(autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -330,8 +328,6 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
 @general(
     autocast=dict(cpu="float32", accelerator="banned"),
     name="binary_cross_entropy",
-    method=False,
-    out=False,
     refuses=refuse_no_probabilities,
     derivatives=dict(input=_bce_input, target=_bce_target),
 )
@@ -392,13 +388,7 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     return weight.expand(shape)
 
 
-@general(
-    autocast="float32",
-    name="binary_cross_entropy_with_logits",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -449,7 +439,7 @@ def binary_cross_entropy_with_logits(
 # ---- divergences and likelihoods -----------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="kl_div", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
 def divergence(input: Array, target: Array, reduction: str = "mean", log_target: bool = False) -> Array:
     """The pointwise Kullback-Leibler divergence of log-probabilities, reduced."""
     check_reduction(reduction)
@@ -489,7 +479,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(autocast="float32", name="poisson_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL)
 def poisson_error(
     input: Array,
     target: Array,
@@ -528,7 +518,7 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(name="gaussian_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:
@@ -585,13 +575,7 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # ---- margins -------------------------------------------------------------------------------------------------------
 
 
-@general(
-    autocast="float32",
-    name="hinge_embedding_loss",
-    method=False,
-    out=False,
-    derivatives=dict(input=FROM_KERNEL),
-)
+@general(autocast="float32", name="hinge_embedding_loss", derivatives=dict(input=FROM_KERNEL))
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)
@@ -614,7 +598,7 @@ def hinge_embedding_loss(
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
 
-@general(autocast="float32", name="margin_ranking_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="margin_ranking_loss", derivatives=FROM_KERNEL)
 def ranking_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:

@@ -83,7 +83,7 @@ def cell_of(mode: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any,
     return advance(mode, affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, None)[0]
 
 
-@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast="short", derivatives=FROM_KERNEL)
 def rnn_tanh_cell(
     input: Array,
     hx: Array,
@@ -96,7 +96,7 @@ def rnn_tanh_cell(
     return cell_of("RNN_TANH", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast="short", derivatives=FROM_KERNEL)
 def rnn_relu_cell(
     input: Array,
     hx: Array,
@@ -109,7 +109,7 @@ def rnn_relu_cell(
     return cell_of("RNN_RELU", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL)
 def gru_cell(
     input: Array,
     hx: Array,
@@ -122,7 +122,7 @@ def gru_cell(
     return cell_of("GRU", input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL)
 def lstm_cell(
     input: Array,
     hx: Arrays,
@@ -202,8 +202,6 @@ def unless_gated(
     autocast=dict(cpu=unless_gated, accelerator="short"),
     name="_recurrent",
     node="Recurrent",
-    method=False,
-    out=False,
     derivatives=dict(input=FROM_KERNEL, hidden=FROM_KERNEL, cell=FROM_KERNEL, weights=FROM_KERNEL),
 )
 def recurrent(

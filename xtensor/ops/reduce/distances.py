@@ -53,7 +53,7 @@ def length(x: Any, axis: int) -> Any:
 # ---- similarity ----------------------------------------------------------------------------------------------------
 
 
-@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(accelerator="float32"), derivatives=FROM_KERNEL)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`.
 
@@ -88,12 +88,10 @@ def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: b
 
 
 @general(
-    method=False,
-    out=False,
     derivatives=dict(
         x1=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, 1),
         x2=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, -1),
-    ),
+    )
 )
 def pairwise_distance(
     x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
@@ -139,8 +137,6 @@ def _cdist_grad(grad: Any, x1: Any, x2: Any, result: Any, p: float, first: bool)
 @general(
     autocast="float32",
     name="cdist",
-    method=False,
-    out=False,
     derivatives=dict(
         x1=lambda grad, x1, x2, result, p: _cdist_grad(grad, x1, x2, result, p, True),
         x2=lambda grad, x1, x2, result, p: _cdist_grad(grad, x1, x2, result, p, False),
@@ -205,7 +201,7 @@ def _pdist_grad(grad: Array, input: Array, result: Array, p: float) -> Array:
     return jnp.zeros_like(input).at[i].add(found).at[j].add(-found)
 
 
-@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=dict(input=_pdist_grad))
+@general(autocast=dict(accelerator="float32"), derivatives=dict(input=_pdist_grad))
 def pdist(input: Array, p: float = 2) -> Array:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
     if input.ndim != 2:
@@ -221,7 +217,7 @@ def pdist(input: Array, p: float = 2) -> Array:
 # ---- losses --------------------------------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="cosine_embedding_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="cosine_embedding_loss", derivatives=FROM_KERNEL)
 def cosine_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:

@@ -224,6 +224,8 @@ def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: 
 
 @general(
     autocast=dict(accelerator="float32"),
+    method=True,
+    out=True,
     derivatives=dict(
         input=_dist_grad,
         other=_dist_other_grad,
@@ -260,7 +262,11 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
 
 
 @general(
-    autocast=dict(accelerator="float32"), out="exact", inplace=True, derivatives=dict(input=_renorm_grad)
+    autocast=dict(accelerator="float32"),
+    method=True,
+    out="exact",
+    inplace=True,
+    derivatives=dict(input=_renorm_grad),
 )
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""

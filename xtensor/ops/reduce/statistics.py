@@ -236,14 +236,7 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
     return jnp.where(weight < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
 
 
-@general(
-    autocast=dict(cpu="float32"),
-    name="quantiles",
-    node="Quantile",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast=dict(cpu="float32"), name="quantiles", node="Quantile", derivatives=FROM_KERNEL)
 def quantiles(
     input: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Array:
@@ -329,7 +322,7 @@ def nanquantile(
 # ---- histograms and counts -----------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="histc", method=False, derivatives=None)
+@general(out="exact", name="histc", derivatives=None)
 def histogram(input: Array, low: Number, high: Number, bins: int) -> Array:
     """The number of elements in each of `bins` equal intervals; all of the range if `low == high`."""
     x = input.reshape(-1)
@@ -369,7 +362,7 @@ def histc(
     return histogram(input, float(min), float(max), bins, out=out)
 
 
-@general(name="bincount", method=False, out=False, derivatives=None)
+@general(name="bincount", derivatives=None)
 def counts_of(input: Array, weights: Array | None, size: int) -> Array:
     """How often every number below `size` occurs, or the sum of the weights where it does."""
     if weights is None:

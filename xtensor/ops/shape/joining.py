@@ -67,7 +67,6 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
     views="loop",
     out="disjoint join",
     name="cat",
-    method=False,
     derivatives=dict(tensors=_cat_grad),
 )
 def cat_along(tensors: Arrays, dim: int = 0) -> Array:
@@ -134,12 +133,7 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
 
 
 @general(
-    autocast=dict(cpu="widest"),
-    views="loop",
-    out="join",
-    name="stack",
-    method=False,
-    derivatives=dict(tensors=_stack_grad),
+    autocast=dict(cpu="widest"), views="loop", out="join", name="stack", derivatives=dict(tensors=_stack_grad)
 )
 def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
@@ -285,7 +279,7 @@ def _blocks_grad(grad: Array, tensors_shape: Any) -> list[Array]:
     return found
 
 
-@general(name="block_diag", method=False, out=False, derivatives=dict(tensors=_blocks_grad))
+@general(name="block_diag", derivatives=dict(tensors=_blocks_grad))
 def blocks(tensors: Arrays) -> Array:
     """The matrices along the diagonal of a matrix of zeros."""
     for i, x in enumerate(tensors):
@@ -329,7 +323,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack(grids, 1)
 
 
-@general(name="combinations", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="combinations", derivatives=FROM_KERNEL)
 def choices(input: Array, count: int, with_replacement: bool) -> Array:
     """The combinations of `count` elements of a vector."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -346,7 +340,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return choices(input, r, with_replacement) if r else input.new_empty((0,))
 
 
-@general(derivatives=FROM_KERNEL)
+@general(method=True, out=True, derivatives=FROM_KERNEL)
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product of two tensors."""
     a, b = promote(input, other)
