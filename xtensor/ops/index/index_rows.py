@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from ... import checks, dtypes
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.derivatives import rules_of
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -189,34 +190,8 @@ def reduce_gradients(
     return to_input.reshape(input.shape), to_source.reshape(source.shape)
 
 
-def reduce_input(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    source: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[0]
-
-
-def reduce_source(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    source: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[1]
-
-
 @general(
-    out="exact", derivatives=dict(input=reduce_input, source=reduce_source), name="index_reduce", inplace=True
+    out="exact", derivatives=rules_of("input source", reduce_gradients), name="index_reduce", inplace=True
 )
 def index_reduce_kernel(
     input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True

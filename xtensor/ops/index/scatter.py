@@ -17,6 +17,7 @@ from jax import lax
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.derivatives import rules_of
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -126,7 +127,7 @@ def gather_kernel(input: Array, dim: int, index: Array) -> Array:
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: put_along(grad, dim, index, 0),
-        src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
+        src=src_gradient,
     ),
     name="scatter",
     inplace=True,
@@ -141,7 +142,7 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
     out="exact",
     derivatives=dict(
         input=lambda grad: grad,
-        src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
+        src=src_gradient,
     ),
     name="scatter_add",
     inplace=True,
@@ -268,32 +269,6 @@ def check_reducible(name: str, reduce: str, dtype: Any) -> None:
         raise checks.not_implemented_for(f"{name}_cpu_reduce_{reduce}", found)
 
 
-def reduce_input(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    src: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[0]
-
-
-def reduce_src(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    src: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[1]
-
-
 def reduce_gradients(
     grad: Array,
     input: Array,
@@ -320,7 +295,7 @@ def reduce_gradients(
 
 
 @general(
-    out="exact", derivatives=dict(input=reduce_input, src=reduce_src), name="scatter_reduce", inplace=True
+    out="exact", derivatives=rules_of("input src", reduce_gradients), name="scatter_reduce", inplace=True
 )
 def scatter_reduce_kernel(
     input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True

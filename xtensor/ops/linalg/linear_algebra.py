@@ -15,7 +15,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
-from ...operators.derivatives import FROM_KERNEL
+from ...operators.derivatives import FROM_KERNEL, rules_of
 from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
@@ -188,10 +188,7 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     name="linalg_solve_ex",
     node="LinalgSolveEx",
     returns=("result", "info"),
-    derivatives=dict(
-        A=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[0],
-        B=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[1],
-    ),
+    derivatives=rules_of("A B", _solve_grads),
 )
 def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
     """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
