@@ -110,6 +110,11 @@ def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def axis_of(dim: int, ndim: int) -> int:
+    """One dimension, counted from the front; 0 of a tensor without any."""
+    return (dims_of(dim, ndim) or (0,))[0]
+
+
 def total_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     """The dtype of a sum or product: int64 for shorter integers and bools."""
     if dtype is not None:
@@ -153,16 +158,14 @@ def cumsum(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running sum along `dim` of the elements that count."""
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return cumulative.cumsum(kept(input, mask, 0), axis, dtype=dtype or input.dtype)
+    return cumulative.cumsum(kept(input, mask, 0), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 def cumprod(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running product along `dim` of the elements that count."""
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return cumulative.cumprod(kept(input, mask, 1), axis, dtype=dtype or input.dtype)
+    return cumulative.cumprod(kept(input, mask, 1), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 # ---- extrema -------------------------------------------------------------------------------------------------------
@@ -260,7 +263,7 @@ def median(
 ) -> Tensor:
     """The lower median along `dim` of the elements that count; NaN where none does (ValueError for integers)."""
     own = input.dtype if dtype is None else dtype
-    (axis,) = dims_of(dim, input.dim()) or (0,)
+    axis = axis_of(dim, input.dim())
     floating = input.dtype.is_floating_point
     x = input if floating else input.to(dtypes.float32)
     found = statistics.nanmedian(kept(x, mask, math.nan), axis, keepdim).values
@@ -384,8 +387,7 @@ def softmax(
 ) -> Tensor:
     """The softmax along `dim` of the elements that count; 0 for the others, NaN where none counts."""
     made = kept(input, mask, least("amax", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.softmax(made, axis, dtype or input.dtype)
+    return activations.softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def log_softmax(
@@ -393,8 +395,7 @@ def log_softmax(
 ) -> Tensor:
     """The logarithm of `softmax`."""
     made = kept(input, mask, least("amax", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.log_softmax(made, axis, dtype or input.dtype)
+    return activations.log_softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def softmin(
@@ -402,8 +403,7 @@ def softmin(
 ) -> Tensor:
     """The softmax of the negated elements that count."""
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.softmax(-made, axis, dtype or input.dtype)
+    return activations.softmax(-made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def normalize(
