@@ -1,6 +1,4 @@
 """The state of random numbers: seeds, and what was drawn so far."""
 
-from __future__ import annotations
-
 from ..operators.generator import *  # noqa: F403
 from ..operators.generator import __all__  # noqa: F401

@@ -1,7 +1,5 @@
 """Random variables: samples, probabilities, entropies and divergences, under PyTorch's names."""
 
-from __future__ import annotations
-
 from . import constraints, utils
 from .composed import *
 from .continuous import *

@@ -5,8 +5,6 @@ size 0 and 1. Strides and offsets count elements of the tensor's dtype. A view f
 offset)` triple of tuples and ints, and returns a `Geometry`.
 """
 
-from __future__ import annotations
-
 from .layout import (
     Geometry,
     GeometryLike,

@@ -1,7 +1,5 @@
 """The modules, one file per family, under the names that PyTorch gives the files."""
 
-from __future__ import annotations
-
 from ...ops.network.linear_losses import LinearCrossEntropyOptions
 from .activation import *
 from .adaptive import *

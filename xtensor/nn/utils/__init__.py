@@ -1,7 +1,5 @@
 """Utilities over parameters and modules."""
 
-from __future__ import annotations
-
 from . import init, memory_format, parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import *
 from .convert_parameters import *
