@@ -15,16 +15,8 @@ from .module import Module
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LocalResponseNorm(Module):
-    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012).
-
-    Shape: input `(N, C, *)`, output as the input.
-
-    >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
-    xtensor.Size([1, 4, 3, 3])
-    """
-
-    __constants__ = ["size", "alpha", "beta", "k"]
+class _ResponseNorm(Module):
+    """What both names of this normalisation share."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -40,7 +32,19 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(Module):
+class LocalResponseNorm(_ResponseNorm):
+    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012).
+
+    Shape: input `(N, C, *)`, output as the input.
+
+    >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
+    xtensor.Size([1, 4, 3, 3])
+    """
+
+    __constants__ = ["size", "alpha", "beta", "k"]
+
+
+class CrossMapLRN2d(_ResponseNorm):
     """LocalResponseNorm under the name it had in Torch 7.
 
     Shape: input `(N, C, H, W)`, output as the input.
@@ -50,17 +54,7 @@ class CrossMapLRN2d(Module):
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        super().__init__(size, alpha, beta, k)
 
 
 class _Scaled(Module):

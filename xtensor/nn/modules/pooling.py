@@ -188,10 +188,26 @@ class MaxUnpool3d(_MaxUnpoolNd):
 
 
 class _AvgPoolNd(Module):
+    """The mean of each window; the stride is the window's size unless given."""
+
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
-    kernel_size: Any
-    stride: Any
-    padding: Any
+    parse: Any = staticmethod(lambda sizes: sizes)
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        parse = type(self).parse
+        self.kernel_size = parse(kernel_size)
+        self.stride = parse(stride if stride is not None else kernel_size)
+        self.padding = parse(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -207,20 +223,7 @@ class AvgPool1d(_AvgPoolNd):
     tensor([[3.0000, 2.5000]])
     """
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(stride if stride is not None else kernel_size)
-        self.padding = _single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+    parse = staticmethod(_single)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(
@@ -243,12 +246,7 @@ class _DividedAvgPoolNd(_AvgPoolNd):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
