@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...engine import no_grad
-from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
 from .module import Module
+from .parameters import register_empty
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 __all__ = [
@@ -90,11 +89,7 @@ class _ConvNd(Module):
             shape = (in_channels, out_channels // groups, *kernel_size)
         else:
             shape = (out_channels, in_channels // groups, *kernel_size)
-        self.weight = Parameter(empty(shape, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        register_empty(self, device, dtype, weight=shape, bias=out_channels if bias else None)
         self.reset_parameters()
 
     def _pads(self) -> Sequence[int]:

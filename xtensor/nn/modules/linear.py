@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
 from .module import Module
+from .parameters import register_empty
 
 __all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
 
@@ -53,11 +52,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        shape = (out_features, in_features)
+        register_empty(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -114,11 +110,8 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        shape = (out_features, in1_features, in2_features)
+        register_empty(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
 from .module import Module
+from .parameters import register_empty
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
@@ -64,9 +63,8 @@ class _Scaled(Module):
     bias: Tensor | None
 
     def _scale(self, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-        for name, wanted in (("weight", weight), ("bias", weight and bias)):
-            made = Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        scale, shift = shape if weight else None, shape if weight and bias else None
+        register_empty(self, device, dtype, weight=scale, bias=shift)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -183,12 +181,8 @@ class RMSNorm(Module):
         self.normalized_shape = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = (
-            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
-            if elementwise_affine
-            else None
-        )
-        self.register_parameter("weight", made)
+        shape = self.normalized_shape if elementwise_affine else None
+        register_empty(self, device, dtype, weight=shape)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.create.creation import empty, zeros
+from ...ops.create.creation import zeros
 from ...ops.network.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from ...tensor import Tensor
 from .. import init
-from ..parameter import Parameter
 from .module import Module
+from .parameters import register_empty
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
@@ -40,11 +40,8 @@ class RNNCellBase(Module):
         self.hidden_size = hidden_size
         self.bias = bias
         rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            made = Parameter(empty(rows, device=device, dtype=dtype)) if bias else None
-            self.register_parameter(name, made)
+        register_empty(self, device, dtype, weight_ih=(rows, input_size), weight_hh=(rows, hidden_size))
+        register_empty(self, device, dtype, bias_ih=rows if bias else None, bias_hh=rows if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
