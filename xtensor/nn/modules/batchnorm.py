@@ -10,8 +10,8 @@ from ...ops.create.creation import ones, zeros
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..parameter import register_empty
 from .module import Module
-from .parameters import register_empty
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 

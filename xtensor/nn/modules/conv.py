@@ -10,8 +10,8 @@ from ...engine import no_grad
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..parameter import register_empty
 from .module import Module
-from .parameters import register_empty
 from .utils import _pair, _reverse_repeat_tuple, _single, _triple
 
 __all__ = [

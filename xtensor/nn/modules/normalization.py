@@ -8,8 +8,8 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..parameter import register_empty
 from .module import Module
-from .parameters import register_empty
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

@@ -9,8 +9,8 @@ from ...ops.create.creation import zeros
 from ...ops.network.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from ...tensor import Tensor
 from .. import init
+from ..parameter import register_empty
 from .module import Module
-from .parameters import register_empty
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
