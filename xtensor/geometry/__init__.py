@@ -20,7 +20,6 @@ from .layout import (
     iterator_strides,
     numel,
     preserve_strides,
-    suggest_memory_format,
 )
 from .memory import (
     INPUT_OVERLAP,

@@ -20,7 +20,7 @@ from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from .decompositions import adjoint, check_floating, check_info, check_matrix, check_square, dot, given
+from .decompositions import adjoint, check_floating, check_info, check_matrix, dot, given
 from .matmul import matmul, multiply_chain
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ __all__ = [
 @general(out="exact", name="linalg_det", node="LinalgDet", derivatives=FROM_KERNEL)
 def det(input: Array) -> Array:
     """The determinants of square matrices."""
-    check_square("linalg.det", input)
+    checks.check_square("linalg.det", input)
     check_floating("linalg.det", input, "lu_cpu")
     return jnp.linalg.det(input) if input.shape[-1] else jnp.ones(input.shape[:-2], input.dtype)
 
@@ -69,7 +69,7 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
 )
 def slogdet(input: Array) -> tuple[Array, ...]:
     """The signs and the logarithms of the absolute values of determinants."""
-    check_square("linalg.slogdet", input)
+    checks.check_square("linalg.slogdet", input)
     check_floating("linalg.slogdet", input)
     if input.shape[-1] == 0:
         lead = input.shape[:-2]
@@ -122,7 +122,7 @@ def solve_factored(packed: Array, order: Array, B: Array) -> Array:
 )
 def inverses(input: Array) -> tuple[Array, ...]:
     """The inverses of square matrices, not finite where there is none, and the number of the pivot that is 0."""
-    check_square("linalg.inv", input)
+    checks.check_square("linalg.inv", input)
     check_floating("linalg.inv", input)
     if input.size == 0:
         return input, jnp.zeros(input.shape[:-2], jnp.int32)
@@ -192,7 +192,7 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
 )
 def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
     """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
-    check_square("linalg.solve", A)
+    checks.check_square("linalg.solve", A)
     check_floating("linalg.solve", A)
     a, b = dtype_of(A), dtype_of(B)
     if a is not b:
@@ -271,7 +271,7 @@ def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     """The X with `input @ X == B` (or `X @ input == B`) for triangular matrices."""
-    check_square("linalg.solve_triangular", input)
+    checks.check_square("linalg.solve_triangular", input)
     check_matrix("linalg.solve_triangular", B, "B")
     a, b = dtype_of(input), dtype_of(B)
     if a is not b:
@@ -333,7 +333,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
-    check_square("linalg.matrix_power", array_of(input))
+    checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:
         size = sizes_of(input)[-1]
         eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
@@ -393,12 +393,9 @@ def matrix_exp(input: Array) -> Array:
 
     Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
     """
-    check_square("linalg.matrix_exp", input)
+    checks.check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
+    checks.check_floating("linalg.matrix_exp", own)
     if input.size == 0:
         return input
     return exponential(input.astype(dtypes.compute_type(own).numpy)).astype(input.dtype)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ... import checks
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
@@ -17,7 +18,7 @@ from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from .decompositions import adjoint, check_floating, check_square, failures, given
+from .decompositions import adjoint, check_floating, failures, given
 from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reflectors import check_lapack
 
@@ -158,7 +159,7 @@ def factored_solution(
 
 
 def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Array:
-    check_square("torch.linalg.lu_solve", LU)
+    checks.check_square("torch.linalg.lu_solve", LU)
     for name, x in (("input tensor B", B),):
         if x.ndim < 2:
             raise RuntimeError(f"linalg.lu_solve: The {name} must have at least 2 dimensions.")

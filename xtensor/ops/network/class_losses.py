@@ -24,7 +24,8 @@ from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.levels import ground
 from ..index.embedding import readable
-from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
+from ..shape.joining import joined_shape
+from .losses import check_reduction, legacy, reduced, refuse_gradient, together
 
 __all__ = [
     "cross_entropy",
@@ -501,7 +502,7 @@ def label_entropy(input: Array, target: Array, weight: Array | None = None, redu
         raise ValueError(f"{reduction} is not valid")
     if not jnp.issubdtype(input.dtype, jnp.floating):
         raise checks.not_implemented_for("log_sigmoid_cpu", dtype_of(input))
-    check_broadcast(target.shape, input.shape)
+    joined_shape(target.shape, input.shape)
     t, x = together(target, input)
     values = t * jax.nn.softplus(-x) + (1 - t) * jax.nn.softplus(x)
     if weight is not None:

@@ -26,6 +26,7 @@ from ...tensor import Tensor, sizes_of
 from ...xla.number_arrays import size_as
 from ..pointwise.accurate import log1p
 from ..reduce.reductions import mean_dtype
+from ..shape.joining import joined_shape
 
 __all__ = [
     "binary_cross_entropy",
@@ -79,22 +80,9 @@ def reduced(values: Any, reduction: str) -> Any:
 
 def together(*arrays: Any) -> list[Any]:
     """The arrays in their common dtype, with PyTorch's error where they do not broadcast."""
-    check_broadcast(*[a.shape for a in arrays if a is not None])
+    joined_shape(*[a.shape for a in arrays if a is not None])
     dtype = common_dtype(*arrays).numpy
     return [None if a is None else a.astype(dtype) for a in arrays]
-
-
-def check_broadcast(*shapes: tuple[int, ...]) -> None:
-    total: tuple[int, ...] = ()
-    for shape in shapes:
-        n = max(len(total), len(shape))
-        a, b = (1,) * (n - len(total)) + total, (1,) * (n - len(shape)) + tuple(shape)
-        for d, (x, y) in enumerate(zip(a, b, strict=True)):
-            if x != y and 1 not in (x, y):
-                raise RuntimeError(
-                    f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {d}"
-                )
-        total = tuple([y if x == 1 else x for x, y in zip(a, b, strict=True)])
 
 
 def warn_sizes(input: Tensor, target: Tensor) -> None:
@@ -403,7 +391,7 @@ def logit_cross_entropy(
     one = np.asarray(1, x.dtype)
     minus_log = jax.nn.softplus(-x)
     if pos_weight is not None:
-        check_broadcast(pos_weight.shape, t.shape)
+        joined_shape(pos_weight.shape, t.shape)
         minus_log = minus_log * ((pos_weight.astype(x.dtype) - one) * t + one)
     values = (one - t) * x + minus_log
     if weight is not None:
@@ -579,7 +567,7 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)
-    check_broadcast(target.shape, input.shape)
+    joined_shape(target.shape, input.shape)
     zero = jnp.zeros((), input.dtype)
     apart = jnp.where(target != 1, clamped((margin - input).astype(input.dtype)), zero)
     values = apart + jnp.where(target != -1, input, zero)

@@ -117,10 +117,7 @@ def vector_norm(
     Differs from PyTorch: where the norm is 0, or an element of it for `ord` below 1, the second derivative is 0, not NaN.
     """
     own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
+    checks.check_floating("linalg.vector_norm", own)
     if isinstance(ord, (str, tuple)):
         raise checks.argument_error("linalg_vector_norm", "ord", 2, "Number", ord)
     if dtype is not None:
@@ -176,9 +173,7 @@ def norm(
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
         if dtype is None:
-            raise RuntimeError(
-                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-            )
+            checks.check_floating("linalg.vector_norm", own)
         input = input.to(dtype)
     if p == "nuc":
         dims = dim

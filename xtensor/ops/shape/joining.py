@@ -244,11 +244,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
         tensors = tuple(tensors[0])
     from_shapes = [tuple(sizes_of(t)) for t in tensors]
-    shape = _broadcast(from_shapes)
+    shape = joined_shape(*from_shapes)
     return tuple([t.expand(shape) for t in tensors])
 
 
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+def joined_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which all broadcast; RuntimeError names the first sizes from the front that disagree."""
     total: tuple[int, ...] = ()
     for shape in shapes:
         ndim = max(len(total), len(shape))
