@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...engine import no_grad
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -104,12 +102,7 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias uniformly within 1/sqrt(number of inputs to one output)."""
-        with no_grad():
-            init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-            if self.bias is not None:
-                fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-                bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-                init.uniform_(self.bias, -bound, bound)
+        init.draw_by_inputs(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         text = (

@@ -75,6 +75,11 @@ class _Scaled(Module):
             init.zeros_(self.bias)
 
 
+def as_shape(sizes: Any) -> tuple[Any, ...]:
+    """The sizes of the dimensions that are normalised over; a number is that of one."""
+    return (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)
+
+
 class LayerNorm(_Scaled):
     """Normalisation over the last dimensions, those of `normalized_shape` (Ba et al., 2016).
 
@@ -97,9 +102,7 @@ class LayerNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, numbers.Integral):
-            normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._scale(self.normalized_shape, elementwise_affine, bias, device, dtype)
@@ -176,9 +179,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, numbers.Integral):
-            normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         shape = self.normalized_shape if elementwise_affine else None

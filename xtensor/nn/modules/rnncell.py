@@ -15,6 +15,13 @@ from .module import Module
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
+def draw_by_size(module: Module, size: int) -> None:
+    """Draw all parameters uniformly within 1/sqrt(size)."""
+    bound = 1.0 / math.sqrt(size) if size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
+
+
 class RNNCellBase(Module):
     """The base of cells: weight_ih (gates * hidden, input), weight_hh (gates * hidden, hidden), and biases.
 
@@ -46,9 +53,7 @@ class RNNCellBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw weights and biases uniformly within 1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        draw_by_size(self, self.hidden_size)
 
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]

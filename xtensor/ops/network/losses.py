@@ -57,7 +57,7 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
     if size_average is None and reduce is None:
         return reduction
     by_mean = size_average is None or size_average
-    found = "none" if reduce is False else "mean" if by_mean else "sum"
+    found = "none" if reduce is not None and not reduce else "mean" if by_mean else "sum"
     checks.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
     )
@@ -299,18 +299,18 @@ def soft_margin_loss(
 # ---- binary targets ------------------------------------------------------------------------------------------------
 
 
-def _bce_input(grad: Array, input: Array, target: Array, weight: Any, reduction: str) -> Array:
+def _bce_each(grad: Array, input: Array, weight: Any, reduction: str) -> Array:
     each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
-    if weight is not None:
-        each = each * weight
+    return each if weight is None else each * weight
+
+
+def _bce_input(grad: Array, input: Array, target: Array, weight: Any, reduction: str) -> Array:
+    each = _bce_each(grad, input, weight, reduction)
     return each * (input - target) / jnp.maximum((1 - input) * input, np.asarray(1e-12, input.dtype))
 
 
 def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array:
-    each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
-    if weight is not None:
-        each = each * weight
-    return each * (jnp.log(1 - input) - jnp.log(input))
+    return _bce_each(grad, input, weight, reduction) * (jnp.log(1 - input) - jnp.log(input))
 
 
 @general(
