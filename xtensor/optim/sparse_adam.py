@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine import enable_grad
-from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_option, check_options
+from .optimizer import Optimizer, ParamsT, check_one_element, check_option, check_options
 
 __all__ = ["SparseAdam"]
 
@@ -26,8 +25,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         check_option(lr > 0.0, "learning rate", lr)
         check_option(eps > 0.0, "epsilon value", eps)
         check_options(betas=betas)

@@ -380,6 +380,13 @@ def cross_entropy(
 # ---- margins between classes ---------------------------------------------------------------------------------------
 
 
+def check_scores(input: Array) -> None:
+    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+
+
 @general(autocast="float32", name="multi_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def class_margin(
     input: Array,
@@ -393,10 +400,7 @@ def class_margin(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+    check_scores(input)
     x = input.reshape((1, -1)) if input.ndim < 2 else input
     if target.ndim > 1 or target.size != x.shape[0]:
         raise RuntimeError(
@@ -455,10 +459,7 @@ def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+    check_scores(input)
     if target.dtype != jnp.int64:
         raise RuntimeError(f"expected scalar type Long but found {dtype_of(target).scalar_name}")
     x = input.reshape((1, -1)) if input.ndim < 2 else input
