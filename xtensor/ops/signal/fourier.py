@@ -338,55 +338,43 @@ hfft2, ihfft2 = over_plane(hfftn), over_plane(ihfftn)
 # ---- frequencies ---------------------------------------------------------------------------------------------------
 
 
-def frequencies(
-    name: str, n: int, d: float, half: bool, dtype: Any, device: Any, requires_grad: bool, out: Tensor | None
-) -> Tensor:
-    own = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(f"{name} requires a floating point or complex dtype")
-    count = int(n / 2) + 1 if half else n
-    if count < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-    steps = arange(count, dtype=own, device=device)
-    if not half:
-        steps = steps - (steps >= (n + 1) // 2).to(own) * n
-    # A spacing of zero divides as IEEE numbers do.
-    span = float(n) * d
-    made = steps * (1 / span if span else math.copysign(math.inf, span))
-    if out is not None:
-        write_out(name, out, made, [])
-        return out
-    return finish(name, made, requires_grad)
+def frequencies(name: str, half: bool) -> Any:
+    """The function of the frequencies of a transform, or of the half that a real signal's has."""
+
+    def made_frequencies(
+        n: int,
+        d: float = 1.0,
+        *,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout | None = None,
+        device: DeviceLike = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        own = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+        if not (own.is_floating_point or own.is_complex):
+            raise RuntimeError(f"{name} requires a floating point or complex dtype")
+        count = int(n / 2) + 1 if half else n
+        if count < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        steps = arange(count, dtype=own, device=device)
+        if not half:
+            steps = steps - (steps >= (n + 1) // 2).to(own) * n
+        # A spacing of zero divides as IEEE numbers do.
+        span = float(n) * d
+        made = steps * (1 / span if span else math.copysign(math.inf, span))
+        if out is not None:
+            write_out(name, out, made, [])
+            return out
+        return finish(name, made, requires_grad)
+
+    transform = name.removesuffix("freq")
+    doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart."
+    return named(made_frequencies, name, doc)
 
 
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The frequencies of the points of an `fft` of `n` points that lie `d` apart."""
-    return frequencies("fftfreq", n, d, False, dtype, device, requires_grad, out)
-
-
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The frequencies of the points of an `rfft` of `n` points that lie `d` apart."""
-    return frequencies("rfftfreq", n, d, True, dtype, device, requires_grad, out)
+fftfreq, rfftfreq = frequencies("fftfreq", False), frequencies("rfftfreq", True)
 
 
 def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
