@@ -8,10 +8,11 @@ Differs from PyTorch: there are no tensors that carry a mask (`MaskedTensor`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .operators.attach import named
 from .ops.index.masks import where
 from .ops.pointwise import activations, special
 from .ops.reduce import cumulative, extrema, norms, reductions, statistics
@@ -319,64 +320,49 @@ def norm(
     return norms.vector_norm(made, 2 if ord is None else ord, dims, keepdim, dtype=dtype or input.dtype)
 
 
-def spread(
-    input: Tensor,
-    dim: Dims,
-    unbiased: bool | None,
-    correction: float | None,
-    keepdim: bool,
-    dtype: dtypes.dtype | None,
-    mask: Tensor | None,
-) -> Tensor:
-    """The variance: of the elements that count, around their mean."""
-    if unbiased is not None and correction is not None:
-        raise AssertionError("Only one of unbiased and correction may be given")
-    less = 1.0 if unbiased is None or unbiased else 0.0
-    less = less if correction is None else float(correction)
-
-    def floating(kind: dtypes.dtype) -> dtypes.dtype:
-        return kind if kind.is_floating_point or kind.is_complex else dtypes.float32
-
-    own = floating(input.dtype) if dtype is None else dtype
-    wide = floating(own)
-    counting = None if mask is None else spread_mask(input, mask)
-    count = count_of(input, dim, True, counting)
-    centre = sum(input, dim, keepdim=True, dtype=own, mask=counting) / count
-    x = input - centre
-    total = sum(x * x.conj(), dim, keepdim=keepdim, dtype=wide, mask=counting)
-    if not keepdim:
-        count = count.reshape(tuple(sizes_of(total)))
-    if less:
-        count = (count.to(wide.to_real() if wide.is_complex else wide) - less).clamp(min=0)
-    return (total / count).to(own)
+def floating(kind: dtypes.dtype) -> dtypes.dtype:
+    return kind if kind.is_floating_point or kind.is_complex else dtypes.float32
 
 
-def var(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: dtypes.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The variance of the elements that count: squares over the count less `correction` (1)."""
-    return spread(input, dim, unbiased, correction, keepdim, dtype, mask)
+def spread(name: str, of_variance: Callable[[Tensor], Tensor], doc: str):
+    """A function of the variance: of the elements that count, around their mean."""
+
+    def over(
+        input: Tensor,
+        dim: Dims = None,
+        unbiased: bool | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        dtype: dtypes.dtype | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        if unbiased is not None and correction is not None:
+            raise AssertionError("Only one of unbiased and correction may be given")
+        less = 1.0 if unbiased is None or unbiased else 0.0
+        less = less if correction is None else float(correction)
+        own = floating(input.dtype) if dtype is None else dtype
+        wide = floating(own)
+        counting = None if mask is None else spread_mask(input, mask)
+        count = count_of(input, dim, True, counting)
+        centre = sum(input, dim, keepdim=True, dtype=own, mask=counting) / count
+        x = input - centre
+        total = sum(x * x.conj(), dim, keepdim=keepdim, dtype=wide, mask=counting)
+        if not keepdim:
+            count = count.reshape(tuple(sizes_of(total)))
+        if less:
+            count = (count.to(wide.to_real() if wide.is_complex else wide) - less).clamp(min=0)
+        return of_variance((total / count).to(own))
+
+    return named(over, name, doc)
 
 
-def std(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: dtypes.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The standard deviation of the elements that count, the root of `var`."""
-    return spread(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+var = spread(
+    "var",
+    lambda variance: variance,
+    "The variance of the elements that count: squares over the count less `correction` (1).",
+)
+std = spread("std", Tensor.sqrt, "The standard deviation of the elements that count, the root of `var`.")
 
 
 # ---- normalizations ------------------------------------------------------------------------------------------------
