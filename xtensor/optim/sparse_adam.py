@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from ..engine import enable_grad, no_grad
 from ..operators.write import rewrite
 from ..ops.create.creation import zeros_like
-from ..tensor import Tensor, array_of
+from ..tensor import array_of
 from ..xla.x64 import jit
-from .optimizer import Optimizer, ParamsT, as_float, check_option, check_options
+from .optimizer import Optimizer, ParamsT, as_float, check_one_element, check_option, check_options
 from .rows import rows_of
 
 __all__ = ["SparseAdam"]
@@ -29,8 +29,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         check_option(lr > 0.0, "learning rate", lr)
         check_option(eps > 0.0, "epsilon value", eps)
         check_options(betas=betas)

@@ -71,8 +71,6 @@ SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=Fals
             jnp.zeros(input_shape, grad.dtype), indices, dims
         ).add(grad, **SAFE)
     ),
-    method=False,
-    out=False,
 )
 def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     """The elements of `input` that the broadcast index arrays, one for each of `dims`, name."""
@@ -89,9 +87,7 @@ def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     ),
     name="index_put",
     several=False,
-    method=False,
     inplace=True,
-    out=False,
 )
 def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...], accumulate: bool) -> Array:
     """`input` with `values` at what the index arrays name; with `accumulate`, added there."""
