@@ -14,7 +14,7 @@ import numpy as np
 
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, births, put
+from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, births
 from .xla.levels import KINDS
 from .xla.number_arrays import operand
 from .xla.pending import Deferred, Pending, settled
@@ -298,7 +298,9 @@ def promise(storage: Storage, pending: Pending) -> bool:
     held = storage.raw
     if others or not (type(storage) is Storage or type(held) is Promise):
         return False
-    put(storage, Promise(pending, held.tensor if type(held) is Promise else nobody))
+    made = Promise(pending, held.tensor if type(held) is Promise else nobody)
+    # No call from here on: a signal finds the old value or the new one.
+    storage.raw = made
     storage.__class__ = LazyStorage
     storage.writes += 1
     storage.shared = False

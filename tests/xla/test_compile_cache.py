@@ -29,10 +29,7 @@ def start(**environment: str) -> subprocess.Popen[str]:
     """A fresh process without the test session's own JAX cache."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        env={**kept, "XTENSOR_COMPILE_THREADS": "0", **environment},
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", PROGRAM], env={**kept, **environment}, stdout=subprocess.PIPE, text=True
     )
 
 

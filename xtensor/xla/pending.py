@@ -4,7 +4,8 @@ A call of a new signature is traced, so its errors are raised and the shapes of 
 compiled by a worker. What depends on a pending value may pend, too. Whoever needs the values waits, and does what no worker has begun.
 The programs are the same ones, and so are the bits; a call whose program is there never pends.
 
-`XTENSOR_COMPILE_THREADS` says how many workers there are, 0 for none; by default as many as the process has processors, none of one.
+`XTENSOR_COMPILE_THREADS` says how many workers there are: none by default, a number, or `auto` for as many as the process has
+processors (none of one).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 MOST = 8
-"""Workers, unless more are asked for: one thread traces what they compile."""
+"""Workers that `auto` makes at most: one thread traces what they compile."""
 
 BEHIND = 128
 """Programs that may wait for a worker; beyond them a call waits for its own."""
@@ -61,7 +62,7 @@ class Work:
         self.about = about
         self._lock = threading.Lock()
         self._done = threading.Event()
-        self._by: int | None = None
+        self._by: tuple[int, int] | None = None
         self._result: Any = None
 
     @property
@@ -71,17 +72,19 @@ class Work:
 
     def begin(self) -> bool:
         """Do it here, unless somebody has begun; whether it was done here."""
-        with self._lock:
-            # A process that was forked has no workers that could end what they began.
-            if self._done.is_set() or self._by == os.getpid():
-                return False
-            self._by = os.getpid()
-        function = self._function
-        assert function is not None
+        here = os.getpid(), threading.get_ident()
         try:
+            with self._lock:
+                # A process that was forked has no workers that could end what they began.
+                if self._done.is_set() or (self._by is not None and self._by[0] == here[0]):
+                    return False
+                self._by = here
+            function = self._function
+            assert function is not None
             self._result = function()
         except BaseException:
-            self._by = None
+            if self._by == here:
+                self._by = None
             raise
         self._function = None
         self._done.set()
@@ -161,11 +164,11 @@ def processors() -> int:
 
 def wanted() -> int:
     """How many workers there shall be."""
-    told = os.environ.get("XTENSOR_COMPILE_THREADS", "")
-    if told.isdecimal():
-        return int(told)
-    count = min(processors(), MOST)
-    return 0 if count == 1 else count
+    told = os.environ.get("XTENSOR_COMPILE_THREADS", "").lower()
+    if told == "auto":
+        count = min(processors(), MOST)
+        return 0 if count == 1 else count
+    return int(told) if told.isdecimal() else 0
 
 
 workers = Workers(wanted())
