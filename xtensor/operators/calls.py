@@ -19,9 +19,9 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..storage import LazyStorage, MetaArray, WrapperArray
-from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap_pending, wrap_strided
+from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_pending, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
-from ..xla.pending import Deferred, Pending
+from ..xla.pending import Deferred
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
@@ -197,12 +197,13 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if found is None:
         found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
     program, layout, reads = found
+    wait = False
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
     try:
         results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
     except Deferred as deferred:
-        results = deferred.results
+        results, wait = deferred.results, True
     except Exception as error:
         if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
@@ -214,11 +215,12 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             view: Any = tensor._xt_view
             arrays[at], recipes[at] = found, None
             view.cached, view.cached_at = found, tensor._xt_storage.writes
-    if layout is not None:
-        wrapper = wrap_pending if type(results) is Pending else wrap_strided
-        made = [wrapper(results, layout[0], layout[1])]
+    if wait:
+        made = [wrap_pending(r, *(layout or ())[:2]) for r in ((results,) if op.single else results)]
+    elif layout is not None:
+        made = [wrap_strided(results, layout[0], layout[1])]
     else:
-        made = dispatch.made_of(results, op.single)
+        made = [wrap(results)] if op.single else [wrap(r) for r in results]
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)
