@@ -198,11 +198,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         for i, (x, d) in enumerate(zip(tree_leaves(primals), directions, strict=True)):
             if x.shape != d.shape:
                 raise RuntimeError(
-                    f"Expected tangent with index {i} in flattened tangents to have shape {x.shape}, but got: {d.shape}"
+                    f"tangent:{i} with shape {d.shape} in flattened pytree doesn't match the shape {x.shape} of the "
+                    "corresponding primal."
                 )
             if x.dtype != d.dtype:
                 raise RuntimeError(
-                    f"Expected tangent with index {i} in flattened tangents to have dtype {x.dtype}, but got: {d.dtype}"
+                    f"tangent:{i} with dtype {d.dtype} in flattened pytree doesn't match the dtype {x.dtype} of the "
+                    "corresponding primal."
                 )
         live = level.keeps(outputs, directions)
         with enable_grad():
