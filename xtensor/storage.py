@@ -34,6 +34,8 @@ __all__ = [
     "Storage",
     "Unread",
     "UntypedStorage",
+    "WrapperArray",
+    "WrapperStorage",
     "abstract",
     "cell",
     "commit",
@@ -78,7 +80,13 @@ class MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
-UNREAD = frozenset((MetaArray, *KINDS))
+class WrapperArray(MetaArray):
+    """The array of a tensor whose class keeps its values elsewhere."""
+
+    __slots__ = ()
+
+
+UNREAD = frozenset((MetaArray, WrapperArray, *KINDS))
 """The kinds of arrays that no program reads through a view: those without values, and those at levels of transforms."""
 
 
@@ -228,6 +236,20 @@ class Storage:
     @property
     def is_meta(self) -> bool:
         return type(self.array) is MetaArray
+
+
+class WrapperStorage(Storage):
+    """The storage of a tensor whose class keeps its values elsewhere: a shape, a dtype and a device."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, array: WrapperArray, place: devices.device) -> None:
+        super().__init__(array)
+        self.place = place
+
+    @property
+    def device(self) -> devices.device:
+        return self.place
 
 
 class Unread(Protocol):

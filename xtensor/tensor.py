@@ -149,8 +149,8 @@ def read_view(storage: Storage, view: View) -> Any:
         return view.cached
     recipe = recipe_of(storage, view)
     base = storage.array
-    if type(base) is MetaArray:
-        values: Any = MetaArray(view.sizes, view.dtype.numpy)
+    if isinstance(base, MetaArray):
+        values: Any = type(base)(view.sizes, view.dtype.numpy)
     elif recipe.identity:
         return base
     else:
@@ -336,6 +336,7 @@ class Tensor(Methods):
     _regenerate: Callable[[Tensor], Any]
     _seen_as: Callable[..., Tensor]
     __torch_function__: Any
+    __torch_dispatch__: Any
     __array_priority__ = 1000
     is_sparse = False
     is_sparse_csr = False
