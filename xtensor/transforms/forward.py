@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 from .batches import vmapped
 from .reverse import derived, jacrev, tensors_only, unit_vectors
-from .tracking import Tracked, chosen, refuse_complex, split
+from .tracking import Tracked, chosen, cut_off, refuse_complex, split
 
 __all__ = ["hessian", "jacfwd", "jvp", "linearize"]
 
@@ -97,7 +97,9 @@ def pushed(
         aux = tree_map(lambda t: primal(t, level) if isinstance(t, Tensor) else t, aux)
         form = tree_structure(value)
         tangents = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
-        results = tree_unflatten(values, form), tree_unflatten(tangents, form)
+    if level.leaves:
+        values, tangents = cut_off(level, values), cut_off(level, tangents)
+    results = tree_unflatten(values, form), tree_unflatten(tangents, form)
     return (*results, aux) if has_aux else results
 
 
