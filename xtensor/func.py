@@ -3,6 +3,7 @@
 from .nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .transforms.batches import vmap
 from .transforms.forward import hessian, jacfwd, jvp, linearize
+from .transforms.rearranging import rearrange
 from .transforms.reverse import grad, grad_and_value, jacrev, vjp
 from .transforms.unwrapping import debug_unwrap, functionalize
 
@@ -17,6 +18,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",

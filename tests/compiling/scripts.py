@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import xtensor
 from tests.compiling.hoist import hoisted
-from tests.scripts import FOLDER, NAMES, beside_its_helpers, difference
+from tests.scripts import FOLDER, WITH_STEPS, beside_its_helpers, difference
 
 __all__ = ["NAMES", "Outcome", "compared"]
+
+NAMES = WITH_STEPS
 
 
 class Outcome(NamedTuple):

@@ -180,6 +180,55 @@ CALLS = {
 }
 
 
+def applied(lib, forward, jvp=None, value=None, **more):
+    """A Function of the older style in forward mode: its tangent."""
+    own = {"forward": staticmethod(forward)} | ({"jvp": staticmethod(jvp)} if jvp else {})
+    function = type("Own", (lib.autograd.Function,), own | more)
+    fw = lib.autograd.forward_ad
+    with fw.dual_level():
+        return fw.unpack_dual(
+            function.apply(fw.make_dual(x3(lib), x3(lib)), *([] if value is None else [value]))
+        )[1]
+
+
+def with_rule(lib, rule, **more):
+    """A Function under `vmap`, with a rule of its own."""
+    own = dict(forward=staticmethod(lambda x: x * 2), setup_context=staticmethod(lambda ctx, i, o: None))
+    function = type("Own", (lib.autograd.Function,), own | {"vmap": staticmethod(rule)} | more)
+    return lib.vmap(function.apply, in_dims=1)(grid(lib))
+
+
+def written_view(lib, several):
+    """A view that a Function writes: what the graph of its base says."""
+
+    def forward(ctx, x):
+        ctx.mark_dirty(x.mul_(2))
+        return (x, x.sum()) if several else x
+
+    own = dict(forward=staticmethod(forward), backward=staticmethod(lambda ctx, grad, *_: grad * 3))
+    function = type("Own", (lib.autograd.Function,), own)
+    leaf = x3(lib).requires_grad_()
+    whole = leaf * 1
+    part = whole[1:]
+    function.apply(part)
+    whole.sum().backward()
+    return whole, leaf.grad
+
+
+CALLS |= {
+    "a number among the arguments": lambda L, F, f: applied(
+        L, lambda ctx, x, k: x * k, lambda ctx, a, _: a * 3, 3.0
+    ),
+    "too many tangents": lambda L, F, f: applied(L, lambda ctx, x: x * 2, lambda ctx, a: (a, a)),
+    "a tangent of another size": lambda L, F, f: applied(L, lambda ctx, x: x * 2, lambda ctx, a: a[:1]),
+    "a view": lambda L, F, f: applied(L, lambda ctx, x: x.view(3, 1), lambda ctx, a: a.view(3, 1)),
+    "results elsewhere": lambda L, F, f: with_rule(L, lambda info, dims, x: ((x * 2).movedim(dims[0], 1), 1)),
+    "two rules": lambda L, F, f: with_rule(L, lambda info, dims, x: (x, 0), generate_vmap_rule=True),
+    "a written view": lambda L, F, f: written_view(L, False),
+    "a written view among several": lambda L, F, f: written_view(L, True),
+}
+
+
 def told(lib, name):
     def flat(value):
         if isinstance(value, (tuple, list)):

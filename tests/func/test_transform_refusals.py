@@ -118,6 +118,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "statistics that are given": lambda L: batch_norm(L, True),
     "a leaf made within": lambda L: L.func.grad(lambda x: leaf_of_its_own(L, x).sum())(x3(L)),
     "a leaf made within vjp": lambda L: L.func.vjp(lambda x: leaf_of_its_own(L, x), x3(L))[0],
+    "a leaf made within jvp": lambda L: L.func.jvp(lambda x: leaf_of_its_own(L, x), (x3(L),), (x3(L),)),
+    "a leaf made within jacfwd": lambda L: L.func.jacfwd(lambda x: leaf_of_its_own(L, x))(x3(L)),
     "a complex result": lambda L: L.func.grad(lambda x: (x * (1 + 1j)).sum())(x3(L)),
     "detach_": lambda L: L.func.jvp(lambda x: (x * 1).detach_() * x, (x3(L),), (x3(L),)),
     "resize_": lambda L: L.func.jvp(lambda x: (x * 1).resize_(2), (x3(L),), (x3(L),)),

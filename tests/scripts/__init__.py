@@ -19,6 +19,8 @@ import xtensor
 FOLDER = pathlib.Path(__file__).resolve().parent
 HELPERS = {"same", "__init__", "__main__"}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in HELPERS)
+WITH_STEPS = [name for name in NAMES if name != "forward_mode" and not name.startswith("func_")]
+"""Those that train in a loop; the others compute derivatives of functions."""
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs
     if not (isinstance(found, tuple) and len(found) == 2):
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
-            f"the output. Got a {'tuple with ' + str(len(found)) + ' returns' if isinstance(found, tuple) else type(found)}"
+            f"the output. Got a {'tuple with ' + str(len(found)) + ' returns' if isinstance(found, tuple) else type(found)} instead"
         )
     outputs, places = found
     single = not isinstance(outputs, tuple)
@@ -118,8 +118,8 @@ def check_vmap(cls: Any, own: bool) -> None:
     """Refuse a function without a rule for batches, or with two."""
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap "
-            "staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. "
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. "
             f"{MORE}"
         )
     if not own and not cls.generate_vmap_rule:
@@ -165,6 +165,7 @@ def outputs_at_levels(
     finally:
         node._in_jvp = False
     tangents = (pushed,) if not isinstance(pushed, tuple) else pushed
+    check_tangents(outputs, tangents)
     made: list[Any] = []
     instead = {id(v): a for v, a in zip(values, args, strict=True) if isinstance(a, Tensor)}
     for o, t in zip(outputs, tangents, strict=True):
@@ -181,6 +182,20 @@ def outputs_at_levels(
     node.dirty = tuple([instead.get(id(t), t) for t in node.dirty])
     node.non_differentiable = tuple([instead.get(id(t), t) for t in node.non_differentiable])
     return made[0] if single else tuple(made)
+
+
+def check_tangents(outputs: Sequence[Any], tangents: Sequence[Any]) -> None:
+    """RuntimeError unless a function's `jvp` has returned a tangent for each of its results."""
+    if len(tangents) != len(outputs):
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(tangents)})"
+        )
+    for o, t in zip(outputs, tangents, strict=True):
+        if isinstance(o, Tensor) and isinstance(t, Tensor) and o.shape != t.shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+                f"supported. Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}."
+            )
 
 
 class revived:

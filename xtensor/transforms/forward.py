@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 from .batches import vmapped
 from .reverse import derived, jacrev, tensors_only, unit_vectors
-from .tracking import Tracked, chosen, refuse_complex, split
+from .tracking import Tracked, chosen, cut_off, refuse_complex, split
 
 __all__ = ["hessian", "jacfwd", "jvp", "linearize"]
 
@@ -97,7 +97,9 @@ def pushed(
         aux = tree_map(lambda t: primal(t, level) if isinstance(t, Tensor) else t, aux)
         form = tree_structure(value)
         tangents = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
-        results = tree_unflatten(values, form), tree_unflatten(tangents, form)
+    if level.leaves:
+        values, tangents = cut_off(level, values), cut_off(level, tangents)
+    results = tree_unflatten(values, form), tree_unflatten(tangents, form)
     return (*results, aux) if has_aux else results
 
 
@@ -198,11 +200,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         for i, (x, d) in enumerate(zip(tree_leaves(primals), directions, strict=True)):
             if x.shape != d.shape:
                 raise RuntimeError(
-                    f"Expected tangent with index {i} in flattened tangents to have shape {x.shape}, but got: {d.shape}"
+                    f"tangent:{i} with shape {d.shape} in flattened pytree doesn't match the shape {x.shape} of the "
+                    "corresponding primal."
                 )
             if x.dtype != d.dtype:
                 raise RuntimeError(
-                    f"Expected tangent with index {i} in flattened tangents to have dtype {x.dtype}, but got: {d.dtype}"
+                    f"tangent:{i} with dtype {d.dtype} in flattened pytree doesn't match the dtype {x.dtype} of the "
+                    "corresponding primal."
                 )
         live = level.keeps(outputs, directions)
         with enable_grad():

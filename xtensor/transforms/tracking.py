@@ -21,7 +21,7 @@ from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, stride
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..xla.signals import from_start
 
-__all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "tensors"]
+__all__ = ["Tracked", "chosen", "cut_off", "depends", "kept", "refuse_complex", "split", "tensors"]
 
 
 class Tracked:
@@ -111,7 +111,13 @@ class Tracked:
         return [kept(v, live) for v, live in zip(values, depends(values), strict=True)]
 
 
-_levels: weakref.WeakKeyDictionary[Any, Tracked] = weakref.WeakKeyDictionary()
+_levels: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def cut_off(level: Any, values: list[Any]) -> list[Any]:
+    """Results of a level that has ended, without the graph that leads to leaves made within alone."""
+    _levels.update(dict.fromkeys(level.leaves, level))
+    return [kept(v, live) for v, live in zip(values, depends(values), strict=True)]
 
 
 def kept(value: Any, live: bool) -> Any:

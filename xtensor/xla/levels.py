@@ -39,9 +39,10 @@ class Level:
     number: its place in the order, which comes back into use when nothing of the level is left. size: how many samples a batch
     has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running. born: of
     the derivative of a function, when it began; 0 for others. before: the transforms around it.
+    leaves: the edges of leaves that were made within.
     """
 
-    __slots__ = ("__weakref__", "before", "born", "name", "number", "open", "randomness", "size")
+    __slots__ = ("__weakref__", "before", "born", "leaves", "name", "number", "open", "randomness", "size")
 
     def __init__(self, name: str, above: int = 0, size: int | None = None, randomness: str = "error") -> None:
         self.name = name
@@ -49,6 +50,7 @@ class Level:
         self.randomness = randomness
         self.open = True
         self.born = 0
+        self.leaves: list[Any] = []
         with _lock:
             number = above + 1
             while number in _alive:
@@ -61,8 +63,9 @@ class Level:
         return False
 
     def own(self, edge: Any) -> bool:
-        """Whether a leaf that is made within asks for gradients only as long as the level is open."""
-        return False
+        """A leaf that is made within asks for gradients as long as the level is open; who ends it cuts results off."""
+        self.leaves.append(edge)
+        return True
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"

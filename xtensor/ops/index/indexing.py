@@ -138,6 +138,8 @@ def resolve(view: Tensor, picks: Sequence[Any]) -> Placed:
         elif is_mask(pick):
             check_byte(pick)
             check_mask(pick, sizes, dim)
+            if isinstance(pick, Tensor):
+                refuse_dynamic(pick)
             found = np.nonzero(hostindex.values_of(pick))
             trusted.update(range(len(arrays), len(arrays) + len(found)))
             arrays += found

@@ -83,6 +83,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         if (condition._xt_storage.array.dtype if view is None else view.dtype.numpy) is BOOL:
             return choose(condition, input, other)
     if input is None and other is None and isinstance(condition, Tensor):
+        refuse_dynamic(condition, "where")
         return nonzero(condition, as_tuple=True)
     numbers = (Tensor, int, float, complex, np.generic)
     if not (isinstance(condition, Tensor) and isinstance(input, numbers) and isinstance(other, numbers)):
