@@ -165,7 +165,8 @@ class Guards:
             self.said = "a parameter, a buffer or an optimizer's state is another tensor"
             return False
         for first, others in self.same:
-            if not all(map(is_, map(cell.__get__, others), repeat(cell.__get__(first)))):
+            array = cell.__get__(first)
+            if not all(map(is_, map(cell.__get__, others), repeat(array))):
                 self.said = "tensors that held the same array hold different ones"
                 return False
         if self.bare and any(p._xt_meta is not None for p in self.bare):
