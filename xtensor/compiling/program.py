@@ -13,6 +13,7 @@ from sys import getrefcount
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import capture
 from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
@@ -210,6 +211,8 @@ class Program:
             return source.what()
         if source.kind == "values":
             return array_of(given[source.what])
+        if source.kind == "number":
+            return call(np.asarray, given[source.what], np.float64)
         storage = self.storage_at(source, given)
         if id(storage) in self.elsewhere:
             return jax.device_put(storage.array, self.sharding)
@@ -324,7 +327,7 @@ class Program:
 
     def _entry(self, at: int, arrays: list[Any], given: Sequence[Tensor]) -> Any:
         source = self.sources[at]
-        if source.kind in ("host", "values"):
+        if source.kind in ("host", "values", "number"):
             return (None, 0, arrays[at])
         storage = self.storage_at(source, given)
         return (storage, storage.version, arrays[at])
