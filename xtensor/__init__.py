@@ -28,6 +28,7 @@ from . import (
     optim,
     plans,
     serialization,
+    sparse,
     special,
     utils,
 )
@@ -172,6 +173,14 @@ from .ops.tensor.queries import *
 from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
 from .serialization import load, save
+from .sparse.construct import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+)
 from .tensor import Size, Tensor
 from .xla import logs
 

@@ -12,8 +12,9 @@ from jax.core import Tracer
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
 from .operators.attach import attach_methods
+from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
-from .storage import MetaArray
+from .storage import MetaArray, WrapperArray
 from .tensor import (
     Size,
     Tensor,
@@ -22,11 +23,13 @@ from .tensor import (
     edge_of,
     meta_of,
     plain_edge,
+    refuse_inside,
     sizes_of,
     strides_of,
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
+from .xla.levels import KINDS, ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -108,6 +111,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     present = meta.grad
     if present is None:
         view = self._xt_view
+        if create_graph and type(grad._xt_storage.array) is WrapperArray:
+            meta.grad = grad
+            return
         if create_graph:
             if view is None or geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
                 meta.grad = grad.new_empty_strided(sizes_of(self), strides_of(self)).copy_(grad)
@@ -115,7 +121,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
                 meta.grad = grad.clone()
             return
         array = array_of(grad)
-        if view is None or type(array) is MetaArray or geometry.is_contiguous(view.sizes, view.strides):
+        if type(array) is WrapperArray:
+            meta.grad = twin(grad)
+        elif view is None or type(array) is MetaArray or geometry.is_contiguous(view.sizes, view.strides):
             meta.grad = wrap(array)
         elif geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
             made = grad.new_empty_strided(view.sizes, view.strides)
@@ -125,6 +133,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             meta.grad = wrap(array)
     elif create_graph:
         meta.grad = present + grad
+    elif type(present._xt_storage.array) is WrapperArray and type(grad._xt_storage.array) is not WrapperArray:
+        with modes.no_grad():
+            meta.grad = grad + present
     else:
         with modes.no_grad():
             present.add_(grad)
@@ -143,9 +154,9 @@ _implied: BoundedCache[Any, tuple[Any, Any]] = BoundedCache(256)
 def implied_grad(tensor: Tensor) -> Tensor | None:
     """The gradient that a real scalar implies, one; None where there is more to check."""
     array = tensor._xt_storage.array
-    if tensor._xt_view is not None or type(array) is MetaArray:
+    if tensor._xt_view is not None or isinstance(array, MetaArray):
         return None
-    if isinstance(array, Tracer):
+    if isinstance(array, Tracer) or (type(array) in KINDS and isinstance(ground(array), Tracer)):
         scalar = array.size == 1 and tensor.dtype.is_floating_point
         return wrap(_ones(array.shape, tensor.dtype.numpy, tensor.device), shared=True) if scalar else None
     # Avals are interned, and an executable's results share one sharding.
@@ -203,6 +214,9 @@ def make_grads(
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {dtype}"
                 )
+            if isinstance(out, Tensor) and type(out._xt_storage.array) is WrapperArray:
+                made.append(out.detach().new_ones(shape_of(out)))
+                continue
             place = getattr(what, "device", None) or devices.current()
             made.append(wrap(_ones(shape_of(out), dtype.numpy, place), shared=True))
             continue
@@ -429,6 +443,8 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if type(edge) is not tuple:
         return
+    if modes.state.transforms:
+        refuse_inside("retain_grad()")
     meta = meta_of(self)
     if meta.retains_grad:
         return

@@ -19,6 +19,7 @@ from . import devices
 from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad
+from .operators.below.aten import packet
 from .tensor import Tensor
 
 __all__ = [
@@ -259,6 +260,8 @@ class Namespace(types.ModuleType):
         if name in self._operators:
             return self._operators[name]
         namespace = self.__name__.rpartition(".")[2]
+        if namespace == "aten":
+            return packet(name)
         if namespace in BUILT_IN:
             # One that is not here is there for tables of operators; it has no kernel that a call could run.
             made = self._operators[name] = CustomOperator(namespace, name)

@@ -10,7 +10,12 @@ import pytest
 
 import xtensor
 from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped, watched
+from xtensor.autograd import forward_ad
 from xtensor.engine import modes
+from xtensor.operators.levels.crossing import running
+from xtensor.storage import births
+from xtensor.transforms.tracking import Tracked
+from xtensor.transforms.unwrapping import Marked
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -77,7 +82,13 @@ BLOCKS: dict[str, Callable[[], Any]] = {
     "saved_tensors_hooks": lambda: xtensor.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
     "device": lambda: xtensor.device("meta"),
     "arguments not asked": xtensor.overrides.DisableTorchFunctionSubclass,
+    "mode asked": xtensor.overrides.BaseTorchFunctionMode,
     "nobody asked": xtensor.overrides.DisableTorchFunction,
+    "dual_level": forward_ad.dual_level,
+    "a batch": lambda: running("vmap", 3),
+    "tangents": lambda: running("jvp"),
+    "a gradient": lambda: Tracked("grad"),
+    "functionalize": lambda: Marked("functionalize"),
 }
 
 
@@ -92,7 +103,9 @@ def held() -> Any:
         state.autocast_caching,
         state.overrides_off,
         state.function_modes,
-        len(state.transforms),
+        state.transforms,
+        births.open,
+        forward_ad._current_level,
         xtensor.get_default_device(),
     )
 
@@ -117,7 +130,7 @@ def test_modes_are_put_back(name: str, form: str) -> None:
     body()
     before = held()
     _, total = stopped(body, -1)
-    for at in range(1, total + 2):
+    for at in range(1, total + 2, 1 + total // 200):
         stopped(body, at)
         # `set_grad_enabled` switches when it is made, as PyTorch's does.
         if name == "set_grad_enabled" and held() != before:

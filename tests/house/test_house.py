@@ -51,6 +51,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "selfcheck",
         "serialization",
         "signal",
+        "sparse",
         "special",
         "testing",
         "transforms",

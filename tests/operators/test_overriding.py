@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import operator
 import pathlib
 import pickle
 import re
@@ -82,6 +83,25 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "pickle": lambda t, x, p: type(pickle.dumps(p)),
     "special": lambda t, x, p: t.special.entr(x),
 }
+
+PYTHONS = "eq ne lt le gt ge add sub mul truediv floordiv mod pow".split()
+BITS = "and_ or_ xor lshift rshift".split()
+for _name in PYTHONS + BITS:
+    _call = getattr(operator, _name)
+    _kind = "int64" if _name in BITS else "float32"
+    CALLS[f"{_name} 2"] = lambda t, x, p, f=_call, k=_kind: f(x.to(getattr(t, k)), 2)
+    CALLS[f"2 {_name}"] = lambda t, x, p, f=_call, k=_kind: f(2, x.to(getattr(t, k)))
+    CALLS[f"p {_name} x"] = lambda t, x, p, f=_call, k=_kind: f(p.to(getattr(t, k)), x.to(getattr(t, k)))
+    if hasattr(operator, f"i{_name.strip('_')}"):
+        _inplace = getattr(operator, f"i{_name.strip('_')}")
+        CALLS[f"{_name} = 2"] = lambda t, x, p, f=_inplace, k=_kind: f(x.to(getattr(t, k)), 2)
+for _name in ("floordiv", "pow"):
+    del CALLS[f"p {_name} x"]  # PyTorch has them in Python, and counts plain tensors among the types there
+CALLS["matmul"] = lambda t, x, p: x @ p.T
+CALLS["p matmul"] = lambda t, x, p: p @ x.T
+for _name in ("neg", "pos", "abs"):
+    _unary = getattr(operator, _name)
+    CALLS[_name] = lambda t, x, p, f=_unary: f(x)
 
 
 def told(library: Any, kind: Any, name: str) -> Any:

@@ -13,7 +13,7 @@ import jax
 from jax.core import Tracer
 
 from .. import capture, checks, devices, dtypes
-from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, FUNCTION_MODE, PROFILING, SAVED_HOOKS
+from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, DISPATCH_MODE, FUNCTION_MODE, PROFILING, SAVED_HOOKS
 from ..engine.modes import state
 from ..storage import cell
 from ..tensor import Tensor
@@ -31,7 +31,7 @@ from .watch import UNSET, Break, Trace, user_line
 
 __all__ = ["Compiled", "Entry"]
 
-NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DEVICE_CONTEXT
+NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DISPATCH_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
 ARGUMENTS = "arguments that are no tensors"

@@ -18,6 +18,7 @@ __all__ = [
     "ANOMALY",
     "AUTOCAST",
     "DEVICE_CONTEXT",
+    "DISPATCH_MODE",
     "FUNCTION_MODE",
     "INFERENCE",
     "NO_GRAD",
@@ -45,6 +46,7 @@ ANOMALY = 16
 AUTOCAST = 32
 DEVICE_CONTEXT = 64
 FUNCTION_MODE = 128
+DISPATCH_MODE = 256
 GRADS = NO_GRAD | INFERENCE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +64,8 @@ class _State(threading.local):
     # `__torch_function__`: 1 where arguments are not asked, 2 where modes are not either; and the modes, the innermost last.
     overrides_off: int = 0
     function_modes: tuple[Any, ...] = ()
+    # `__torch_dispatch__`: the modes, the innermost last.
+    dispatch_modes: tuple[Any, ...] = ()
     check_nan: bool = True
     mutation: Any = None  # what `allow_mutation_on_saved_tensors` keeps, inside its block
     # Autocast: the kinds of devices it is on for, their dtypes, and the casts of parameters made since it was entered.
@@ -70,10 +74,10 @@ class _State(threading.local):
     autocast_nesting: int = 0
     autocast_caching: bool = True
     autocast_cache: dict[Any, Any] | None = None
+    # The function transforms that are running, the outermost first.
+    transforms: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
-        # The function transforms that are running, the outermost first.
-        self.transforms: list[Any] = []
         self.token = Token()
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 

@@ -29,6 +29,7 @@ from ..compat.overrides import (
 from ..compat.scans import associative_scan, scan
 from ..compiler import is_compiling
 from ..distributions.distribution import sum_rightmost
+from ..engine import modes
 from ..engine.modes import DecoratorContext
 from ..func import vmap
 from ..nn import init
@@ -37,6 +38,9 @@ from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
 from ..nn.state import IncompatibleKeys
+from ..operators.below.aten import FunctionSchema, Overload, Packet
+from ..operators.below.dispatching import disabled, without_modes
+from ..operators.overriding import DISABLED
 from ..ops.create.random import randn
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
@@ -269,11 +273,11 @@ WITHOUT_EFFECT = """
     _dynamo.decorators.mark_static _dynamo.decorators.mark_static_address _dynamo.decorators.mark_unbacked
     _dynamo.decorators.maybe_mark_dynamic _dynamo.decorators.skip_frame _dynamo.reset _dynamo.reset_code_caches
     _guards.detect_fake_mode _guards.active_fake_mode _inductor.cudagraph_mark_step_begin _logging._internal.set_logs
-    fx.experimental.proxy_tensor.get_proxy_mode utils._python_dispatch._get_current_dispatch_mode
+    fx.experimental.proxy_tensor.get_proxy_mode
 """
 # Questions about PyTorch's compilers and layers: no.
 NO = """
-    _C._are_functorch_transforms_active _C._is_torch_function_enabled _C._is_torch_function_mode_enabled
+    _C._are_functorch_transforms_active
     _C._jit_can_fuse_on_cpu _C._jit_can_fuse_on_gpu _dynamo.utils.is_compile_supported
     fx._symbolic_trace.is_fx_tracing fx._symbolic_trace.is_fx_symbolic_tracing
 """
@@ -320,6 +324,15 @@ NAMES: dict[str, Any] = {
     "_C._nn._parse_to": parsed_to,
     "_C.DispatchKey": DispatchKey,
     "_C.DispatchKeySet": DispatchKeySet,
+    "_C._disabled_torch_function_impl": DISABLED,
+    "_C._disabled_torch_dispatch_impl": disabled,
+    "_C._is_torch_function_enabled": lambda: not modes.state.overrides_off,
+    "_C._is_torch_function_mode_enabled": lambda: bool(modes.state.function_modes),
+    "_C._len_torch_dispatch_stack": lambda: len(modes.state.dispatch_modes),
+    "_C._DisableTorchDispatch": without_modes,
+    "_ops.OpOverload": Overload,
+    "_ops.OpOverloadPacket": Packet,
+    "_C.FunctionSchema": FunctionSchema,
     "_C.DisableTorchFunction": DisableTorchFunction,
     "_C.DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
     "_C._ExcludeDispatchKeyGuard": ExcludeDispatchKeyGuard,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..tensor import Tensor
 from .functions.codegen import operator_method
@@ -16,6 +17,8 @@ __all__ = [
     "attach_methods",
     "named",
 ]
+
+Made = TypeVar("Made", bound=Callable[..., Any])
 
 # Python's operator -> the operator that it calls.
 DUNDERS = {
@@ -56,6 +59,24 @@ REFLECTED_DUNDERS = {
     "__rlshift__": "bitwise_left_shift",
     "__rrshift__": "bitwise_right_shift",
 }
+ASKED_AS = {
+    "__eq__": "__eq__",
+    "__rsub__": "__rsub__",
+    "__rtruediv__": "__rdiv__",
+    "__rdiv__": "__rdiv__",
+    "__floordiv__": "__floordiv__",
+    "__rfloordiv__": "__rfloordiv__",
+    "__rmod__": "__rmod__",
+    "__rmatmul__": "__rmatmul__",
+    "__and__": "__and__",
+    "__or__": "__or__",
+    "__xor__": "__xor__",
+    "__lshift__": "__lshift__",
+    "__rlshift__": "__rlshift__",
+    "__rshift__": "__rshift__",
+    "__rrshift__": "__rrshift__",
+}
+"""The methods of these that `__torch_function__` is asked about; about others the function. In-place ones: see `inplace_dunder`."""
 UNARY_DUNDERS = {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not", "__pos__": "positive"}
 INPLACE_DUNDERS = {
     "__iadd__": "add",
@@ -71,6 +92,7 @@ INPLACE_DUNDERS = {
     "__ilshift__": "bitwise_left_shift",
     "__irshift__": "bitwise_right_shift",
 }
+ASKED_APART = ("__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
 
 
 def attach(op: Any) -> None:
@@ -82,16 +104,26 @@ def attach(op: Any) -> None:
                 setattr(Tensor, name + "_", op.inplace)
     for dunder, name in DUNDERS.items():
         if name == op.name:
-            setattr(Tensor, dunder, operator_method(op, dunder))
+            setattr(Tensor, dunder, operator_method(op, dunder, asked=ASKED_AS.get(dunder)))
     for dunder, name in REFLECTED_DUNDERS.items():
         if name == op.name:
-            setattr(Tensor, dunder, operator_method(op, dunder, reflected=True))
+            asked = ASKED_AS.get(dunder)
+            setattr(Tensor, dunder, operator_method(op, dunder, reflected=True, asked=asked))
     for dunder, name in UNARY_DUNDERS.items():
         if name == op.name:
             setattr(Tensor, dunder, op.function)
     for dunder, name in INPLACE_DUNDERS.items():
         if name == op.name and op.inplace is not None:
-            setattr(Tensor, dunder, op.inplace)
+            setattr(Tensor, dunder, inplace_dunder(op, dunder) if dunder in ASKED_APART else op.inplace)
+
+
+def inplace_dunder(op: Any, dunder: str) -> Any:
+    """An in-place dunder that is asked about by its own name, as functions written in Python are."""
+
+    def write(self: Tensor, other: Any) -> Any:
+        return op.inplace(self, other)
+
+    return named(write, dunder, f"In-place version of `{op.name}`.")
 
 
 def attach_methods(*methods: Any, **named: Any) -> None:
@@ -107,7 +139,7 @@ def attach_as(**named: Any) -> None:
     attach_methods(**named)
 
 
-def named(function: Any, name: str, doc: str) -> Any:
+def named(function: Made, name: str, doc: str) -> Made:
     """A function that another one has made, with a name and a docstring of its own."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

@@ -18,18 +18,19 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..storage import MetaArray
+from ..storage import MetaArray, WrapperArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
+from .below.dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program
 from .write import check_writable, rewrite
 
-__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run"]
+__all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
 
 MISSED = (AttributeError, LookupError, TypeError)
 """What the inline path of a generated function meets where it is not meant: no Tensor, no program yet, no key."""
@@ -50,7 +51,7 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             return overridden(op, op.function, found, values, out)
     if state.mode & PROFILING:
         return profiled(op, values, out)
-    if state.mode <= NO_GRAD and out is None:
+    if state.mode <= NO_GRAD and out is None and not (dispatching and asked_about(values)):
         try:
             return known(op, values)
         except Unusual:
@@ -65,6 +66,16 @@ def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
             arm(type(found[0]))
             return overridden(op, op.function, found, values, out)
         raise dispatch.shortened(error)  # noqa: B904
+
+
+def run_method(op: Operator, asked: str, reflected: bool, values: tuple[Any, ...]) -> Any:
+    """`run` of a dunder that is asked about as the method `asked`."""
+    if armed or state.mode & FUNCTION_MODE:
+        found = claimed(values)
+        if found is not None:
+            own, other = values[1::-1] if reflected else values[:2]
+            return answer(getattr(Tensor, asked), found, (own, other), {})
+    return run(op, values)
 
 
 def overridden(
@@ -175,7 +186,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                         signature.append(True)
                 if pointwise:
                     signature += (view.sizes, view.strides)
-            if type(array) is MetaArray:
+            if type(array) is MetaArray or type(array) is WrapperArray:
                 raise Unusual
             arrays.append(array)
     mark = tuple(signature)

@@ -36,6 +36,8 @@ from ..xla.number_arrays import as_operand
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
+from .below.aten import declared
+from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .operator import Operator
 from .reading import Form, Read, operand_of, reading_program
 from .saved import result_index, save
@@ -55,6 +57,12 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if modes.state.mode & modes.AUTOCAST and out is None and autocast is not None:
         values = autocast(op, values)
     runtime, key = prepare(op, values)
+    if dispatching or modes.state.mode & modes.DISPATCH_MODE:
+        found = asked_about((*runtime, out))
+        if found is not None:
+            if out is not None:
+                return answered_into(op, values, out, found)
+            return handed(op, answered(op, values, runtime, key, found))
     if out is not None:
         return into(op, runtime, key, out)
     arrays = [arrays_of(v) for v in runtime]
@@ -63,6 +71,36 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
     return handed(op, tensors)
+
+
+def answered(
+    op: Operator, values: tuple[Any, ...], runtime: list[Any], key: tuple[Any, ...], found: list[Any]
+) -> list[Tensor]:
+    """The results of a call that who is asked below autograd made, with their place in the graph."""
+    func, args, kwargs = declared(op, values)
+    arrays = [arrays_of(v) for v in runtime]
+    results = parts(dispatched(func, found, args, kwargs), args)
+    if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
+        record(op, key, runtime, arrays, results)
+    return results
+
+
+def answered_into(op: Operator, values: tuple[Any, ...], out: Any, found: list[Any]) -> Any:
+    """A call with `out=` as who is asked below autograd answers it."""
+    func, args, kwargs = declared(op, values, "out")
+    return dispatched(func, found, args, {**kwargs, "out": out})
+
+
+def call_whole(op: Operator, values: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """All results of a call, hidden ones too, unknown to autograd."""
+    runtime, key = prepare(op, values)
+    found = asked_about(runtime)
+    if found is not None:
+        return tuple(answered(op, values, runtime, key, found))
+    return tuple(execute(op, key, runtime, [arrays_of(v) for v in runtime]))
+
+
+Operator.call_whole = call_whole
 
 
 def refuse(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> None:

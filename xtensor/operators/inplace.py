@@ -30,6 +30,8 @@ from ..tensor import (
 )
 from . import dispatch
 from .arguments import prepare
+from .below.aten import declared
+from .below.dispatching import asked_about, dispatched, dispatching
 from .calls import Unusual, known_inplace, overridden
 from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
@@ -47,7 +49,7 @@ def run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         found = claimed(values)
         if found is not None:
             return overridden(op, op.inplace, found, values)
-    if modes.state.mode <= modes.NO_GRAD:
+    if modes.state.mode <= modes.NO_GRAD and not (dispatching and asked_about(values)):
         try:
             return known_inplace(op, values)
         except Unusual:
@@ -87,7 +89,15 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     node = None
     if tracked and op.rules.differentiable:
         node = dispatch.node_for(op, key, runtime, arrays, inplace=True)
-    if type(arrays[0]) is MetaArray:
+    if (dispatching or modes.state.mode & modes.DISPATCH_MODE) and (
+        found := asked_about(runtime)
+    ) is not None:
+        func, args, kwargs = declared(op, values, "_")
+        before = counter_of(target).version
+        dispatched(func, found, args, kwargs)
+        if counter_of(target).version == before:
+            bump(target, op.name + "_", 3)
+    elif type(arrays[0]) is MetaArray:
         (made,) = dispatch.evaluate(op, key, runtime, arrays)
         check_castable(made.dtype.numpy, target.dtype.numpy)
         bump(target, op.name + "_", 3)

@@ -13,11 +13,12 @@ from ..dtypes import FROM_NUMPY, dtype
 from ..engine import RELEASED, modes
 from ..engine.graph import AccumulateGrad, Replayable
 from ..geometry import contiguous_strides
-from ..storage import UNREAD, MetaArray, Storage, abstract
+from ..storage import UNREAD, MetaArray, Storage, WrapperArray, abstract, births
 from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.x64 import call, restore, swap
+from .below.dispatching import dispatching
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
 from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor
@@ -27,6 +28,7 @@ __all__ = ["OpNode"]
 state = modes.state
 INFERENCE = modes.INFERENCE
 NO_GRAD = modes.NO_GRAD
+DISPATCH_MODE = modes.DISPATCH_MODE
 SCALARS = frozenset((int, float, complex, bool))
 MADE: BoundedCache[Any, bool] = BoundedCache(8192)
 """The nodes, by all that decides their programs, whose rules were made ready, to run by themselves or within a plan."""
@@ -115,7 +117,7 @@ class OpNode(Replayable):
         if saved is None:
             raise RuntimeError(RELEASED)
         mode = state.mode
-        if not mode & NO_GRAD:
+        if not mode & NO_GRAD or mode & DISPATCH_MODE:
             return self._apply_recorded(grads)
         op = self.op
         if op.single:
@@ -152,6 +154,8 @@ class OpNode(Replayable):
                 args.append(entry[2])
             else:
                 args.append(unpack_array(entry, self))
+        if dispatching and WrapperArray in map(type, args):
+            return self._apply_recorded(grads)
         found = op.pullbacks.get(key)
         if found is None:
             found = self._pullback(key, grads, args, recipes is None)
@@ -178,7 +182,8 @@ class OpNode(Replayable):
         for array in results:
             storage = new(Storage)
             storage.array = array
-            storage.version = storage.writes = storage.address = 0
+            storage.version = storage.address = 0
+            storage.writes = births.now
             storage.shared = False
             storage.cover = None
             tensor = new(Tensor)

@@ -110,7 +110,12 @@ class Operator:
         self.sizer: Callable[[tuple[Any, ...]], Any] | None = None
         self.namer: Callable[[Any], str] | None = None
         self.autocast: dict[str, Any] = {}
+        # Of an operator that gives a derivative: the operator that it belongs to, and the argument.
+        self.of: tuple[Operator, str] | None = None
         self.doc = inspect.cleandoc(kernel.__doc__ or "")
+
+    call_whole: ClassVar[Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]]
+    """Runs a call with every result, those included that only the rules need; set by `dispatch`."""
 
     equip: ClassVar[Callable[[Operator], None]]
     """Gives an operator its `node_class` and its `call`; set by `declare`, which knows what stands above."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import checks, dtypes
-from ..engine.modes import FUNCTION_MODE, state
+from ..engine.modes import DISPATCH_MODE, FUNCTION_MODE, NO_GRAD, state
 from ..geometry import contiguous_strides
 from ..tensor import Tensor, View, make_view, tensor_over
 from ..xla.cache import bounded
 from ..xla.signals import from_start
+from .below.aten import find, trimmed
+from .below.dispatching import DISABLED_DISPATCH, asked_about, dispatched, dispatches, dispatching, flat, twin
 
 __all__ = [
     "DISABLED",
@@ -50,6 +52,11 @@ FACTORIES = set(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window normal".split()
 )
 """Functions that make tensors, of which only modes are asked."""
+LEAVES = FACTORIES | set(
+    "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
+    "new_full new_tensor new_empty_strided copy_ fill_ zero_".split()
+)
+"""Functions written in Python that classes and modes see below autograd, as operators."""
 UNTYPED = set(
     "einsum meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors true_divide gru lstm rnn_relu rnn_tanh".split()
 )
@@ -89,15 +96,6 @@ def asks(kind: type) -> bool:
         return False
     found = getattr(kind, "__torch_function__", DISABLED)
     return found is not DISABLED and found is not None
-
-
-def flat(values: Iterable[Any]) -> Iterator[Any]:
-    """Arguments, and what lies in their lists and tuples."""
-    for value in values:
-        if isinstance(value, (tuple, list)):
-            yield from flat(value)
-        else:
-            yield value
 
 
 def overloaded(values: Iterable[Any]) -> list[Any]:
@@ -285,11 +283,18 @@ def _set_view(tensor: Tensor, view: View | None) -> None:
 def init_subclass(cls: type[Tensor], **named: Any) -> None:
     """Have a class of tensors asked, unless it says `_disabled_torch_function_impl`."""
     super(Tensor, cls).__init_subclass__(**named)
-    if not asks(cls):
+    below = dispatches(cls)
+    if not asks(cls) and not below:
         return
-    arm(cls)
+    if below and cls not in dispatching:
+        dispatching.append(cls)
+    late = cls.__dict__.get("_xt_arms_late", False)
+    if not late:
+        arm(cls)
     if getattr_static(cls, "_xt_view") is _view:
         cls._xt_view = property(_view.__get__, _set_view)  # pyright: ignore[reportAttributeAccessIssue]
+    if late or not asks(cls):
+        return
     own = getattr(cls.__torch_function__, "__func__", None) is not vars(Tensor)["__torch_function__"].__func__
     for name, found in properties().items():
         if (own or name in TENSORS) and getattr_static(cls, name) is found:
@@ -337,13 +342,13 @@ _routed: dict[int, Any] = {}
 
 def arm(kind: type) -> None:
     """From now on functions and methods written in Python ask, too: each keeps its place, and gets other code."""
-    if kind not in armed:
-        armed.append(kind)
+    if kind in armed:
+        return
     library = __name__.partition(".")[0]
     for below in NAMESPACES:
         module = sys.modules.get(f"{library}.{below}".rstrip("."))
         for name, value in list(vars(module).items()) if module is not None else []:
-            if not name.startswith("_") and is_ours(value, library):
+            if not name.startswith("_") and is_ours(value, library) and value.__module__ != Tensor.__module__:
                 if name in FACTORIES or takes_tensors(value):
                     route(value, name in FACTORIES)
     for name, value in list(vars(Tensor).items()):
@@ -351,6 +356,7 @@ def arm(kind: type) -> None:
             if vars(Tensor).get(value.__name__) is not value:
                 value.__name__ = name  # which those who are asked tell functions by
             route(value, False)
+    armed.append(kind)
 
 
 def is_ours(value: Any, library: str) -> bool:
@@ -370,14 +376,33 @@ def takes_tensors(function: Any) -> bool:
     return any("Tensor" in str(a) for name, a in annotations.items() if name != "return")
 
 
+def is_apart(name: str, args: Sequence[Any]) -> bool:
+    """Whether autograd has nothing to do with a call of one of the `LEAVES`."""
+    if name not in ("copy_", "fill_", "zero_") or state.mode & NO_GRAD:
+        return True
+    return not any(isinstance(a, Tensor) and a.requires_grad for a in args)
+
+
+def answered(name: str, found: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """A call of one of the `LEAVES` as who is asked below autograd answers it."""
+    wish = bool(kwargs.pop("requires_grad", False))
+    name = "_local_scalar_dense" if name == "item" else name
+    given = {key: value for key, value in kwargs.items() if value is not None}
+    made = dispatched(find(name, args, given), found, args, given)
+    if name == "detach" and isinstance(made, Tensor) and (made is args[0] or made._xt_edge is not None):
+        made = twin(made)
+    return made.requires_grad_() if wish else made
+
+
 def _stand_in(*args: Any, _xt_route: Any, **kwargs: Any) -> Any:
     return _xt_route(args, kwargs)
 
 
 def route(function: types.FunctionType, modes_only: bool) -> None:
-    """Give a function the code that asks first. The object that users hold stays the same."""
+    """Give a function the code that asks first, about what it has as `asked` or itself. The object that users hold stays the same."""
     if id(function) in _routed:
         return
+    asked, name = function.__dict__.get("asked", function), function.__name__
     plain = types.FunctionType(
         function.__code__,
         function.__globals__,
@@ -398,7 +423,11 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
         if state.overrides_off < 2:
             found = claimed(() if modes_only else (*args, *kwargs.values()))
             if found is not None:
-                return answer(function, found, args, kwargs)
+                return answer(asked, found, args, kwargs)
+        if name in LEAVES and (dispatching or state.mode & DISPATCH_MODE):
+            below = asked_about((*args, *kwargs.values()))
+            if below is not None and is_apart(name, args):
+                return answered(name, below, args, kwargs)
         if modes_only:
             with SubclassesOff():
                 return plain(*args, **kwargs)
@@ -414,21 +443,6 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
     _routed[id(function)] = function
 
 
-def trimmed(parameters: Sequence[Any], values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The positional and keyword arguments of a call from one value per parameter, without defaults at the end."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for parameter, value in zip(parameters, values, strict=True):
-        if parameter.keyword_only:
-            if value is not parameter.default:
-                kwargs[parameter.name] = value
-        else:
-            args.append(value)
-    places = [p for p in parameters if not p.keyword_only]
-    while args and len(args) > 1 and args[-1] is places[len(args) - 1].default:
-        args.pop()
-    return tuple(args), kwargs
-
-
 Tensor.__init_subclass__ = classmethod(init_subclass)  # pyright: ignore[reportAttributeAccessIssue]
 Tensor.__torch_function__ = classmethod(default_answer)
+Tensor.__torch_dispatch__ = DISABLED_DISPATCH

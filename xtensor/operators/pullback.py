@@ -340,7 +340,9 @@ class RecordedPullback:
                     u and isinstance(f, tuple) and is_inexact(f[1]) for u, f in zip(needs, forms, strict=True)
                 ]
             out = jax.ShapeDtypeStruct(tuple(shape), dtype)
-            self.routes[edge] = (derived(node.op, flat_function, k, takes, forms, smooth, out), takes)
+            operator = derived(node.op, flat_function, k, takes, forms, smooth, out)
+            operator.of = (node.op, argument_at(node, edge))
+            self.routes[edge] = (operator, takes)
 
     def deliver(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """One gradient per edge."""
@@ -356,6 +358,14 @@ class RecordedPullback:
         if self.crossed is not None:
             found = list(map(crossed, found, self.crossed))
         return tuple(found)
+
+
+def argument_at(node: Any, edge: int) -> str:
+    """The name of the argument that an edge of a node leads to."""
+    rules = node.op.rules
+    length = len(node.edges) - len(rules.differentiable) + 1
+    names = [n for n in rules.differentiable for _ in range(length if n == rules.sequence else 1)]
+    return names[edge]
 
 
 def derived(

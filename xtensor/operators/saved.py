@@ -14,7 +14,9 @@ import jax
 
 from .. import dtypes
 from ..engine import AccumulateGrad, modes
+from ..storage import WrapperArray
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
+from .below.dispatching import twin
 
 __all__ = [
     "Hooked",
@@ -107,6 +109,15 @@ def saved_tensor(
     return made
 
 
+class Kept:
+    """A tensor whose class keeps its values elsewhere, as it was saved."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = twin(tensor)
+
+
 def save(tensor: Tensor, array: Any) -> Any:
     """The entry for a tensor whose values are `array`; runs the pack hook where one is set."""
     if modes.state.mode & modes.SAVED_HOOKS and modes.state.saved_hooks:
@@ -117,6 +128,8 @@ def save(tensor: Tensor, array: Any) -> Any:
             "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
             "it in autograd, or use `xtensor.no_grad()` instead of `xtensor.inference_mode()`."
         )
+    if type(array) is WrapperArray:
+        return Kept(tensor)
     counter = counter_of(tensor)
     return (counter, counter.version, array)
 
@@ -168,6 +181,8 @@ def unpack_array(entry: Any, node: Any) -> Any:
         return tuple([unpack_array(e, node) for e in entry])
     if kind is Hooked:
         return array_of(entry.tensor())
+    if kind is Kept:
+        return entry.tensor._xt_storage.array
     return entry
 
 
@@ -179,7 +194,10 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
         tensor = wrap(entry[2])
     elif kind is Hooked:
         found = entry.tensor()
-        tensor = wrap(array_of(found))
+        array = array_of(found)
+        tensor = twin(found) if type(array) is WrapperArray else wrap(array)
+    elif kind is Kept:
+        tensor = twin(entry.tensor)
     else:  # a number, which the fast path may have saved as a 0-d array
         return entry.item() if isinstance(entry, jax.Array) else entry
     tensor._xt_edge = plain_edge(edge)

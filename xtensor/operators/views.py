@@ -36,11 +36,15 @@ from ..tensor import (
     alias,
     array_of,
     edge_of,
+    make_view,
     meta_of,
+    sizes_of,
     wrap,
 )
 from ..xla.cache import bounded
 from .attach import attach
+from .below.aten import find
+from .below.dispatching import asked_about, dispatched, dispatching, parts
 from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import deferred
@@ -206,11 +210,7 @@ def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> 
     return grad.permute(order).reshape(sizes) if found is None else alias(grad, *found)
 
 
-@general(
-    derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)),
-    method=False,
-    out=False,
-)
+@general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)))
 def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
     """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
     zeros = jnp.zeros(recipe.base_shape, recipe.base_dtype)
@@ -222,9 +222,7 @@ def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
         grad_outputs=lambda grad, recipes, offsets: [
             lowering.read(r, grad, o) for r, o in zip(recipes, offsets, strict=True)
         ]
-    ),
-    method=False,
-    out=False,
+    )
 )
 def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
     """The sum of the adjoints of several views of one tensor."""
@@ -498,6 +496,10 @@ def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
             return answer(op.function, found, (input, *args), {})
     if not isinstance(input, Tensor):
         raise checks.argument_error(op.name, "input", 1, "Tensor", input)
+    if dispatching or modes.state.mode & modes.DISPATCH_MODE:
+        found = asked_about((input, *args))
+        if found is not None:
+            return answered(op, input, args, found)
     token = profiler.begin(op.name, [tuple(input.shape)]) if modes.state.mode & modes.PROFILING else None
     try:
         made = op.make(geometry_of(input), *args)
@@ -505,6 +507,34 @@ def slow_view(op: ViewOperator, input: Any, args: tuple[Any, ...]) -> Any:
     finally:
         if token is not None:
             profiler.end(token)
+
+
+def answered(op: ViewOperator, input: Tensor, args: tuple[Any, ...], found: list[Any]) -> Any:
+    """A view as who is asked below autograd makes it, with its place in the graph."""
+    names = list(inspect.signature(op.make).parameters.values())[1:]
+    given = {p.name: a for p, a in zip(names, args, strict=False) if a is not p.default}
+    shown = list(args)
+    while shown and shown[-1] is names[len(shown) - 1].default:
+        shown.pop()
+    func = find(op.name, (input, *args), given)
+    made = dispatched(func, found, (input, *[list(a) if type(a) is tuple else a for a in shown]), {})
+    results = parts(made, (input,))
+    if all(r._xt_storage is input._xt_storage and type(r) is Tensor for r in results):
+        seen = [geometry_of(r) for r in results]
+        return aliases_of(op, input, seen, args) if op.multiple else alias_of(op, input, seen[0], args)
+    edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
+    if edge is not None:
+        node = new(op.node_class)
+        node.edges = (edge if type(edge) is tuple else edge.edge(),)
+        node.sequence_nr, node.meta = next_sequence_nr(), None
+        node.sizes, node.dtype = tuple(sizes_of(input)), input.dtype
+        node.args = tuple([tuple(a) if type(a) is list else a for a in args])
+        avals = [ViewAval(make_view(r._xt_storage, None, r.dtype, tuple(r.shape), (), 0)) for r in results]
+        node.aval = avals if op.multiple else avals[0]
+        node.result = (input.dtype, False, False)
+        for i, r in enumerate(results):
+            r._xt_edge = (node, i)
+    return tuple(results) if op.multiple else results[0]
 
 
 def ints(values: Any) -> tuple[int, ...]:

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 
+from ..operators.write import rewrite
 from ..ops.create.creation import full_like
-from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, check_fused, check_options, options_of
+from ..tensor import Tensor, array_of
+from ..xla.x64 import jit
+from .optimizer import ParamsT, RuleOptimizer, as_float, check_fused, check_options, options_of
+from .rows import rows_of
+from .rules import decayed
 
 __all__ = ["Adagrad"]
 
 
 def adagrad(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; the learning rate falls with the steps."""
-    maximize, decays = flags
     lr, lr_decay, weight_decay, eps = numbers.exact
     kind = param.dtype
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay.astype(kind) * param
+    grad = decayed(flags, weight_decay, param, grad)
     total = state[0] + grad * grad
     size = (lr / (1 + count * lr_decay)).astype(kind)
     return param - size * (grad / (jnp.sqrt(total) + eps.astype(kind))), total
+
+
+@partial(jit, donate_argnums=0)
+def adagrad_total(total: Any, rows: Any, values: Any) -> Any:
+    """The sums of squared gradients with some rows' added."""
+    return total.at[rows].add(values * values, mode="drop")
+
+
+@partial(jit, donate_argnums=0)
+def adagrad_rows(param: Any, rows: Any, values: Any, total: Any, size: Any, eps: Any) -> Any:
+    """A parameter with some rows' steps made."""
+    root = jnp.sqrt(total.at[rows].get(mode="fill", fill_value=1)) + eps.astype(param.dtype)
+    return param.at[rows].add(-size.astype(param.dtype) * (values / root), mode="drop")
 
 
 class Adagrad(RuleOptimizer):
@@ -63,6 +77,20 @@ class Adagrad(RuleOptimizer):
 
     def share_memory(self) -> None:
         """Nothing: the states are arrays of this process. Differs from PyTorch: no shared memory between processes."""
+
+    def sparse_step(
+        self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
+    ) -> None:
+        """Make the step for the rows that the gradient has."""
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        own = self.state[param]
+        own["step"] += 1
+        lr, decay = as_float(group["lr"]), as_float(group["lr_decay"])
+        size = lr / (1 + (float(own["step"]) - 1) * decay)
+        rows, values = rows_of(-grad if group["maximize"] else grad)
+        rewrite(own["sum"], "step", adagrad_total, rows, values)
+        rewrite(param, "step", adagrad_rows, rows, values, array_of(own["sum"]), size, as_float(group["eps"]))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["lr_decay"], group["weight_decay"], group["eps"]

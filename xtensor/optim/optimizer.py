@@ -457,6 +457,9 @@ class RuleOptimizer(Optimizer):
             for param in group["params"]:
                 grad = param.grad
                 if grad is not None:
+                    if type(grad) is not Tensor and grad.is_sparse:
+                        self.sparse_step(group, param, grad, new)
+                        continue
                     params.append(param)
                     grads.append(grad)
             if group.get("fused"):
@@ -497,6 +500,14 @@ class RuleOptimizer(Optimizer):
                 advance(group.counters, group.counts)
             return
         self._known = run(work, f"{type(self).__name__}.step", counted)
+
+    def sparse_step(
+        self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
+    ) -> None:
+        """Make the step of one parameter with a sparse gradient; RuntimeError where the optimizer has none."""
+        name = type(self).__name__
+        instead = ", please consider SparseAdam instead" if name in ("Adam", "Adamax") else ""
+        raise RuntimeError(f"{name} does not support sparse gradients{instead}")
 
     def init_state(self, own: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
         """Fill a parameter's state before its first step."""
@@ -574,12 +585,23 @@ def check_option(valid: Any, what: str, value: Any) -> None:
         raise ValueError(f"Invalid {what}: {value}")
 
 
+def check_one_element(lr: Any) -> None:
+    """Refuse a learning rate that is a Tensor of several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
+def check_least(what: str, value: Any, least: int = 0) -> None:
+    """ValueError `<what> should be >= <least> but is: <value>` where it is below."""
+    if not value >= least:
+        raise ValueError(f"{what} should be >= {least} but is: {value}")
+
+
 def check_options(**values: Any) -> None:
     """Refuse learning rates and other options below zero, and decay rates outside of [0, 1), in PyTorch's words."""
     for name, value in values.items():
         if name == "lr":
-            if isinstance(value, Tensor) and value.numel() != 1:
-                raise ValueError("Tensor lr must be 1-element")
+            check_one_element(value)
             check_option(value >= 0.0, "learning rate", value)
         elif name == "betas":
             for i, beta in enumerate(value):

@@ -7,19 +7,18 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from .optimizer import ParamsT, RuleOptimizer, check_fused, check_option, check_options, options_of
+from ..tensor import Tensor
+from .optimizer import ParamsT, RuleOptimizer, as_float, check_fused, check_option, check_options, options_of
+from .rules import decayed
 
 __all__ = ["SGD"]
 
 
 def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; at count 0 the momentum buffer starts as the gradient."""
-    maximize, decays, nesterov = flags
+    *common, nesterov = flags
     lr, momentum, dampening, weight_decay = numbers.own
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay * param
+    grad = decayed(common, weight_decay, param, grad)
     if not state:
         return (param - lr * grad,)
     # As in PyTorch, no gradient flows through the first buffer (`differentiable=True`).
@@ -57,6 +56,25 @@ class SGD(RuleOptimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, options_of(locals(), self.options))
         check_fused(fused, foreach, differentiable)
+
+    def sparse_step(
+        self, group: dict[str, Any], param: Tensor, grad: Any, new: list[tuple[Tensor, Any]]
+    ) -> None:
+        """Add the rows that the gradient has; a momentum buffer is a sparse tensor, too."""
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        momentum = group["momentum"]
+        if momentum != 0:
+            own = self.state[param]
+            buffer = own.get("momentum_buffer")
+            if buffer is None:
+                new.append((param, param._xt_storage.array))
+                buffer = own["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        param.add_(grad, alpha=-as_float(group["lr"]))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["momentum"], group["dampening"], group["weight_decay"]

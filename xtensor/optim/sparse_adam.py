@@ -1,22 +1,25 @@
-"""SparseAdam: Adam for the elements that a sparse gradient has. Gradients here are dense, and refused."""
+"""SparseAdam: Adam for the rows that a sparse gradient has."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from ..engine import enable_grad
-from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_option, check_options
+import jax.numpy as jnp
+
+from ..engine import enable_grad, no_grad
+from ..operators.write import rewrite
+from ..ops.create.creation import zeros_like
+from ..tensor import array_of
+from ..xla.x64 import jit
+from .optimizer import Optimizer, ParamsT, as_float, check_one_element, check_option, check_options
+from .rows import rows_of
 
 __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients.
-
-    Differs from PyTorch: there are no sparse gradients, so that a step with any gradient raises PyTorch's error for a
-    dense one.
-    """
+    """Adam for sparse gradients: only the rows that a gradient has are moved, and their averages."""
 
     def __init__(
         self,
@@ -26,8 +29,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         check_option(lr > 0.0, "learning rate", lr)
         check_option(eps > 0.0, "epsilon value", eps)
         check_options(betas=betas)
@@ -44,14 +46,48 @@ class SparseAdam(Optimizer):
             )
 
     def step(self, closure: Any = None) -> Any:
-        """Call the closure; RuntimeError where a parameter has a gradient, which is dense."""
+        """Make a step for the rows that gradients have; RuntimeError for a dense gradient."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            if any(param.grad is not None for param in group["params"]):
-                raise RuntimeError(
-                    "SparseAdam does not support dense gradients, please consider Adam instead"
-                )
+        with no_grad():
+            for group in self.param_groups:
+                for param in group["params"]:
+                    if param.grad is not None:
+                        self._step(group, param, param.grad)
         return loss
+
+    def _step(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+        if not grad.is_sparse:
+            raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+        own = self.state[param]
+        if not own:
+            own["step"] = 0
+            own["exp_avg"], own["exp_avg_sq"] = zeros_like(param), zeros_like(param)
+        if not grad._nnz():
+            return
+        own["step"] += 1
+        beta1, beta2 = group["betas"]
+        rows, values = rows_of(-grad if group["maximize"] else grad)
+        rewrite(own["exp_avg"], "step", towards, rows, values, 1.0 - beta1)
+        rewrite(own["exp_avg_sq"], "step", towards, rows, values * values, 1.0 - beta2)
+        lr = as_float(group["lr"])
+        size = lr * (1 - beta2 ** own["step"]) ** 0.5 / (1 - beta1 ** own["step"])
+        moments = array_of(own["exp_avg"]), array_of(own["exp_avg_sq"])
+        rewrite(param, "step", moved, rows, *moments, float(size), float(group["eps"]))
+
+
+@partial(jit, donate_argnums=0)
+def towards(average: Any, rows: Any, values: Any, share: Any) -> Any:
+    """A moving average with some rows moved."""
+    old = average.at[rows].get(mode="fill", fill_value=0)
+    return average.at[rows].add((values - old) * share.astype(values.dtype), mode="drop")
+
+
+@partial(jit, donate_argnums=0)
+def moved(param: Any, rows: Any, first: Any, second: Any, size: Any, eps: Any) -> Any:
+    """A parameter with some rows' steps made."""
+    root = jnp.sqrt(second.at[rows].get(mode="fill", fill_value=1)) + eps.astype(param.dtype)
+    step = first.at[rows].get(mode="fill", fill_value=0) / root
+    return param.at[rows].add(-size.astype(param.dtype) * step, mode="drop")

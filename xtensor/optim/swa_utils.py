@@ -15,7 +15,7 @@ from ..nn.modules.module import Module
 from ..ops.create.ingest import tensor as make_tensor
 from ..ops.index.masks import where
 from ..tensor import Tensor
-from .lr_scheduler.scheduler import LRScheduler, per_group
+from .lr_scheduler.scheduler import LRScheduler, check_annealing, per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -195,10 +195,7 @@ class SWALR(LRScheduler):
     ) -> None:
         for rate, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_annealing(anneal_strategy)
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")

@@ -14,6 +14,7 @@ from typing import Any
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
 from ..ops.create.creation import empty_strided
+from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
 from .allowed import blocked, refusal, user_globals
@@ -43,7 +44,6 @@ class StorageType:
 STORAGE_TYPES: dict[str, dtypes.dtype] = {f"{d.scalar_name}Storage": d for d in dtypes.TYPED}
 
 UNSUPPORTED = {
-    "torch._utils._rebuild_sparse_tensor": "sparse tensors",
     "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "tensors of classes without memory of their own",
@@ -191,6 +191,7 @@ class Rebuilder:
             "_rebuild_parameter_with_state": self.parameter_with_state,
             "_rebuild_meta_tensor_no_storage": self.meta_tensor,
             "_rebuild_device_tensor_from_cpu_tensor": self.device_tensor,
+            "_rebuild_sparse_tensor": self.sparse_tensor,
         }
         self.builders = {id(function): function for function in builders.values()}
         self.globals = {
@@ -365,6 +366,15 @@ class Rebuilder:
         sizes, strides = whole_numbers(size), whole_numbers(stride)
         check_geometry(sizes, strides, 0, dtype, None)
         return wanting(empty_strided(sizes, strides, dtype=dtype, device="meta"), requires_grad)
+
+    def sparse_tensor(self, layout: Any, data: Any) -> Tensor:
+        if not isinstance(layout, dtypes.layout) or not isinstance(data, tuple):
+            raise TypeError("a sparse tensor is rebuilt from a layout and its parts")
+        count = 2 if layout is dtypes.sparse_coo else 3
+        held, size, rest = data[:count], data[count : count + 1], data[count + 1 :]
+        if len(held) < count or not size or not all(isinstance(t, Tensor) for t in held):
+            raise TypeError("a sparse tensor is rebuilt from tensors and sizes")
+        return rebuilt_sparse(layout, held, whole_numbers(size[0]), bool(rest and rest[0] is True))
 
     def device_tensor(self, data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         if not isinstance(data, Tensor) or not isinstance(dtype, dtypes.dtype):

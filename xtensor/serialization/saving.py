@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..sparse.layout import SparseTensor
 from ..storage import Storage, UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
 from .archive_writer import ALIGNMENT, ArchiveWriter
@@ -105,6 +106,7 @@ SIZE, DEVICE, UNTYPED = (
 TENSOR_V2, TENSOR_V3 = rebuilder("_rebuild_tensor_v2"), rebuilder("_rebuild_tensor_v3")
 PARAMETER, PARAMETER_WITH_STATE = rebuilder("_rebuild_parameter"), rebuilder("_rebuild_parameter_with_state")
 META = rebuilder("_rebuild_meta_tensor_no_storage")
+SPARSE = rebuilder("_rebuild_sparse_tensor")
 FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 LAYOUT = Name("torch.serialization", "_get_layout")
 STORAGES = {dtype: Name("torch", name) for name, dtype in STORAGE_TYPES.items()}
@@ -191,6 +193,9 @@ class Pickler(pickle._Pickler):
     def reduce_tensor(self, tensor: Tensor) -> Any:
         """A tensor as a call of one of PyTorch's functions that rebuild them."""
         kind = type(tensor)
+        if isinstance(tensor, SparseTensor):
+            coalesced = (tensor._coalesced,) if tensor.layout is dtypes.sparse_coo else ()
+            return SPARSE, (tensor.layout, (*tensor._held, tensor.shape, *coalesced))
         state = tensor.__dict__ or None
         if kind in (UninitializedParameter, UninitializedBuffer):
             return tensor.__reduce_ex__(self.proto)

@@ -17,19 +17,19 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import contiguous_strides
-from ...storage import SOLE, MetaArray, Storage
+from ...storage import SOLE, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
-from ..calls import MISSED, missed, recover
+from ..calls import MISSED, missed, recover, run_method
 from ..dispatch import record
 from ..inplace import recover_inplace, run_inplace
 from ..operator import Operator
 from ..reading import fresh, whole
 from ..saved import result_index, save
 from ..schema import EMPTY, MISSING, Parameter
-from ..write import write_out
+from ..write import refuse_captured, write_out
 from .deferred import deferred
 from .older import call_older
 from .template import fill
@@ -63,7 +63,8 @@ def <name>(<parameters>):
 ONE_RESULT = """
 storage = new(Storage)
 storage.array = r
-storage.version = storage.writes = storage.address = 0
+storage.version = storage.address = 0
+storage.writes = births.now
 storage.shared = False
 storage.cover = None
 t = new(Tensor)
@@ -111,6 +112,7 @@ def <name>(<parameters>):
             <operands>
             <conditions>
             program = variants['inplace', <key>, donate]
+            if births.open: refuse_captured(<target>, '<name>')
         except MISSED as error:
             missed(error)
         else:
@@ -172,6 +174,7 @@ NAMESPACE: dict[str, Any] = {
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
     "asks_grad": asks_grad,
+    "births": births,
     "call_older": call_older,
     "contiguous_view": contiguous_view,
     "edge_of": edge_of,
@@ -189,6 +192,7 @@ NAMESPACE: dict[str, Any] = {
     "recover": recover,
     "recover_inplace": recover_inplace,
     "references": sys.getrefcount,
+    "refuse_captured": refuse_captured,
     "run_inplace": run_inplace,
     "save": save,
     "scalars": NUMBER_ARRAYS,
@@ -220,8 +224,13 @@ def function(op: Operator, out: bool = True, varargs: str | None = None) -> Call
     return define(op, op.name, lines)
 
 
-def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Callable[..., Any]:
-    """The function for an arithmetic dunder: NotImplemented for operands that are none, an error where `self` is no Tensor."""
+def operator_method(
+    op: Operator, dunder: str, reflected: bool = False, asked: str | None = None
+) -> Callable[..., Any]:
+    """The function for an arithmetic dunder: NotImplemented for operands that are none, an error where `self` is no Tensor.
+
+    asked: the method that `__torch_function__` is asked about, if not the operator's function.
+    """
     own, given = ("other", "input") if reflected else ("input", "other")
     # Called by hand on a number, PyTorch's floor division and most of its reflected operators work; the others refuse.
     strict = dunder in RECIPROCAL if reflected else dunder != "__floordiv__"
@@ -243,7 +252,11 @@ def operator_method(op: Operator, dunder: str, reflected: bool = False) -> Calla
         name = f"__{op.name}__"
         return call(op, name, "input, other", spellings, False, own if strict else None, check)
 
-    return define(op, f"__{op.name}__", lines)
+    if asked is None:
+        return define(op, f"__{op.name}__", lines)
+    made = define(op, f"__{op.name}__", lines, functools.partial(run_method, op, asked, reflected))
+    made.__name__ = dunder
+    return made
 
 
 def inplace(op: Operator) -> Callable[..., Any]:
@@ -318,8 +331,10 @@ def call(
     )
 
 
-def define(op: Operator, name: str, lines: Callable[[], list[str]]) -> Any:
-    """The function of that name whose lines `lines()` gives, compiled when first called."""
+def define(
+    op: Operator, name: str, lines: Callable[[], list[str]], slow: Callable[..., Any] | None = None
+) -> Any:
+    """The function of that name whose lines `lines()` gives, compiled when first called; `slow`: the slow way, if not the operator's."""
 
     def make() -> tuple[str, dict[str, Any]]:
         defaults = {f"default_{p.name}": MISSING if p.required else p.default for p in op.schema.parameters}
@@ -327,7 +342,7 @@ def define(op: Operator, name: str, lines: Callable[[], list[str]]) -> Any:
             NAMESPACE,
             **defaults,
             op=op,
-            op_run=op.call,
+            op_run=slow or op.call,
             programs=op.programs,
             variants=op.variants,
             NodeClass=op.node_class,

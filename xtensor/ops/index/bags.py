@@ -16,6 +16,8 @@ from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import arange
 from ..reduce.reductions import argument
+from ..shape.joining import cat
+from . import embedding
 from .embedding import readable, renormalise_rows
 
 __all__ = ["embedding_bag"]
@@ -116,11 +118,7 @@ def _sample_grad(
 
 
 @general(
-    name="bags",
-    node="EmbeddingBag",
-    method=False,
-    out=False,
-    derivatives=dict(weight=_weight_grad, per_sample_weights=_sample_grad),
+    name="bags", node="EmbeddingBag", derivatives=dict(weight=_weight_grad, per_sample_weights=_sample_grad)
 )
 def bags(
     weight: Array,
@@ -222,8 +220,8 @@ def embedding_bag(
 ) -> Tensor:
     """The sum, mean or max of the rows of `weight` in every bag; an empty bag gives zeros.
 
-    `input` is `(B, N)`, one bag per row, or all bags one after the other with `offsets` where each begins. Differs from
-    PyTorch: `sparse` gradients are dense, `scale_grad_by_freq` divides by how often an index occurs (PyTorch's CPU kernel
+    `input` is `(B, N)`, one bag per row, or all bags one after the other with `offsets` where each begins. With
+    `sparse` the gradient of `weight` is a sparse tensor. Differs from PyTorch: `scale_grad_by_freq` divides by how often an index occurs (PyTorch's CPU kernel
     takes another index's count), and on an accelerator an index out of range gives NaN.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
@@ -274,7 +272,42 @@ def embedding_bag(
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
     check_lookups(input, offsets, sizes_of(weight)[0], MODES[mode])
+    if sparse and embedding.sparse_rows is not None and embedding.follows(weight):
+        return sparse_bags(
+            weight,
+            input,
+            offsets,
+            scale_grad_by_freq,
+            mode,
+            per_sample_weights,
+            include_last_offset,
+            padding_idx,
+        )
     return bags(
         weight, input, offsets, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights, include_last_offset,
         padding_idx,
     )[0]  # fmt: skip
+
+
+def sparse_bags(
+    weight: Tensor,
+    input: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: bool,
+    mode: str,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Tensor:
+    """`embedding_bag` with a sparse gradient: bags of the rows, each looked up once for its place."""
+    assert embedding.sparse_rows is not None
+    rows = embedding.sparse_rows(weight, input, None, scale_grad_by_freq)
+    places = arange(0, input.numel(), dtype=dtypes.int64, device=input.device)
+    nowhere = None
+    if padding_idx is not None:
+        nowhere = input.numel()
+        places = places.masked_fill(input == padding_idx % sizes_of(weight)[0], nowhere)
+        rows = cat([rows, rows.new_zeros((1, sizes_of(weight)[1]))])
+    return bags(
+        rows, places, offsets, False, MODES[mode], False, per_sample_weights, include_last_offset, nowhere
+    )[0]

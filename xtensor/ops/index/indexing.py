@@ -19,6 +19,7 @@ from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
+from ...operators.below.dispatching import dispatching
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
@@ -70,8 +71,6 @@ SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=Fals
             jnp.zeros(input_shape, grad.dtype), indices, dims
         ).add(grad, **SAFE)
     ),
-    method=False,
-    out=False,
 )
 def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     """The elements of `input` that the broadcast index arrays, one for each of `dims`, name."""
@@ -88,9 +87,7 @@ def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     ),
     name="index_put",
     several=False,
-    method=False,
     inplace=True,
-    out=False,
 )
 def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...], accumulate: bool) -> Array:
     """`input` with `values` at what the index arrays name; with `accumulate`, added there."""
@@ -314,7 +311,7 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
 def getitem(self: Tensor, index: Any) -> Tensor:
     """`x[index]`: a view for ints, slices, `...`, None; a copy where there are index arrays, masks or bools."""
     kind = type(index)
-    if modes.state.mode <= 1:
+    if modes.state.mode <= 1 and not dispatching:
         if kind is int:
             return select_first(self, index)
         if kind is slice:

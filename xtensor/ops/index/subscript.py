@@ -15,6 +15,7 @@ import numpy as np
 from ... import checks, dtypes
 from ...engine import modes
 from ...geometry import Geometry
+from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS
@@ -261,7 +262,7 @@ def apply(self: Tensor, steps: list[tuple[Any, Any, tuple[Any, ...]]]) -> Tensor
     if not steps:
         return self
     mode = modes.state.mode
-    if mode & modes.PROFILING:
+    if mode & (modes.PROFILING | modes.DISPATCH_MODE) or (dispatching and asked_about((self,))):
         for op, _, args in steps:
             self = op.function(self, *args)
         return self

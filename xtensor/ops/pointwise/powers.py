@@ -232,6 +232,7 @@ def scaled_down(grad: Array, exponent: Array) -> Array:
 
 
 @general(
+    method=True,
     out="exact",
     returns=("mantissa", "exponent"),
     derivatives=dict(input=lambda grads, results: scaled_down(operands(grads[0])[0], results[1])),
@@ -255,4 +256,5 @@ def frexp(input: Array) -> tuple[Array, Array]:
     return jnp.where(finite, mantissa, x).astype(dtype), jnp.where(finite, exponent, 0).astype(jnp.int32)
 
 
+power_of.asked = pow  # pyright: ignore[reportFunctionMemberAccess]
 attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=pow_)

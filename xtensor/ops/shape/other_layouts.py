@@ -1,6 +1,6 @@
-"""What programs ask of sparse, quantised and nested tensors, answered for the dense ones that all are here.
+"""What programs ask of sparse, quantised and nested tensors, answered for dense ones.
 
-Making another layout raises NotImplementedError; asking a dense tensor for its parts raises what PyTorch raises.
+Making a layout that is absent raises NotImplementedError; asking a dense tensor for its parts raises what PyTorch raises.
 """
 
 from __future__ import annotations
@@ -20,12 +20,6 @@ __all__ = [
     "lstsq",
     "matrix_rank",
     "solve",
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
 ]
 
 
@@ -42,8 +36,8 @@ def refusal(name: str, kind: type[Exception], message: str, doc: str) -> Callabl
 
 def unsupported(name: str) -> Callable[..., NoReturn]:
     """A function that would make another layout."""
-    message = f"{name}(): sparse, quantised and MKL-DNN layouts are not supported; every tensor is strided"
-    return refusal(name, NotImplementedError, message, "Not supported: every tensor is strided.")
+    message = f"{name}(): quantised, nested and MKL-DNN layouts are not supported"
+    return refusal(name, NotImplementedError, message, "Not supported: such a layout is absent.")
 
 
 def removed(name: str, instead: str) -> Callable[..., NoReturn]:
@@ -54,13 +48,9 @@ def removed(name: str, instead: str) -> Callable[..., NoReturn]:
 def part(name: str, layout: str) -> Callable[..., NoReturn]:
     """A function that gives a part of a layout that no tensor has."""
     message = f"{name} expected {layout} tensor layout but got Strided"
-    return refusal(name, RuntimeError, message, "Raises RuntimeError: every tensor is strided.")
+    return refusal(name, RuntimeError, message, "Raises RuntimeError of a dense tensor.")
 
 
-sparse_coo_tensor = unsupported("sparse_coo_tensor")
-sparse_csr_tensor, sparse_csc_tensor = unsupported("sparse_csr_tensor"), unsupported("sparse_csc_tensor")
-sparse_bsr_tensor, sparse_bsc_tensor = unsupported("sparse_bsr_tensor"), unsupported("sparse_bsc_tensor")
-sparse_compressed_tensor = unsupported("sparse_compressed_tensor")
 eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")
 lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "linalg.matrix_rank")
 
@@ -111,8 +101,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     return self.reshape(tuple(sizes_of(tensor)))
 
 
-MAKERS = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc")
-MAKERS += ("to_mkldnn", "to_padded_tensor", "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_")
+MAKERS = ("to_mkldnn", "to_padded_tensor", "sparse_resize_", "sparse_resize_and_clear_")
 MAKERS += ("resize_as_sparse_", "int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_axis")
 MAKERS += ("q_per_channel_scales", "q_per_channel_zero_points")
 PARTS = {

@@ -9,6 +9,7 @@ from ... import checks, dtypes, geometry
 from ...engine import Error, modes
 from ...geometry import Geometry
 from ...operators.attach import attach, attach_methods
+from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
 from ...tensor import Tensor, edge_of, sizes_of, strides_of
@@ -490,7 +491,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
         raise checks.argument_error("reshape", "input", 1, "Tensor", input)
     sizes = ints(shape)
     found = geometry.reshape(geometry_of(input), sizes)
-    if found is not None and modes.state.mode <= 1:
+    if found is not None and modes.state.mode <= 1 and not dispatching:
         return alias_of(VIEW, input, found, (found.sizes,))
     if found is not None:
         return sized_view(input, sizes)

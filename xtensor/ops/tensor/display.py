@@ -122,4 +122,4 @@ def represent(self: Tensor, *, tensor_contents: str | None = None) -> str:
     return text_of(self)
 
 
-attach_methods(__repr__=represent, __str__=represent)
+attach_methods(__repr__=represent)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ... import devices, dtypes
 from ...operators.attach import attach_methods
+from ...operators.below.dispatching import wrapper
 from ...operators.overriding import SubclassesOff
 from ...tensor import Tensor, asks_grad, sizes_of, strides_of, tensor_over
 from ..create.ingest import from_numpy
@@ -71,7 +73,32 @@ def make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -
     with SubclassesOff():
         source = data.detach()
     made = tensor_over(source._xt_storage, source._xt_view, kind=cls)
-    return made.requires_grad_() if require_grad else made
+    return made._ask_grad(True) if require_grad else made
+
+
+def make_wrapper_subclass(
+    cls: type[Tensor],
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: dtypes.memory_format | None = None,
+    dtype: dtypes.dtype | None = None,
+    layout: Any = dtypes.strided,
+    device: devices.DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    **more: Any,
+) -> Tensor:
+    """A tensor of a subclass that keeps its values elsewhere: sizes, strides, a dtype and a device, and no memory."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    place = devices.current() if device is None else devices.resolve(device)
+    sizes, steps = tuple(map(int, size)), None if strides is None else tuple(map(int, strides))
+    made = wrapper(cls, sizes, steps, storage_offset or 0, dtype or dtypes.get_default_dtype(), place)
+    return made.requires_grad_() if requires_grad else made
 
 
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
@@ -90,7 +117,9 @@ def grad_dtype(self: Tensor) -> Any:
     return self.dtype
 
 
-attach_methods(_make_subclass=staticmethod(make_subclass))
+attach_methods(
+    _make_subclass=staticmethod(make_subclass), _make_wrapper_subclass=staticmethod(make_wrapper_subclass)
+)
 attach_methods(apply_, map_, map2_, as_subclass, dim_order, module_load, is_same_size)
 attach_methods(
     grad_dtype=property(grad_dtype),

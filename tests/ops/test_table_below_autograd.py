@@ -1,0 +1,48 @@
+"""Every operator of the table under a mode that lets operators run: results and gradients are those without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xtensor
+from tests.table import ROWS, Row, facets
+from tests.table.bridge import operator_named
+from xtensor.utils._python_dispatch import BaseTorchDispatchMode
+
+RUN = [r for r in ROWS if not (r.random or r.empty)]
+
+
+def outcome(row: Row, sample: Any) -> Any:
+    args, kwargs, inputs = facets.OURS.arguments(sample, facets.key_of(row, sample), row.dtype, grad=row.grad)
+    result, error = facets.attempt(operator_named(row.name), args, kwargs)
+    if error is not None:
+        return type(error), str(error)
+    found = [t for t in facets.flat(result) if isinstance(t, xtensor.Tensor)]
+    grads = []
+    for t in found:
+        if t.requires_grad:
+            grads += xtensor.autograd.grad(
+                t.sum().abs(), [i for i in inputs if i.requires_grad], allow_unused=True
+            )
+    return [None if t is None else t.detach().resolve_conj().resolve_neg().tolist() for t in [*found, *grads]]
+
+
+@pytest.mark.parametrize("row", RUN[::9], ids=str)
+def test_a_mode_that_lets_all_run_changes_nothing(row: Row) -> None:
+    compare(row)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", RUN, ids=str)
+def test_no_operator_is_changed(row: Row) -> None:
+    compare(row)
+
+
+def compare(row: Row) -> None:
+    sample = row.samples[0]
+    plain = outcome(row, sample)
+    with BaseTorchDispatchMode():
+        seen = outcome(row, sample)
+    assert repr(seen) == repr(plain)

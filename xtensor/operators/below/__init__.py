@@ -1,0 +1,1 @@
+"""Who answers calls below autograd, and operators as objects that they are asked about."""

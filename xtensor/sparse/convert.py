@@ -1,0 +1,286 @@
+"""Between layouts: dense to sparse and back, coordinates to compressed rows, columns and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import checks, dtypes
+from ..operators.attach import attach_methods
+from ..operators.below.dispatching import twin
+from ..ops.create.creation import zeros
+from ..tensor import Tensor
+from .construct import BLOCKS, ROWS
+from .layout import (
+    HANDLERS,
+    KINDS,
+    SparseTensor,
+    adopt,
+    assembled,
+    elements,
+    handles,
+    host,
+    indices_from,
+    is_coo,
+    linked,
+    with_elements,
+)
+from .parts import at_places, coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
+from .pattern import Pattern, counted
+
+__all__ = ["as_coo", "convert", "densify", "sparsify"]
+
+
+def densify(sparse: SparseTensor) -> Tensor:
+    """All elements, those that are not stored as zeros; followed by autograd."""
+    values = flat_elements(sparse)
+    size = tuple(sparse.shape)
+    if values.dtype is dtypes.bool:
+        return densify(with_elements(sparse, elements(sparse).to(dtypes.uint8))) > 0
+    pattern = pattern_of(sparse)
+    rows = index_rows(pattern, values)
+    start = zeros(size, dtype=values.dtype, device=values.device)
+    if not rows:
+        return values.sum(0).reshape(size)
+    return start.index_put(rows, values, accumulate=True)
+
+
+@handles("to_dense", "_to_dense")
+def to_dense(
+    self: SparseTensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
+    """All elements, those that are not stored as zeros.
+
+    masked_grad: whether the gradient has only the elements that are stored, as by default, or all.
+    """
+    checks.check(dtype is None, "dtype argument is not supported by sparse_to_dense")
+    if masked_grad is not False:
+        return densify(self)
+    return linked("ToDenseBackward0", densify(twin(self)), (self,), lambda grad: (grad,))
+
+
+def sparsify(dense: Tensor, sparse_dim: int | None = None) -> SparseTensor:
+    """The elements of a dense tensor that are not zero; dense rows where `sparse_dim` is less than all dimensions."""
+    dims = dense.dim() if sparse_dim is None else sparse_dim
+    values = host(dense)
+    mask = values != 0
+    if dims < dense.dim():
+        mask = mask.reshape(*mask.shape[:dims], -1).any(-1)
+    index = np.stack(np.nonzero(mask)) if dims else np.zeros((0, int(mask.any())), np.int64)
+    pattern = Pattern(index.astype(np.int64), tuple(dense.shape)[:dims])
+    rows = index_rows(pattern, dense)
+    taken = dense[rows] if rows else dense.reshape(1, *dense.shape)[: pattern.nnz]
+    return of_pattern(pattern, taken, tuple(dense.shape))
+
+
+def as_coo(sparse: Tensor) -> SparseTensor:
+    """A sparse tensor with a coordinate for each element."""
+    if not isinstance(sparse, SparseTensor):
+        return sparsify(sparse)
+    if is_coo(sparse):
+        return sparse
+    return of_pattern(
+        pattern_of(sparse), flat_elements(sparse), tuple(sparse.shape), sparse._layout is dtypes.sparse_csr
+    )
+
+
+def convert(
+    tensor: Tensor, layout: Any, blocksize: Sequence[int] | None = None, dense: int | None = None
+) -> SparseTensor:
+    """A tensor in a sparse layout, from any."""
+    if layout is dtypes.sparse_coo:
+        return as_coo(tensor)
+    if isinstance(tensor, SparseTensor) and tensor._layout is layout and blocksize is None:
+        return tensor
+    if not isinstance(tensor, SparseTensor) and dense:
+        found = sparsify(tensor, tensor.dim() - dense)
+    else:
+        found = as_coo(tensor)
+    return compress(coalesce(found), layout, blocksize)
+
+
+def compress(coo: SparseTensor, layout: Any, blocksize: Sequence[int] | None) -> SparseTensor:
+    """A coalesced matrix, or batch of them, with rows or columns compressed."""
+    dims = sparse_dims(coo)
+    pattern, values, size = pattern_of(coo), elements(coo), tuple(coo.shape)
+    checks.check(dims >= 2, "Expected 2D or higher input, got {}D", dims)
+    batch = pattern.sizes[: dims - 2]
+    *_, rows, columns = pattern.sizes
+    count = int(np.prod(batch, dtype=np.int64))
+    place = (
+        np.ravel_multi_index(tuple(pattern.indices[: dims - 2]), batch)
+        if batch
+        else np.zeros(pattern.nnz, np.int64)
+    )
+    row, column = pattern.indices[dims - 2], pattern.indices[dims - 1]
+    high, wide = (1, 1) if layout not in BLOCKS else tuple(blocksize or (1, 1))
+    checks.check(
+        rows % high == 0 and columns % wide == 0,
+        "Tensor size({}) {} needs to be divisible by blocksize[{}] {}",
+        *((-2, rows, 0, high) if rows % high else (-1, columns, 1, wide)),
+    )  # fmt: skip
+    rows, columns = rows // high, columns // wide
+    first, second = (row // high, column // wide) if layout in ROWS else (column // wide, row // high)
+    many, few = (rows, columns) if layout in ROWS else (columns, rows)
+    number = (place * many + first) * few + second
+    kept, target = np.unique(number, return_inverse=True)
+    lengths = np.bincount(kept // (many * few), minlength=count) if few * many else np.zeros(count, np.int64)
+    checks.check(
+        count == 0 or (lengths == lengths[0]).all(),
+        "Expect the same number of specified elements per batch.",
+    )
+    each = int(lengths[0]) if count else 0
+    outer = (kept // few) if few else kept
+    pointers = np.stack(
+        [counted(outer[i * each : (i + 1) * each] - i * many, many) for i in range(count)]
+        or [np.zeros(many + 1, np.int64)]
+    )
+    plain = (kept % few if few else kept).reshape(count, each)
+    if layout in BLOCKS:
+        inside = (target * high + row % high) * wide + column % wide
+        flat = zeros(
+            (count * each * high * wide, *values.shape[1:]), dtype=values.dtype, device=values.device
+        )
+        held = flat.index_copy(0, indices_from(inside, values.device), values)
+        held = held.reshape(*batch, each, high, wide, *values.shape[1:])
+    else:
+        order = np.argsort(target, kind="stable")
+        held = values if (np.diff(target) > 0).all() else picked(values, order)
+        held = held.reshape(*batch, each, *values.shape[1:])
+    parts = [
+        indices_from(p.reshape(*batch, p.shape[-1]).astype(np.int64), values.device)
+        for p in (pointers, plain)
+    ]
+    return assembled(layout, (*parts, held), size, True)
+
+
+def layout_named(layout: Any) -> Any:
+    return dtypes.sparse_coo if layout is None else layout
+
+
+@handles("to_sparse")
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Sequence[int] | None = None,
+    dense_dim: int | None = None,
+) -> Tensor:
+    """The tensor in a sparse layout, COO by default: what is not zero, or what is stored.
+
+    sparse_dim: how many dimensions are sparse, for COO. blocksize: of BSR and BSC. dense_dim: how many of the last are dense.
+
+    >>> xtensor.eye(2).to_sparse().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
+    if isinstance(sparse_dim, dtypes.layout):
+        layout, sparse_dim = sparse_dim, None
+    wanted = layout_named(layout)
+    if wanted is dtypes.strided:
+        return HANDLERS["to_dense"](self) if isinstance(self, SparseTensor) else self
+    check_blocksize("to_sparse", self, wanted, blocksize)
+    if sparse_dim is not None:
+        checks.check(
+            0 < sparse_dim <= self.dim() or (self.dim() == 0 and sparse_dim == 0),
+            "sparse_dim argument must be in range (0, {}], but got {}",
+            self.dim(),
+            sparse_dim,
+        )  # fmt: skip
+        if isinstance(self, SparseTensor):
+            return self
+        return sparsify(self, sparse_dim)
+    return convert(self, wanted, blocksize, dense_dim)
+
+
+def check_blocksize(name: str, tensor: Tensor, layout: Any, blocksize: Any) -> None:
+    given = KINDS[str(layout).partition(".")[2]]
+    if blocksize is not None and layout not in BLOCKS:
+        raise RuntimeError(
+            f"{name} for {KINDS[str(tensor.layout).partition('.')[2]]} to {given} conversion does not use specified blocksize"
+        )
+    if (
+        layout in BLOCKS
+        and blocksize is None
+        and not (isinstance(tensor, SparseTensor) and tensor._layout in BLOCKS)
+    ):
+        raise RuntimeError(
+            f"{name} for {KINDS[str(tensor.layout).partition('.')[2]]} to {given} conversion requires blocksize"
+        )
+
+
+def converter(name: str, layout: Any, blocks: bool, doc: str) -> None:
+    def to_layout(self: Tensor, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+        return convert(self, layout, blocksize, dense_dim)
+
+    def to_plain_layout(self: Tensor, dense_dim: int | None = None) -> Tensor:
+        return convert(self, layout, None, dense_dim)
+
+    made = to_layout if blocks else to_plain_layout
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = doc
+    HANDLERS[name] = made
+    attach_methods(**{name: made})
+
+
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """The tensor in COO layout."""
+    return as_coo(self)
+
+
+HANDLERS["to_sparse_coo"] = to_sparse_coo
+converter("to_sparse_csr", dtypes.sparse_csr, False, "The matrix, or batch of them, with compressed rows.")
+converter("to_sparse_csc", dtypes.sparse_csc, False, "The matrix, or batch of them, with compressed columns.")
+converter(
+    "to_sparse_bsr", dtypes.sparse_bsr, True, "The matrix, or batch of them, of blocks with compressed rows."
+)
+converter(
+    "to_sparse_bsc",
+    dtypes.sparse_bsc,
+    True,
+    "The matrix, or batch of them, of blocks with compressed columns.",
+)
+
+
+@handles("sparse_mask")
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements at the places of a sparse tensor, in its layout.
+
+    >>> xtensor.arange(4).reshape(2, 2).sparse_mask(xtensor.eye(2).to_sparse()).values()
+    tensor([0, 3])
+    """
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError("sparse_mask(): the mask must be sparse")
+    checks.check(
+        tuple(self.shape) == tuple(mask.shape),
+        "sparse_mask(): operands have incompatible sizes; self has size {} but mask has size {}",
+        list(self.shape),
+        list(mask.shape),
+    )
+    made = with_elements(mask, at_places(self, mask))
+    return made
+
+
+@handles("_to_sparse_semi_structured")
+def semi_structured(self: Tensor) -> Tensor:
+    """Not supported: a format of one maker's devices."""
+    raise NotImplementedError("semi-structured sparsity is a format of CUDA devices")
+
+
+@handles("copy_")
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Take over another tensor's sizes and elements, in the dtype of this one."""
+    if not isinstance(self, SparseTensor):
+        return self.copy_(densify(src)) if isinstance(src, SparseTensor) else self
+    if not isinstance(src, SparseTensor):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
+                           f"xtensor.sparse.{self.dtype.scalar_name}Tensor and src type = xtensor.{src.dtype.scalar_name}Tensor")  # fmt: skip
+    made = with_elements(src, elements(src).to(self.dtype).clone())
+    return adopt(self, made, "copy_")
+
+
+attach_methods(to_sparse=to_sparse, to_sparse_coo=to_sparse_coo, sparse_mask=sparse_mask)
+SparseTensor.to_dense = to_dense  # pyright: ignore[reportAttributeAccessIssue]

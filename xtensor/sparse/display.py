@@ -1,0 +1,82 @@
+"""Sparse tensors as PyTorch prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import checks, dtypes
+from ..ops.tensor.display import grad_fn_name
+from ..tensor import Tensor
+from .construct import names_of
+from .layout import SparseTensor, handles, is_coo
+
+__all__: list[str] = []
+
+
+def part(name: str, tensor: Tensor, indent: str) -> str:
+    """One of the parts; of an empty one its sizes too."""
+    text = repr(tensor.detach())
+    if tensor.numel() == 0:
+        text = f"tensor([], size={tuple(tensor.shape)})"
+    else:
+        text = plain_dtype(text)
+    pad = " " * (len(indent) + len(name) + 1)
+    return f"{name}=" + "\n".join(
+        [line and (pad + line if i else line) for i, line in enumerate(text.split("\n"))]
+    )
+
+
+def plain_dtype(text: str) -> str:
+    """A part's text without its dtype, which the whole says."""
+    head, found, _ = text.rpartition(", dtype=")
+    if found:
+        return head.rstrip() + ")"
+    head, found, _ = text.rpartition(",\n       dtype=")
+    return head + ")" if found else text
+
+
+@handles("__repr__", "__str__")
+def represent(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
+    """The tensor as text."""
+    indent = "tensor("
+    size = tuple(self.shape)
+    if is_coo(self):
+        names: Any = ("indices",)
+    else:
+        names = names_of(self._layout)
+    parts = [part(n, t, indent) for n, t in zip((*names, "values"), self._held, strict=True)]
+    nnz = self._nnz()
+    ends = [f"size={size}", f"nnz={nnz}"]
+    if str(self.device) != "cpu":
+        ends.insert(0, f"device='{self.device}'")
+    if self.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool, dtypes.complex64):
+        ends.append(f"dtype={self.dtype}")
+    ends.append(f"layout={checks.spelled(str(self._layout).partition('.')[2])}")
+    edge = grad_fn_name(self)
+    if edge is not None:
+        ends.append(f"grad_fn=<{edge}>")
+    elif self.requires_grad:
+        ends.append("requires_grad=True")
+    text = indent + (",\n" + " " * len(indent)).join(parts)
+    width = len(indent)
+    if is_coo(self):
+        return text + ",\n" + " " * width + wrapped(ends, width, width) + ")"
+    last = text.rpartition("\n")[2]
+    return text + ", " + wrapped(ends, len(last) + 2, width) + ")"
+
+
+def wrapped(ends: list[str], start: int, indent: int) -> str:
+    """What follows the parts, in lines of at most 80 characters."""
+    text, column = "", start
+    for i, end in enumerate(ends):
+        comma = ", " if i else ""
+        if i and column + len(end) + 2 > 80:
+            text += ",\n" + " " * indent + end
+            column = indent + len(end)
+        else:
+            text += comma + end
+            column += len(comma) + len(end)
+    return text
+
+
+SparseTensor.__repr__ = represent

@@ -1,0 +1,444 @@
+"""Operators on every element: those that keep zeros stay sparse, sums and products of sparse tensors with anything."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import checks, dtypes
+from ..engine import is_executing, is_grad_enabled
+from ..engine.modes import no_grad
+from ..ops.create.creation import zeros
+from ..ops.create.random import randn
+from ..ops.shape.joining import cat
+from ..tensor import Tensor
+from .construct import BLOCKS
+from .convert import as_coo, compress, convert, densify
+from .layout import SparseTensor, adopt, elements, handles, indices_from, is_coo, linked, with_elements
+from .parts import coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
+from .pattern import Pattern
+
+__all__ = ["added", "multiplied", "scaled"]
+
+UNARY = (
+    "abs absolute asin arcsin asinh arcsinh atan arctan atanh arctanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf "
+    "isposinf log1p nan_to_num rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc fix angle"
+).split()
+"""Functions that are zero at zero: of the sums at each place, so the tensor is coalesced first."""
+LINEAR = (
+    "neg negative positive conj conj_physical resolve_conj resolve_neg real imag _conj _conj_physical".split()
+)
+"""Functions that can be taken of each element before those at a place are summed."""
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    library = importlib.import_module(__name__.partition(".")[0])
+    return getattr(library, name, None) or getattr(library.nn.functional, name)
+
+
+def unary(name: str, linear: bool) -> None:
+    """Have an operator take the elements."""
+
+    def apply(self: SparseTensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+        kwargs.pop("inplace", None)
+        whole = self if linear else coalesced(self)
+        made = with_elements(whole, function_of(name)(elements(whole), *args, **kwargs))
+        return made if out is None else adopt(out, made, name)
+
+    def write(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+        return adopt(self, apply(self, *args, **kwargs), name + "_")
+
+    handles(name)(apply)
+    handles(name + "_")(write)
+
+
+def coalesced(self: SparseTensor) -> SparseTensor:
+    return coalesce(self) if is_coo(self) else self
+
+
+for _name in UNARY:
+    unary(_name, False)
+for _name in LINEAR:
+    unary(_name, True)
+
+
+def number_of(value: Any) -> Any:
+    """A factor that is one number: a Python number or a dense tensor without dimensions; None for others."""
+    if isinstance(value, Tensor):
+        if value.dim() or isinstance(value, SparseTensor):
+            return None
+        return value
+    return value
+
+
+def scaled(sparse: SparseTensor, function: Callable[[Tensor], Tensor]) -> SparseTensor:
+    """A function of each element."""
+    return with_elements(sparse, function(elements(sparse)))
+
+
+@handles("mul", "multiply")
+def mul(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The product: sparse wherever one factor is."""
+    made = multiplied(input, other)
+    return made if out is None else adopt(out, made, "mul")
+
+
+def multiplied(input: Any, other: Any) -> Tensor:
+    """The product of two of which one is sparse."""
+    if not isinstance(input, SparseTensor):
+        input, other = other, input
+    factor = number_of(other)
+    if factor is not None:
+        return scaled(input, lambda v: v * factor)
+    if isinstance(other, SparseTensor):
+        if other.dim() == 0 or input.dim() == 0:
+            whole, one = (input, other) if other.dim() == 0 else (other, input)
+            return scaled(whole, lambda v: v * densify(one))
+        return times_sparse(input, other)
+    return times_dense(input, other)
+
+
+def times_dense(sparse: SparseTensor, dense: Tensor) -> Tensor:
+    """Elements times those of a dense tensor at their places."""
+    shape = np.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
+    if shape != tuple(sparse.shape):
+        return HOOKS["broadcast"](sparse, shape, dense)
+    seen = dense if tuple(dense.shape) == shape else dense.expand(shape)
+    pattern = pattern_of(sparse)
+    rows = index_rows(pattern, dense)
+    factors = seen[rows] if rows else seen
+    values = flat_elements(sparse) * factors
+    return with_elements(sparse, values.reshape(tuple(sparse._held[-1].shape)))
+
+
+def broadcast_up(sparse: SparseTensor, shape: tuple[int, ...], dense: Tensor) -> Tensor:
+    """A product with a dense tensor of more elements: the sparse one repeated."""
+    whole = coalesce(as_coo(sparse))
+    pattern, size = pattern_of(whole), tuple(whole.shape)
+    extra = len(shape) - len(size)
+    dims = sparse_dims(whole)
+    grown = [shape[i] if i < extra or size[i - extra] != shape[i] else 1 for i in range(extra + dims)]
+    old = [np.zeros(pattern.nnz, np.int64)] * extra + list(pattern.indices)
+    repeats = int(np.prod(grown))
+    grid = (
+        np.stack(np.unravel_index(np.arange(repeats), grown))
+        if repeats
+        else np.zeros((len(grown), 0), np.int64)
+    )
+    index = np.stack(
+        [np.repeat(g, pattern.nnz) + np.tile(o, repeats) for g, o in zip(grid, old, strict=True)]
+    )
+    values = picked(elements(whole), np.tile(np.arange(pattern.nnz), repeats))
+    dense_sizes = shape[extra + dims :]
+    values = values.expand(values.shape[0], *dense_sizes)
+    made = of_pattern(Pattern(index, shape[: extra + dims]), values, shape, False)
+    return times_dense(coalesce(made), dense.expand(shape))
+
+
+HOOKS: dict[str, Any] = {"broadcast": broadcast_up}
+
+
+def times_sparse(input: SparseTensor, other: SparseTensor) -> Tensor:
+    """The product of two sparse tensors: the places that both have."""
+    layout = input._layout
+    a, b = coalesce(as_coo(input)), coalesce(as_coo(other))
+    if tuple(a.shape) != tuple(b.shape):
+        shape = np.broadcast_shapes(tuple(a.shape), tuple(b.shape))
+        a, b = [s if tuple(s.shape) == shape else expanded_to(s, shape) for s in (a, b)]
+    if sparse_dims(a) != sparse_dims(b):
+        few = min(sparse_dims(a), sparse_dims(b))
+        a, b = [as_coo(densify(s).to_sparse(few)) for s in (a, b)]
+    found, at = pattern_of(b).find(pattern_of(a))
+    here = np.flatnonzero(found)
+    pattern = Pattern(pattern_of(a).indices[:, here], pattern_of(a).sizes)
+    values = picked(elements(a), here) * picked(elements(b), at[here])
+    made = of_pattern(pattern, values, tuple(a.shape))
+    return made if layout is dtypes.sparse_coo else restored(made, input)
+
+
+def expanded_to(sparse: SparseTensor, shape: tuple[int, ...]) -> SparseTensor:
+    ones = zeros((), dtype=sparse.dtype) + 1
+    return coalesce(as_coo(broadcast_up(sparse, shape, ones)))
+
+
+def restored(coo: SparseTensor, like: SparseTensor) -> SparseTensor:
+    """A COO result in the layout of an argument."""
+    blocks = tuple(like._held[-1].shape[like._held[1].dim() : like._held[1].dim() + 2])
+    layout = like._layout
+    return compress(coo, layout, blocks if layout in (dtypes.sparse_bsr, dtypes.sparse_bsc) else None)
+
+
+@handles("mul_", "multiply_")
+def mul_(self: Any, other: Any) -> Tensor:
+    """In-place product."""
+    if not isinstance(self, SparseTensor):
+        raise RuntimeError("Could not run in-place mul of a strided tensor by a sparse one")
+    return adopt(self, multiplied(self, other), "mul_")
+
+
+@handles("div", "divide", "true_divide")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    """The quotient by a number."""
+    if not isinstance(input, SparseTensor) or number_of(other) is None:
+        if isinstance(other, SparseTensor) and isinstance(input, SparseTensor) and other.dim() == 0:
+            other = densify(other)
+        else:
+            shown = list(other.shape) if isinstance(other, Tensor) else []
+            raise RuntimeError(
+                f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shown} for divisor)"
+            )
+    whole = coalesced(input) if rounding_mode is not None else input
+    made = scaled(whole, lambda v: v.div(other, rounding_mode=rounding_mode))
+    return made if out is None else adopt(out, made, "div")
+
+
+@handles("div_", "divide_", "true_divide_")
+def div_(self: SparseTensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """In-place quotient by a number."""
+    return adopt(self, div(self, other, rounding_mode=rounding_mode), "div_")
+
+
+@handles("floor_divide", "__floordiv__")
+def floor_divide(input: SparseTensor, other: Any) -> Tensor:
+    """The quotient by a number, rounded down."""
+    return div(input, other, rounding_mode="floor")
+
+
+@handles("floor_divide_")
+def floor_divide_(self: SparseTensor, other: Any) -> Tensor:
+    """In-place quotient by a number, rounded down."""
+    return adopt(self, floor_divide(self, other), "floor_divide_")
+
+
+@handles("pow", "__pow__")
+def power(input: SparseTensor, exponent: Any, *, out: Any = None) -> Tensor:
+    """Powers with a number for an exponent."""
+    if isinstance(exponent, Tensor) or not isinstance(input, SparseTensor):
+        raise NotImplementedError(
+            "Could not run 'aten::pow.Tensor_Tensor' with arguments from the 'SparseCPU' backend."
+        )
+    if exponent == 0:
+        raise RuntimeError(
+            "cannot raise to zeroth power on sparse tensor; it would make the result tensor dense"
+        )
+    made = scaled(coalesced(input), lambda v: v**exponent)
+    return made if out is None else adopt(out, made, "pow")
+
+
+@handles("pow_")
+def pow_(self: SparseTensor, exponent: Any) -> Tensor:
+    """In-place powers."""
+    return adopt(self, power(self, exponent), "pow_")
+
+
+# ---- sums ----------------------------------------------------------------------------------------------------------
+
+
+@handles("add")
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """The sum `input + alpha * other`: sparse of two sparse tensors, dense with a dense one first."""
+    made = added(input, other, alpha)
+    if out is None:
+        return made
+    return adopt(out, made, "add") if isinstance(made, SparseTensor) else out.copy_(made)
+
+
+def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
+    """The sum `input + alpha * other` of two of which one is sparse."""
+    if not isinstance(other, SparseTensor):
+        if is_executing() and isinstance(other, Tensor):
+            return added(other * alpha if alpha != 1 else other, input)
+        if isinstance(other, Tensor) and not is_coo(input):
+            return added(other * alpha if alpha != 1 else other, input)
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    factor = other if type(alpha) in (int, float) and alpha == 1 else scaled(other, lambda v: v * alpha)
+    if not isinstance(input, SparseTensor):
+        return dense_sum(input, factor)
+    checks.check(
+        tuple(input.shape) == tuple(other.shape),
+        "add: expected sizes of 'self' and 'other' to match, but {} != {}",
+        list(input.shape),
+        list(other.shape),
+    )
+    if input._layout is not other._layout or not is_coo(input):
+        made = sparse_sum(coalesce(as_coo(input)), coalesce(as_coo(factor)))
+        return made if is_coo(input) else restored(coalesce(made), input)
+    return sparse_sum(input, factor)
+
+
+def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The elements of both."""
+    checks.check(
+        sparse_dims(a) == sparse_dims(b),
+        "add: expected 'self' and 'other' to have same number of sparse dimensions, but {} != {}",
+        sparse_dims(a),
+        sparse_dims(b),
+    )  # fmt: skip
+    dtype = dtypes.promote_types(a.dtype, b.dtype)
+    first, second = elements(a).to(dtype), elements(b).to(dtype)
+    if a._held[0] is b._held[0]:
+        return with_elements(a, first + second, coalesced=a._coalesced)
+    index = np.concatenate([pattern_of(a).indices, pattern_of(b).indices], 1)
+    made = of_pattern(Pattern(index, pattern_of(a).sizes), cat([first, second]), tuple(a.shape), False)
+    return coalesce(made) if a._coalesced and b._coalesced else made
+
+
+def dense_sum(dense: Any, sparse: SparseTensor) -> Tensor:
+    """A dense tensor with the elements of a sparse one added."""
+    if not isinstance(dense, Tensor):
+        raise TypeError("add(): argument 'input' (position 1) must be Tensor, not " + type(dense).__name__)
+    shape = np.broadcast_shapes(tuple(dense.shape), tuple(sparse.shape))
+    if shape != tuple(sparse.shape) or sparse.dtype is dtypes.bool:
+        return dense + densify(sparse)
+    dtype = dtypes.promote_types(dense.dtype, sparse.dtype)
+    rows = index_rows(pattern_of(sparse), dense)
+    whole = dense.to(dtype).expand(shape)
+    values = flat_elements(sparse).to(dtype)
+    made = whole.index_put(rows, values, accumulate=True) if rows else whole + values.sum(0)
+    if not sparse.requires_grad:
+        return made
+    # The gradient of the sparse term is the whole gradient, as PyTorch's.
+    with no_grad():
+        plain = made.detach()
+    return linked("AddBackward0", plain, (dense, sparse), lambda grad: (summed_to(grad, dense), grad))
+
+
+def summed_to(grad: Tensor, like: Tensor) -> Tensor:
+    made = grad.sum_to_size(tuple(like.shape)) if tuple(grad.shape) != tuple(like.shape) else grad
+    return made.to(like.dtype)
+
+
+def tracked(tensor: Tensor) -> bool:
+    """Whether autograd follows what is made of a tensor now."""
+    return is_grad_enabled() and tensor.requires_grad
+
+
+@handles("add_")
+def add_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """In-place sum."""
+    if isinstance(self, SparseTensor):
+        return adopt(self, as_layout(added(self, other, alpha), self), "add_")
+    pattern = pattern_of(other)
+    if (
+        tuple(other.shape) != tuple(self.shape)
+        or tracked(self)
+        or tracked(other)
+        or other.dtype is dtypes.bool
+    ):
+        return self.add_(densify(other), alpha=alpha)
+    values = flat_elements(other)
+    values = values if type(alpha) in (int, float) and alpha == 1 else values * alpha
+    if pattern.indices.shape[0] == 1 and self.dim() > 0:
+        return self.index_add_(0, indices_from(pattern.indices[0], self.device), values.to(self.dtype))
+    return self.index_put_(index_rows(pattern, self), values.to(self.dtype), accumulate=True)
+
+
+def as_layout(made: Any, like: SparseTensor) -> SparseTensor:
+    return made if isinstance(made, SparseTensor) else convert(made, like._layout)
+
+
+@handles("sub", "subtract")
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    """The difference `input - alpha * other`."""
+    return add(input, other, alpha=-alpha, out=out)
+
+
+@handles("sub_", "subtract_")
+def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """In-place difference."""
+    return add_(self, other, alpha=-alpha)
+
+
+@handles("rsub", "__rsub__")
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """The difference `other - alpha * input`."""
+    return sub(other, input, alpha=alpha)
+
+
+@handles("zero_")
+def zero_(self: SparseTensor) -> Tensor:
+    """Give up all elements, in place."""
+    empty = like_zeros(self)
+    return adopt(self, empty, "zero_")
+
+
+@handles("zeros_like", "empty_like")
+def like_zeros(
+    input: SparseTensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **more: Any,
+) -> Tensor:
+    """A tensor of the same sizes and layout without elements; dense if `layout` says so."""
+    if layout is dtypes.strided:
+        return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    if layout is not None and layout is not input._layout:
+        return empty_in(layout, input, dtype or input.dtype)
+    held = input._held[-1]
+    if is_coo(input):
+        values = zeros((0, *held.shape[1:]), dtype=dtype or input.dtype, device=device or input.device)
+        index = np.zeros((sparse_dims(input), 0), np.int64)
+        made = of_pattern(
+            Pattern(index, tuple(input.shape)[: sparse_dims(input)]), values, tuple(input.shape)
+        )
+    else:
+        at = input._held[1].dim()
+        shape = (*input._held[1].shape[:-1], 0, *held.shape[at:])
+        values = zeros(shape, dtype=dtype or input.dtype, device=device or input.device)
+        pointers = zeros(tuple(input._held[0].shape), dtype=input._held[0].dtype)
+        plain = zeros((*input._held[1].shape[:-1], 0), dtype=input._held[1].dtype)
+        made = with_elements(input, values)
+        made._held, made._place = (pointers, plain, values), None
+    return made.requires_grad_() if requires_grad else made
+
+
+def empty_in(layout: Any, like: SparseTensor, dtype: Any) -> Tensor:
+    """A tensor of the same sizes without elements in another layout."""
+    dims = sparse_dims(like)
+    size = tuple(like.shape)
+    values = zeros((0, *size[dims:]), dtype=dtype, device=like.device)
+    coo = of_pattern(Pattern(np.zeros((dims, 0), np.int64), size[:dims]), values, size)
+    if layout is dtypes.sparse_coo:
+        return coo
+    at = like._held[-2].dim()
+    blocks = tuple(like._held[-1].shape[at : at + 2]) if like._layout in BLOCKS else (1, 1)
+    return compress(coo, layout, blocks if layout in BLOCKS else None)
+
+
+@handles("rand_like", "randn_like")
+def like_random(input: SparseTensor, *, dtype: Any = None, **options: Any) -> Tensor:
+    """Random elements at the places of a tensor in a compressed layout; NotImplementedError for COO."""
+    if is_coo(input):
+        return like_filled(input)
+    made = randn(tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=input.device)
+    return with_elements(input, made)
+
+
+@handles("ones_like", "full_like")
+def like_filled(input: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+    """NotImplementedError: a tensor without zeros is not sparse."""
+    raise NotImplementedError(
+        "Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend."
+    )
+
+
+@handles("equal")
+def equal(input: SparseTensor, other: Any) -> bool:
+    """NotImplementedError, as in PyTorch."""
+    raise NotImplementedError("Could not run 'aten::equal' with arguments from the 'SparseCPU' backend.")
+
+
+@handles("new_zeros")
+def new_zeros(self: SparseTensor, *size: Any, **options: Any) -> Tensor:
+    """A sparse tensor of other sizes without elements."""
+    shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    index = Pattern(np.zeros((len(shape), 0), np.int64), tuple(shape))
+    return of_pattern(
+        index, zeros((0,), dtype=options.get("dtype") or self.dtype, device=self.device), tuple(shape)
+    )

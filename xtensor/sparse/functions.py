@@ -1,0 +1,174 @@
+"""The functions of `torch.sparse`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import checks, dtypes
+from ..linalg import solve
+from ..ops.create.ingest import from_numpy
+from ..tensor import Tensor
+from . import products, reductions
+from .construct import check_sparse_tensor_invariants
+from .convert import convert, densify
+from .layout import SparseTensor, host, is_coo
+from .parts import coalesce, elements, of_pattern, pattern_of
+from .pattern import Pattern
+
+__all__ = [
+    "addmm",
+    "as_sparse_gradcheck",
+    "check_sparse_tensor_invariants",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "softmax",
+    "spdiags",
+    "spsolve",
+    "sum",
+]
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices of which one is sparse: dense with a dense one, sparse of two sparse ones.
+
+    >>> a = xtensor.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+    >>> xtensor.sparse.mm(a, xtensor.eye(2))
+    tensor([[0., 2.],
+            [0., 0.]])
+    """
+    if reduce is not None:
+        raise NotImplementedError("mm() with `reduce` is not supported")
+    if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
+        return mat1.mm(mat2)
+    made = products.mm(mat1, mat2)
+    return made if out is None else out.copy_(made)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """`beta * mat + alpha * mat1 @ mat2` with a sparse `mat1`.
+
+    >>> a = xtensor.eye(2).to_sparse()
+    >>> xtensor.sparse.addmm(xtensor.ones(2, 2), a, xtensor.ones(2, 2))
+    tensor([[2., 2.],
+            [2., 2.]])
+    """
+    return products.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sampled_addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0, out: Tensor | None = None
+) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)` at the places of a CSR matrix; the product is computed nowhere else."""
+    assert isinstance(input, SparseTensor)
+    return products.sampled_addmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+
+
+def sum(input: Tensor, dim: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
+    """The sum of all elements, or over some dimensions: sparse as long as a sparse dimension is left.
+
+    >>> a = xtensor.tensor([[0.0, 2.0], [0.0, 3.0]]).to_sparse()
+    >>> xtensor.sparse.sum(a, 0).to_dense()
+    tensor([0., 5.])
+    """
+    if not isinstance(input, SparseTensor):
+        return input.sum(dtype=dtype) if dim is None else input.sum(dim, dtype=dtype)
+    return reductions.total(input, dim, dtype=dtype)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """The softmax along a dimension over the elements that are stored.
+
+    >>> a = xtensor.tensor([[0.0, 2.0], [1.0, 1.0]]).to_sparse()
+    >>> xtensor.sparse.softmax(a, 1).to_dense()
+    tensor([[0.0000, 1.0000],
+            [0.5000, 0.5000]])
+    """
+    assert isinstance(input, SparseTensor)
+    return reductions.softmax(input, dim, False, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """The logarithm of `softmax`."""
+    assert isinstance(input, SparseTensor)
+    return reductions.softmax(input, dim, True, dtype)
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: Any = None) -> Tensor:
+    """A matrix with given diagonals: row `i` of `diagonals` lies at `offsets[i]`, by columns.
+
+    >>> xtensor.sparse.spdiags(xtensor.tensor([[1.0, 2.0]]), xtensor.tensor([1]), (2, 2)).to_dense()
+    tensor([[0., 2.],
+            [0., 0.]])
+    """
+    lines = diagonals.unsqueeze(0) if diagonals.dim() == 1 else diagonals
+    given = host(offsets).reshape(-1)
+    checks.check(diagonals.dim() in (1, 2), "Diagonals must be vector or matrix")
+    checks.check(len(shape) == 2, "Output shape must be 2d")
+    checks.check(len(given) == lines.shape[0], "Number of diagonals ({}) does not match the number of offsets ({})", lines.shape[0], len(given))  # fmt: skip
+    checks.check(len(set(given.tolist())) == len(given), "Offset tensor contains duplicate values")
+    checks.check(
+        offsets.dtype is dtypes.int64, "Offset Tensor must have dtype Long but got {}", offsets.dtype
+    )
+    rows, columns = shape
+    line, column = np.meshgrid(np.arange(len(given)), np.arange(min(columns, lines.shape[1])), indexing="ij")
+    row = column - given[:, None]
+    inside = (row >= 0) & (row < rows)
+    index = np.stack([row[inside], column[inside]]).astype(np.int64)
+    values = lines[from_numpy(line[inside]), from_numpy(column[inside])]
+    made = of_pattern(Pattern(index, (rows, columns)), values, (rows, columns), False)
+    return made if layout in (None, dtypes.sparse_coo) else convert(made, layout)
+
+
+def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
+    """The solution of `input @ x = other` with a sparse matrix.
+
+    Differs from PyTorch: it is there on every device, and found as of a dense matrix.
+    """
+    assert isinstance(input, SparseTensor)
+    return solve(densify(input), other, left=left)
+
+
+def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradcheck for functions with sparse arguments or results: it is given their elements.
+
+    Elements that are not stored are no variables: as with `masked=True`.
+    """
+
+    def checked(func: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> bool:
+        kwargs.pop("masked", None)
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        parts = [coalesce(t) if is_coo(t) else t for t in given]
+
+        def dense_function(*values: Any) -> Any:
+            whole = [
+                remade(p, v) if isinstance(p, SparseTensor) else v for p, v in zip(parts, values, strict=True)
+            ]
+            found = func(*whole)
+            many = isinstance(found, (tuple, list))
+            shown = [densify(f) if isinstance(f, SparseTensor) else f for f in (found if many else [found])]
+            return tuple(shown) if many else shown[0]
+
+        values = [
+            elements(p).detach().clone().requires_grad_(p.requires_grad) if isinstance(p, SparseTensor) else p
+            for p in parts
+        ]
+        return gradcheck(dense_function, tuple(values), *args, **kwargs)
+
+    return checked
+
+
+def remade(sparse: SparseTensor, values: Tensor) -> Tensor:
+    """The elements of a sparse tensor replaced by others."""
+    if is_coo(sparse):
+        return of_pattern(pattern_of(sparse), values, tuple(sparse.shape))
+    coo = of_pattern(
+        pattern_of(sparse),
+        values.reshape(pattern_of(sparse).nnz, *sparse.shape[sparse._held[1].dim() + 1 :]),
+        tuple(sparse.shape),
+    )
+    blocks = tuple(sparse._held[-1].shape[sparse._held[1].dim() :][:2])
+    return convert(coo, sparse._layout, blocks if "bs" in str(sparse._layout) else None)
