@@ -129,7 +129,8 @@ def changes(w: World, rng: random.Random) -> Callable[[], Any]:
             w.handles.pop(0).remove()
 
     def gradient_hook() -> None:
-        w.handles.append(model[layer].weight.register_hook(lambda g, k=number: g * k))
+        if model[layer].weight.requires_grad:
+            w.handles.append(model[layer].weight.register_hook(lambda g, k=number: g * k))
 
     def replace() -> None:
         xtensor.manual_seed(rng.randrange(100))
