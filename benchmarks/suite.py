@@ -81,6 +81,9 @@ def rows(found: dict[str, Any]) -> list[Row]:
         if "ratio to torch" in figures:
             made.append(Row("steps", name, "torch", figures["ratio to torch"], bound))
         made.append(Row("steps", name, "jit", figures["ratio to jit"], 1.5 if name in AGAINST_JIT else None))
+        if "compiled to jit" in figures:
+            bound = 1.3 if name.startswith("mlp-32") else 1.05
+            made.append(Row("steps", f"{name}, compiled", "jit", figures["compiled to jit"], bound))
     for name, figures in found.get("memory", {}).items():
         made.append(Row("memory", name, "jit", figures["ratio to jit"], 1.5))
         made.append(Row("memory", name, "torch", figures["ratio to torch"], None))

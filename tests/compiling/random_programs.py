@@ -72,12 +72,12 @@ def running(program: Any) -> Any:
 
 
 def seen(value: Any) -> Any:
-    """What a value shows: tensors' values, geometry, and whether they require grad."""
+    """What a value shows: tensors' values, sizes and dtypes, and whether they require grad."""
     if isinstance(value, xtensor.Tensor):
         values = value.detach().resolve_conj().resolve_neg()
         values = values.float() if values.dtype == xtensor.bfloat16 else values
-        strides = tuple([s for s, n in zip(value.stride(), value.shape) if n > 1])
-        told = (tuple(value.shape), strides, str(value.dtype), value.requires_grad)
+        # Of strides those of gradients differ by whether a plan made them, in eager code too.
+        told = (tuple(value.shape), str(value.dtype), value.requires_grad)
         return values.numpy().copy(), told
     if isinstance(value, (list, tuple)):
         return [seen(v) for v in value]
@@ -93,7 +93,7 @@ def alike(a: Any, b: Any) -> bool:
         return False
     if a[0].dtype.kind not in "fc":
         return bool(np.array_equal(a[0], b[0]))
-    half = "float16" in a[1][2] or "bfloat16" in a[1][2]
+    half = "float16" in a[1][1] or "bfloat16" in a[1][1]
     return bool(
         np.allclose(a[0], b[0], rtol=2e-2 if half else 1e-4, atol=2e-2 if half else 1e-5, equal_nan=True)
     )

@@ -763,3 +763,26 @@ def test_versions_of_tensors_that_are_views_of_their_memory() -> None:
         a.copy_(a)
         run()
         assert a._version == b._version
+
+
+def test_a_number_that_gives_an_optimizer_other_states() -> None:
+    def make() -> Any:
+        xtensor.manual_seed(0)
+        model = nn.Linear(3, 2)
+        opt = xtensor.optim.SGD(model.parameters(), lr=0.1)
+        x = xtensor.ones(4, 3)
+
+        def step(a: Any) -> Any:
+            opt.zero_grad()
+            loss = model(a).square().sum()
+            loss.backward()
+            opt.step()
+            return loss.detach()
+
+        def heavier() -> Any:
+            opt.param_groups[0]["momentum"] = 0.9
+            return x
+
+        return step, [lambda: x] * 3 + [heavier] + [lambda: x] * 3
+
+    agrees(make, 2)

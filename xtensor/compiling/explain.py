@@ -91,6 +91,7 @@ NAMES = {
     "values": "argument by value",
     "grad": "gradient",
     "host": "host value",
+    "number": "number",
 }
 
 

@@ -22,10 +22,11 @@ from .follow import Follower
 from .forms import Form, aliases, capturable, exchanged, skeleton_of
 from .guards import Guards
 from .joint import parts_of
+from .numbers import Slot, named_numbers, with_numbers
 from .program import Program, Unfit
 from .recorder import Recorder
 from .results import Leaves, describe
-from .split import Split, line_in, loading, moving_argument, split_at
+from .split import Split, line_in, loading, moving_argument, position_of, split_at
 from .watch import UNSET, Break, Trace, user_line
 
 __all__ = ["Compiled", "Entry"]
@@ -33,6 +34,7 @@ __all__ = ["Compiled", "Entry"]
 NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DISPATCH_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
+ARGUMENTS = "arguments that are no tensors"
 OFTEN = 2
 """How often a number changes before what reads it is left to eager code."""
 REFUSED = 4
@@ -113,6 +115,9 @@ class Compiled:
         self.later = 0
         self.follower = Follower(self.function)
         self.moving: dict[str, int] = {}
+        self.numbered: dict[str, int] = {}
+        self.by_value: dict[str, int] = {}
+        self.slots: dict[Any, Slot] = {}
         self.parts: Split | None = None
         self.head: Compiled | None = None
         self.cut = ""
@@ -132,21 +137,37 @@ class Compiled:
         if self.head is not None:
             return self._in_parts(args, kwargs)
         tensors: list[Tensor] = []
-        skeleton = skeleton_of((args, kwargs), tensors)
+        numbers: list[tuple[Any, Any]] = []
+        if self.numbered:
+            given, options, numbers = named_numbers(self.numbered, self.slots, args, kwargs)
+            skeleton = skeleton_of((tuple(given), options), tensors)
+        else:
+            skeleton = skeleton_of((args, kwargs), tensors)
         key = world()
         for at, entry in enumerate(self.entries):
             if entry.fits_arguments(tensors, skeleton, key) and entry.guards.hold():
                 if at:
                     self.entries.insert(0, self.entries.pop(at))
                 try:
-                    return entry.program(tensors, (self.function, args, kwargs))
+                    return entry.program(
+                        [*tensors, *[v for _, v in numbers]] if numbers else tensors,
+                        (self.function, args, kwargs),
+                    )
                 except Unfit:
                     return self.function(*args, **kwargs)
-        return self._other(args, kwargs, tensors, skeleton, key)
+        return self._other(args, kwargs, tensors, skeleton, key, numbers)
 
     # -- calls that no program fits
 
-    def _other(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Any:
+    def _other(
+        self,
+        args: Any,
+        kwargs: Any,
+        tensors: list[Tensor],
+        skeleton: Any,
+        key: Any,
+        numbers: list[tuple[Any, Any]],
+    ) -> Any:
         """Capture, or run eagerly."""
         if not all(map(capturable, tensors)):
             return self.function(*args, **kwargs)
@@ -165,22 +186,30 @@ class Compiled:
             )
         if stance[0] == "eager_on_recompile":
             return self.function(*args, **kwargs)
+        known = len(self.numbered)
         if self._count_misses(tensors, skeleton, key):
             return self._in_parts(args, kwargs)
+        if len(self.numbered) > known:
+            return self(*args, **kwargs)
         if len(self.entries) >= self.limit:
             self._give_up()
             return self.function(*args, **kwargs)
         with _capturing:
             try:
-                entry = self.captured(args, kwargs, tensors, skeleton, key)
+                entry = self.captured(args, kwargs, tensors, skeleton, key, numbers)
             except Break as reason:
                 broken: Any = reason
             else:
                 self.entries.insert(0, entry)
                 try:
-                    return entry.program(tensors, (self.function, args, kwargs))
+                    return entry.program([*tensors, *[v for _, v in numbers]], (self.function, args, kwargs))
                 except Unfit:
                     return self.function(*args, **kwargs)
+        if numbers:
+            # Compared by value from now on.
+            self.by_value.update(self.numbered)
+            self.numbered = {}
+            return self(*args, **kwargs)
         forms = [Form(t) for t in tensors]
         if broken.line == "later" and self.later < LIMIT:
             self.later += 1  # an eager call makes what is missing
@@ -239,7 +268,7 @@ class Compiled:
             elif key != entry.world:
                 why = "modes, the default dtype or the default device"
             elif skeleton != entry.skeleton:
-                why = "arguments that are no tensors"
+                why = ARGUMENTS
                 name = moving_argument(self.function, entry.skeleton, skeleton)
             else:
                 why = "shapes, dtypes, strides or requires_grad of arguments"
@@ -247,6 +276,10 @@ class Compiled:
             if name is None:
                 return False
             self.moving[name] = self.moving.get(name, 0) + 1
+            if why == ARGUMENTS and name not in self.by_value:
+                # It is tried as a value of the program, before it is compared by value.
+                self.numbered[name] = position_of(self.function, name)
+                return False
             if self.moving[name] < OFTEN:
                 return False
             return self._cut(loading(self.function, name), f"{name} keeps changing")
@@ -262,23 +295,39 @@ class Compiled:
             UserWarning,
         )
 
-    def captured(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Entry:
+    def captured(
+        self,
+        args: Any,
+        kwargs: Any,
+        tensors: list[Tensor],
+        skeleton: Any,
+        key: Any,
+        numbers: list[tuple[Any, Any]] | None = None,
+    ) -> Entry:
         """A program for these arguments; Break where there is none."""
         for _ in range(4):
             missing = len(self.follower.codes)
             try:
-                return self._captured(args, kwargs, tensors, skeleton, key)
+                return self._captured(args, kwargs, tensors, skeleton, key, numbers or [])
             except Break:
                 # Code that had not run before is followed from now on.
                 if len(self.follower.codes) == missing:
                     raise
         raise Break("it runs code that is new at every call", "")
 
-    def _captured(self, args: Any, kwargs: Any, tensors: list[Tensor], skeleton: Any, key: Any) -> Entry:
+    def _captured(
+        self,
+        args: Any,
+        kwargs: Any,
+        tensors: list[Tensor],
+        skeleton: Any,
+        key: Any,
+        numbers: list[tuple[Any, Any]],
+    ) -> Entry:
         trace = Trace(tensors)
         recorder = self.follower.recorder(trace)
         try:
-            return self._traced(trace, recorder, args, kwargs, tensors, skeleton, key)
+            return self._traced(trace, recorder, args, kwargs, tensors, skeleton, key, numbers)
         finally:
             # What JAX and frames of errors may still refer to holds no tracer, and no tensor.
             trace.__dict__.clear()
@@ -293,6 +342,7 @@ class Compiled:
         tensors: list[Tensor],
         skeleton: Any,
         key: Any,
+        numbers: list[tuple[Any, Any]],
     ) -> Entry:
         began = time.perf_counter()
         forms = [Form(t) for t in tensors]
@@ -308,6 +358,8 @@ class Compiled:
             for what, value in self.follower.arguments(args, kwargs):
                 recorder.load(value, what)
             more, options = exchanged((args, kwargs), replaced) if replaced else (args, kwargs)
+            if numbers:
+                more, options = with_numbers(trace, more, options, numbers, len(tensors))
             leaves = describe(trace, self.function(*more, **options))
             recorder.finish()
             if world() != key:

@@ -19,6 +19,8 @@ from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
 
+END = {0: object()}
+"""Stands last, so that members of another count are other members."""
 READS = "a number, a container or an object that the function reads"
 
 
@@ -113,7 +115,7 @@ class Guards:
             o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state
         ]
         own += [d for m in seen.values() for d in (m._parameters, m._buffers)]
-        self.dicts = [d for d in own if d]
+        self.dicts = [*[d for d in own if d], END]
         self.members = list(chain.from_iterable(map(dict.values, self.dicts)))
         self.settings = settings()
         self.said = ""
@@ -129,8 +131,8 @@ class Guards:
         )
 
     @staticmethod
-    def _values(optimizer: Optimizer) -> list[list[Any]]:
-        return [list(group.values()) for group in optimizer.param_groups]
+    def _values(optimizer: Optimizer) -> list[Any]:
+        return list(chain.from_iterable(map(dict.values, (*optimizer.param_groups, END))))
 
     def hold(self) -> bool:
         """Whether all is as it was."""
@@ -151,21 +153,20 @@ class Guards:
         for found in self.optimizers:
             optimizer, facts, values, state, count = found
             groups = optimizer.param_groups
-            now = [list(group.values()) for group in groups]
-            if len(now) != len(values) or not all(map(alike, now, values)):
+            if not all(map(is_, chain.from_iterable(map(dict.values, (*groups, END))), values)):
                 if optimizer.facts() != facts:
                     self.said = f"options of {type(optimizer).__name__}"
                     return False
-                found[2] = now
+                found[2] = self._values(optimizer)
             if optimizer.state is not state or len(state) != count:
                 self.said = f"the state of {type(optimizer).__name__}"
                 return False
-        members = list(chain.from_iterable(map(dict.values, self.dicts)))
-        if len(members) != len(self.members) or not all(map(is_, members, self.members)):
+        if not all(map(is_, chain.from_iterable(map(dict.values, self.dicts)), self.members)):
             self.said = "a parameter, a buffer or an optimizer's state is another tensor"
             return False
         for first, others in self.same:
-            if not all(map(is_, map(cell.__get__, others), repeat(cell.__get__(first)))):
+            array = cell.__get__(first)
+            if not all(map(is_, map(cell.__get__, others), repeat(array))):
                 self.said = "tensors that held the same array hold different ones"
                 return False
         if self.bare and any(p._xt_meta is not None for p in self.bare):
@@ -208,8 +209,3 @@ class Guards:
                 return False
         self.epoch = epoch
         return True
-
-
-def alike(now: list[Any], before: list[Any]) -> bool:
-    """Whether the values of a group are the same objects, as they are unless somebody set one."""
-    return len(now) == len(before) and all(map(is_, now, before))

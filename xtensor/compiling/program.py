@@ -13,6 +13,7 @@ from sys import getrefcount
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import capture
 from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
@@ -177,10 +178,12 @@ class Program:
         self.writers = [w.writer for w in leaves.written]
         self.slots = [meta for meta, _ in leaves.grads]
         self.generators = [g for g, _ in leaves.draws]
-        # Every result is a whole tensor over a storage of its own, in their order.
-        self.simple = [r.what for r in leaves.results] == list(range(leaves.filled)) and all(
-            r.kind == "new" and r.geometry is None and not r.leaf for r in leaves.results
-        )
+        # Of every result the storage that it is all of, where it is the only one that is.
+        self.blank = [None] * leaves.filled
+        self.whole: list[int | None] = []
+        for r in leaves.results:
+            plain = r.kind == "new" and r.geometry is None and not r.leaf and r.what not in self.whole
+            self.whole.append(r.what if plain else None)
         self.calls = 0
 
     @staticmethod
@@ -208,6 +211,8 @@ class Program:
             return source.what()
         if source.kind == "values":
             return array_of(given[source.what])
+        if source.kind == "number":
+            return call(np.asarray, given[source.what], np.float64)
         storage = self.storage_at(source, given)
         if id(storage) in self.elsewhere:
             return jax.device_put(storage.array, self.sharding)
@@ -237,9 +242,13 @@ class Program:
                 w.storage if w.source.kind == "held" else self.storage_at(w.source, given)
                 for w in leaves.written
             ]
-        if self.simple and not state.mode & INFERENCE:
-            made = [wrap(None) for _ in leaves.results]
-            new = [t._xt_storage for t in made]
+        if not state.mode & INFERENCE:
+            wrapped = list(map(wrap, self.blank))
+            new = [t._xt_storage for t in wrapped]
+            made = [
+                self._result(r, given, new) if at is None else wrapped[at]
+                for r, at in zip(leaves.results, self.whole)
+            ]
         else:
             new = [Storage(None) for _ in range(leaves.filled)]
             made = [self._result(r, given, new) for r in leaves.results]
@@ -318,7 +327,7 @@ class Program:
 
     def _entry(self, at: int, arrays: list[Any], given: Sequence[Tensor]) -> Any:
         source = self.sources[at]
-        if source.kind in ("host", "values"):
+        if source.kind in ("host", "values", "number"):
             return (None, 0, arrays[at])
         storage = self.storage_at(source, given)
         return (storage, storage.version, arrays[at])

@@ -29,6 +29,7 @@ from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from .effects import print_later, scaler_call, scheduler_call
+from .numbers import Number
 from .reads import EMPTY, Read, comparison, contents
 from .rewrite import names_read
 from .watch import Break, Trace
@@ -164,10 +165,16 @@ class Recorder:
                 self.refuse("it reads the environment")
         return found
 
+    def operand(self, value: Any) -> Any:
+        """What a name or an attribute is augmented by."""
+        return value.known() if type(value) is Number else value
+
     def call(self, function: Any) -> Any:
         """What is to be called in the place of `function`."""
         if not self.active():
             return function
+        if self.trace.numbered and function in (isinstance, type):
+            return self._knowing(function)
         kind = type(function)
         if kind is types.FunctionType:
             home = root_of(function.__module__)
@@ -247,6 +254,18 @@ class Recorder:
             return function
         self.refuse(f"it calls {type(owner).__name__}.{name}")
         return function
+
+    @staticmethod
+    def _knowing(function: Any) -> Any:
+        """A function that tells classes apart: of a number that is not known it may not."""
+
+        def run(*args: Any) -> Any:
+            for value in args:
+                if type(value) is Number:
+                    value.known()
+            return function(*args)
+
+        return run
 
     def _making_lists(self, function: Any) -> Any:
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -102,10 +102,13 @@ class _Rewriter(ast.NodeTransformer):
             node.value = self.visit(node.value)
             name = ast.Constant(self._mangled(node.target.attr))
             node.target.value = self._call("grown", self.visit(node.target.value), name, at=node.target)
+            node.value = self._call("operand", node.value, at=node)
             return node
         if not isinstance(node.target, ast.Name):
-            return self.generic_visit(node)
-        node.value = self.visit(node.value)
+            self.generic_visit(node)
+            node.value = self._call("operand", node.value, at=node)
+            return node
+        node.value = self._call("operand", self.visit(node.value), at=node)
         name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
         return [ast.copy_location(ast.Expr(self._call("grow", name, at=node)), node), node]
 

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from .rewrite import Unfollowable, compiled, keep_tree, owner_of, same_code, source_tree, stripped
 
-__all__ = ["Split", "line_in", "loading", "moving_argument", "split_at"]
+__all__ = ["Split", "line_in", "loading", "moving_argument", "position_of", "split_at"]
 
 LIVE = "xt_live"
+LARGEST = 1 << 30
 PEEKING = frozenset(("locals", "vars", "eval", "exec", "dir", "super", "globals"))
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -96,6 +97,13 @@ def moving_argument(function: Any, before: Any, now: Any) -> str | None:
         if a != b:
             return names[at + offset] if at + offset < plain.__code__.co_argcount else None
     return next((b[0] for a, b in zip(before[2][1:], now[2][1:]) if a != b and a[0] == b[0]), None)
+
+
+def position_of(function: Any, name: str) -> int:
+    """Where a parameter stands among positional arguments; beyond all where it is given by name only."""
+    plain = function_of(function)
+    names = () if plain is None else plain.__code__.co_varnames[: plain.__code__.co_argcount]
+    return names.index(name) - isinstance(function, types.MethodType) if name in names else LARGEST
 
 
 def split_at(function: Any, line: int) -> Split | None:

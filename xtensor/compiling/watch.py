@@ -74,7 +74,7 @@ class Source(NamedTuple):
     """Where an input's array comes from at every call.
 
     kind: "held" (a storage), "given" (the storage of an argument, by its number), "grad" (that of the gradient in a slot), "host" (a function of
-    the host's, without arguments), "sent" (the gradient of a result, which a backward pass brings).
+    the host's, without arguments), "number" (one among the arguments), "sent" (the gradient of a result, which a backward pass brings).
     """
 
     kind: str
@@ -170,7 +170,7 @@ class Trace:
         self.sets: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.effects: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self.broken: Break | None = None
-        self.rate_changed = self.grouping = False
+        self.rate_changed = self.grouping = self.numbered = False
 
     # -- inputs
 

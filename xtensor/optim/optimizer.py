@@ -523,8 +523,14 @@ class RuleOptimizer(Optimizer):
 
     def facts(self) -> Any:
         """What a program that a step is part of depends on, but for the numbers."""
+        alike = type(self).states_for is RuleOptimizer.states_for
         return [
-            (len(group["params"]), len(self.numbers_of(group)), self.flags_of(group))
+            (
+                len(group["params"]),
+                len(self.numbers_of(group)),
+                self.flags_of(group),
+                self.states_of(group) if alike else (),
+            )
             for group in self.param_groups
         ]
 

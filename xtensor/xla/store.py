@@ -22,7 +22,7 @@ import json
 import time
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -298,7 +298,7 @@ class Program:
             return None
         place = form.device.platform, form.device.device_kind, form.device.id
         # The processor too: a folder that the user names may serve several machines.
-        known = place, compile_cache.machine(), form.context, _configuration(), settings()
+        known = place, compile_cache.machine(), in_words(form.context), _configuration(), settings()
         told = repr((str(form.tree), form.leaves, known))
         digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
         digest.update(compile_options())
@@ -311,7 +311,7 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
     name = None
     if inside is not None and compile_cache.directory() is not None:
         with contextlib.suppress(Unknown):
-            told = repr((inside.context()[:-1], _configuration(), settings()))
+            told = repr((in_words(inside.context()[:-1]), _configuration(), settings()))
             digest = hashlib.blake2b(told.encode(), key=digest_of(identity), digest_size=20)
             name = f"{compile_cache.CALL}{what}-{digest.hexdigest()}{FACTS}"
     content = None if name is None else compile_cache.read(name)
@@ -414,6 +414,18 @@ def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | Non
 
 
 MEMORIES = (None, "device", "unpinned_host")
+
+
+def in_words(context: Sequence[Any]) -> tuple[Any, ...]:
+    """JAX's context with what its objects hold in the place of those that only tell their addresses, as an AxisEnv does."""
+    return tuple(
+        [
+            [(n, getattr(x, n)) for n in type(x).__slots__ if n != "__weakref__"]
+            if type(x).__repr__ is object.__repr__ and hasattr(type(x), "__slots__")
+            else x
+            for x in context
+        ]
+    )
 
 
 def _configuration() -> tuple[Any, ...]:
