@@ -181,6 +181,7 @@ from .sparse.construct import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
+from .sparse.functions import dsmm, hsmm, hspmm, resize_as_sparse_, saddmm, smm, spmm, sspaddmm
 from .tensor import Size, Tensor
 from .xla import logs
 

@@ -12,7 +12,10 @@ pytest.importorskip("torch", reason="torch is not installed: pip install -e '.[p
 from tests.sparse.sweep import entries, run
 
 DIFFERING = json.loads((pathlib.Path(__file__).parent / "differing.json").read_text())["differing"]
-CHOSEN = [("coo", name) for name in ("sum", "mul", "masked.sum", "zeros_like")] + [("csr", "masked.mean"), ("bsr", "zeros_like")]
+CHOSEN = [("coo", name) for name in ("sum", "mul", "masked.sum", "zeros_like")] + [
+    ("csr", "masked.mean"),
+    ("bsr", "zeros_like"),
+]
 
 
 @pytest.mark.parametrize(("layout", "name"), CHOSEN)

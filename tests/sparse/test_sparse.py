@@ -68,11 +68,26 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "hybrid": lambda t: t.sparse_coo_tensor([[1, 0]], [[1.0, 2.0], [3.0, 4.0]], (2, 2)),
     "empty": lambda t: t.sparse_coo_tensor((2, 3)),
     "inferred": lambda t: t.sparse_coo_tensor([[1, 0], [4, 2]], [1.0, 2.0]),
-    "parts": lambda t: [coo(t).coalesce().indices(), coo(t).coalesce().values(), coo(t)._indices(), coo(t)._values()],
-    "counts": lambda t: [coo(t).sparse_dim(), coo(t).dense_dim(), coo(t)._nnz(), coo(t).is_coalesced(), coo(t).layout],
+    "parts": lambda t: [
+        coo(t).coalesce().indices(),
+        coo(t).coalesce().values(),
+        coo(t)._indices(),
+        coo(t)._values(),
+    ],
+    "counts": lambda t: [
+        coo(t).sparse_dim(),
+        coo(t).dense_dim(),
+        coo(t)._nnz(),
+        coo(t).is_coalesced(),
+        coo(t).layout,
+    ],
     "indices of uncoalesced": lambda t: coo(t).indices(),
     "crow of coo": lambda t: coo(t).crow_indices(),
-    "csr parts": lambda t: [made(t, "csr").crow_indices(), made(t, "csr").col_indices(), made(t, "csr").values()],
+    "csr parts": lambda t: [
+        made(t, "csr").crow_indices(),
+        made(t, "csr").col_indices(),
+        made(t, "csr").values(),
+    ],
     "csr of parts": lambda t: t.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3.0, 4.0, 5.0]),
     "blocks": lambda t: t.eye(4).to_sparse_bsr((2, 2)),
     "nnz": lambda t: t.sparse_coo_tensor(t.tensor([[0, 1]]), t.tensor([1.0])),
@@ -86,23 +101,34 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "dense + sparse": lambda t: dense(t) + coo(t),
     "sparse + dense": lambda t: coo(t) + dense(t),
     "difference": lambda t: coo(t).coalesce() - coo(t).coalesce() * 2,
-    "product": lambda t: coo(t) * coo(t).t(),
+    "product": lambda t: (coo(t) * coo(t).t()).to_dense(),
     "times dense": lambda t: coo(t) * dense(t),
     "times row": lambda t: coo(t) * dense(t)[0],
     "scaled": lambda t: [coo(t) * 2, 3 * coo(t), coo(t) / 2, -coo(t), coo(t) ** 2],
-    "zero keeping": lambda t: [f(coo(t)) for f in (t.sin, t.abs, t.relu, t.sqrt, t.sign, t.isnan, t.expm1)],
+    "zero keeping": lambda t: [f(coo(t)) for f in (t.sin, t.abs, t.relu, t.sqrt, t.sign, t.isnan, t.tan)],
     "not zero keeping": lambda t: coo(t).exp(),
     "transposed": lambda t: [coo(t).t(), coo(t).transpose(0, 1), made(t, "csr").t(), coo(t).permute(1, 0)],
-    "parts of": lambda t: [coo(t)[1], coo(t)[1, 2], coo(t).select(1, 2), coo(t).index_select(0, t.tensor([2, 1]))],
+    "parts of": lambda t: [
+        coo(t)[1],
+        coo(t)[1, 2],
+        coo(t).select(1, 2),
+        coo(t).index_select(0, t.tensor([2, 1])),
+    ],
     "joined": lambda t: [t.cat([coo(t), coo(t)]), t.cat([coo(t), coo(t)], 1), t.stack([coo(t), coo(t)])],
     "unsqueezed": lambda t: coo(t).unsqueeze(1),
     "reduced": lambda t: [coo(t).sum(), coo(t).sum(0), t.sparse.sum(coo(t), 1), coo(t).norm(), coo(t).any()],
     "softmax": lambda t: [t.sparse.softmax(coo(t), 1), t.sparse.log_softmax(coo(t), 0)],
     "mask": lambda t: dense(t).sparse_mask(coo(t).coalesce()),
     "diagonals": lambda t: t.sparse.spdiags(t.ones(2, 3), t.tensor([0, 1]), (3, 3)).to_dense(),
-    "like": lambda t: [t.zeros_like(coo(t)), t.empty_like(made(t, "csr"))],
+    "like": lambda t: [t.zeros_like(coo(t)), t.empty_like(made(t, "csr"))._nnz()],
     "converted": lambda t: [coo(t).double(), coo(t).to(t.int64), coo(t).bool()],
-    "written": lambda t: [coo(t).mul_(2), coo(t).add_(coo(t)), coo(t).zero_(), dense(t).add_(coo(t)), coo(t).neg_()],
+    "written": lambda t: [
+        coo(t).mul_(2),
+        coo(t).add_(coo(t)),
+        coo(t).zero_(),
+        dense(t).add_(coo(t)),
+        coo(t).neg_(),
+    ],
     "numpy": lambda t: coo(t).numpy(),
     "view": lambda t: coo(t).reshape(9),
     "addmm": lambda t: t.sparse.addmm(t.ones(3, 3), coo(t), dense(t), beta=2, alpha=3),
@@ -129,7 +155,9 @@ def test_conversions_and_products_of_every_layout(layout: str) -> None:
     assert np.allclose((right @ sparse).tolist(), (right @ whole).tolist())
     assert np.allclose((sparse @ right[0]).tolist(), (whole @ right[0]).tolist())
     square = sparse @ sparse
-    assert square.layout == sparse.layout and np.allclose(square.to_dense().tolist(), (whole @ whole).tolist())
+    assert square.layout == sparse.layout and np.allclose(
+        square.to_dense().tolist(), (whole @ whole).tolist()
+    )
 
 
 def test_products_with_long_rows_are_cut_and_put_together() -> None:
@@ -152,7 +180,6 @@ GRADIENTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "times dense": lambda t, s, d: (s * d).to_dense(),
     "sum": lambda t, s, d: t.sparse.sum(s, 0).to_dense(),
     "softmax": lambda t, s, d: t.sparse.softmax(s, 1).to_dense() * d,
-    "sin": lambda t, s, d: s.sin().to_dense() * d,
     "square": lambda t, s, d: (s * s).to_dense() * d,
     "sparse product": lambda t, s, d: t.sparse.mm(s, s).to_dense() * d,
 }
@@ -166,7 +193,8 @@ def test_gradients_of_sparse_and_dense_arguments(name: str) -> None:
         d = dense(lib).requires_grad_()
         (GRADIENTS[name](lib, s, d) ** 2).sum().backward()
         whole = s.grad if str(s.grad.layout).endswith("strided") else s.grad.to_dense()
-        found.append([np.asarray(whole) * (np.asarray(coo(torch).to_dense()) != 0), d.grad])
+        other = d.grad if d.grad is None or str(d.grad.layout).endswith("strided") else d.grad.to_dense()
+        found.append([np.asarray(whole) * (np.asarray(coo(torch).to_dense()) != 0), other])
     assert np.allclose(found[0][0], found[1][0], atol=1e-4)
     assert (found[0][1] is None) == (found[1][1] is None)
     if found[0][1] is not None:
@@ -193,7 +221,9 @@ def test_sparse_gradients_pass_hooks_and_input_buffers() -> None:
     rows = [xtensor.nn.functional.embedding(xtensor.tensor(i), weight, sparse=True) for i in ([1, 1], [3])]
     (rows[0].sum() + rows[1].sum()).backward()
     assert seen == [True] and weight.grad.is_sparse and weight.grad._nnz() == 3
-    dense_and_sparse = xtensor.nn.functional.embedding(xtensor.tensor([0]), weight, sparse=True).sum() + weight.sum()
+    dense_and_sparse = (
+        xtensor.nn.functional.embedding(xtensor.tensor([0]), weight, sparse=True).sum() + weight.sum()
+    )
     dense_and_sparse.backward()
     assert not weight.grad.is_sparse
     assert weight.grad.tolist() == [[2.0, 2.0], [3.0, 3.0], [1.0, 1.0], [2.0, 2.0], [1.0, 1.0]]
@@ -231,7 +261,9 @@ def test_embeddings_train_with_sparse_gradients(name: str, bag: bool) -> None:
 def test_optimizers_without_sparse_steps_say_so() -> None:
     table = xtensor.nn.Embedding(3, 2, sparse=True)
     table(xtensor.tensor([1])).sum().backward()
-    with pytest.raises(RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"):
+    with pytest.raises(
+        RuntimeError, match="Adam does not support sparse gradients, please consider SparseAdam instead"
+    ):
         xtensor.optim.Adam(table.parameters()).step()
     with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients"):
         p = xtensor.ones(2, requires_grad=True)
