@@ -100,5 +100,3 @@ def test_what_is_refused():
         masked.sum(x, (0, 0))
     with pytest.raises(AttributeError, match="tensors that carry a mask are absent"):
         _ = masked.MaskedTensor
-    with pytest.raises(AttributeError, match="sparse tensors are absent"):
-        _ = xtensor.sparse.mm
