@@ -336,7 +336,7 @@ class Methods:
     def cauchy_(self, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with numbers of a Cauchy distribution."""
     def ccol_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def cdouble(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex128; itself where it is that already."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -376,9 +376,9 @@ class Methods:
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions."""
     def coalesce(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def col_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
@@ -414,7 +414,7 @@ class Methods:
     def cross(self, other: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
         """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
     def crow_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def cuda(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor on the cuda device; itself where it is there already."""
     def cummax(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
@@ -666,17 +666,17 @@ class Methods:
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices along `dim` that the vector `index` names, as a copy."""
     def indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int32; itself where it is that already."""
     def int_repr(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices."""
     def is_coalesced(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def is_distributed(self) -> builtins.bool:
         """False: a tensor is one process's."""
     def is_nonzero(self) -> builtins.bool:
@@ -960,19 +960,19 @@ class Methods:
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
     def q_per_channel_axis(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def q_per_channel_scales(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def q_per_channel_zero_points(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def q_scale(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def q_zero_point(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def qr(self, some: builtins.bool = True, *, out: Any = None) -> return_types.qr:
         """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
     def qscheme(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def quantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
@@ -1031,7 +1031,7 @@ class Methods:
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """Change the sizes in place to those of another tensor."""
     def resize_as_sparse_(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def resolve_conj(self) -> Tensor:
         """`input` itself, or a copy without the conjugate bit."""
     def resolve_neg(self) -> Tensor:
@@ -1047,7 +1047,7 @@ class Methods:
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """In-place version of `round`."""
     def row_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """One over the square root of every element."""
     def rsqrt_(self) -> Tensor:
@@ -1104,6 +1104,8 @@ class Methods:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
     def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
         """The signs and the logarithms of the absolute values of determinants."""
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a sparse matrix and a dense one, as a sparse tensor."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def solve(self, **kwargs: Any) -> Any:
@@ -1112,12 +1114,12 @@ class Methods:
         """The elements in order along `dim` and their indices, as `(values, indices)`; always stable."""
     def sparse_dim(self) -> builtins.int:
         """0: no dimension is sparse."""
-    def sparse_mask(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements at the places of a sparse tensor, in its layout."""
     def sparse_resize_(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def sparse_resize_and_clear_(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def special_gammainc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The regularized lower incomplete gamma function of shape `input` at `other`."""
     def special_gammainc_(self, other: Tensor) -> Tensor:
@@ -1146,6 +1148,8 @@ class Methods:
         """The view without dimensions of size one: all, or those named that have it."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor."""
     def std(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation over `dim`: the root of `var`."""
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Tensor | None = None, center: builtins.bool = True, pad_mode: str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None, align_to_window: builtins.bool | None = None) -> Tensor:
@@ -1201,21 +1205,21 @@ class Methods:
     def to_dense(self, dtype: dtypes.dtype | None = None, *, masked_grad: builtins.bool | None = None) -> Tensor:
         """The tensor itself, or converted to `dtype`."""
     def to_mkldnn(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
     def to_padded_tensor(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse_bsc(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse_bsr(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse_coo(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse_csc(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
-    def to_sparse_csr(self, **kwargs: Any) -> Any:
-        """Not supported: every tensor is strided."""
+        """Not supported: such a layout is absent."""
+    def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: Any = None, blocksize: Sequence[builtins.int] | None = None, dense_dim: builtins.int | None = None) -> Tensor:
+        """The tensor in a sparse layout, COO by default: what is not zero, or what is stored."""
+    def to_sparse_bsc(self, blocksize: Any = None, dense_dim: builtins.int | None = None) -> Tensor:
+        """The matrix, or batch of them, of blocks with compressed columns."""
+    def to_sparse_bsr(self, blocksize: Any = None, dense_dim: builtins.int | None = None) -> Tensor:
+        """The matrix, or batch of them, of blocks with compressed rows."""
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor in COO layout."""
+    def to_sparse_csc(self, dense_dim: builtins.int | None = None) -> Tensor:
+        """The matrix, or batch of them, with compressed columns."""
+    def to_sparse_csr(self, dense_dim: builtins.int | None = None) -> Tensor:
+        """The matrix, or batch of them, with compressed rows."""
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.topk:
@@ -1273,7 +1277,7 @@ class Methods:
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""
     def values(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError: every tensor is strided."""
+        """Raises RuntimeError of a dense tensor."""
     def var(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..linalg import solve
-from ..operators.attach import attach_methods
+from ..operators.attach import attach_methods, named
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor
 from . import products, reductions
@@ -219,4 +219,16 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     return HANDLERS["resize_as_sparse_"](input, the_template)
 
 
+def part_copied(name: str) -> Callable[[Tensor], Tensor]:
+    """`indices_copy` and the like: a copy of a part of a sparse tensor."""
+
+    def copied(input: Tensor) -> Tensor:
+        return HANDLERS[name](input).clone() if isinstance(input, SparseTensor) else getattr(input, name)()
+
+    return named(copied, f"{name}_copy", f"A copy of the {name.replace('_', ' ')} of a sparse tensor.")
+
+
+indices_copy, values_copy = part_copied("indices"), part_copied("values")
+crow_indices_copy, col_indices_copy = part_copied("crow_indices"), part_copied("col_indices")
+ccol_indices_copy, row_indices_copy = part_copied("ccol_indices"), part_copied("row_indices")
 attach_methods(smm=smm, sspaddmm=sspaddmm)
