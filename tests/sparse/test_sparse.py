@@ -165,7 +165,8 @@ def test_products_with_long_rows_are_cut_and_put_together() -> None:
     whole = np.where(rng.random((40, 30)) < 0.1, rng.standard_normal((40, 30)), 0).astype(np.float32)
     whole[7] = rng.standard_normal(30)
     right = rng.standard_normal((30, 5)).astype(np.float32)
-    a, b = xtensor.tensor(whole).to_sparse().requires_grad_(), xtensor.tensor(right).requires_grad_()
+    a: Any = xtensor.tensor(whole).to_sparse().requires_grad_()
+    b: Any = xtensor.tensor(right).requires_grad_()
     out = xtensor.sparse.mm(a, b)
     assert np.allclose(out.detach().numpy(), whole @ right, atol=1e-5)
     out.pow(2).sum().backward()
@@ -202,20 +203,22 @@ def test_gradients_of_sparse_and_dense_arguments(name: str) -> None:
 
 
 def test_values_and_coordinates_lead_into_the_graph() -> None:
-    v = xtensor.tensor(VALUES, requires_grad=True)
-    s = xtensor.sparse_coo_tensor(INDEX, v, (3, 3))
+    v: Any = xtensor.tensor(VALUES, requires_grad=True)
+    s: Any = xtensor.sparse_coo_tensor(INDEX, v, (3, 3))
     assert s.requires_grad and not s.is_leaf
+    grad: Any
+    second: Any
     (grad,) = xtensor.autograd.grad((s.to_dense() ** 2).sum(), v, create_graph=True)
     assert grad.tolist() == [6.0, 8.0, 10.0, -2.0]
     (second,) = xtensor.autograd.grad(grad.sum(), v)
     assert second.tolist() == [2.0] * 4
-    x = xtensor.eye(3).requires_grad_()
+    x: Any = xtensor.eye(3).requires_grad_()
     (x.to_sparse() * 3).to_dense().sum().backward()
     assert x.grad.tolist() == (xtensor.eye(3) * 3).tolist()
 
 
 def test_sparse_gradients_pass_hooks_and_input_buffers() -> None:
-    weight = xtensor.arange(10.0).reshape(5, 2).requires_grad_()
+    weight: Any = xtensor.arange(10.0).reshape(5, 2).requires_grad_()
     seen: list[Any] = []
     weight.register_hook(lambda grad: seen.append(grad.is_sparse))
     rows = [xtensor.nn.functional.embedding(xtensor.tensor(i), weight, sparse=True) for i in ([1, 1], [3])]

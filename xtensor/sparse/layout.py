@@ -123,20 +123,12 @@ class SparseTensor(Tensor):
         return HANDLERS["t"](self).conj()
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return HANDLERS["real"](self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return HANDLERS["imag"](self)
-
-    @property
-    def data(self) -> Any:
-        return twin(self)
-
-    @data.setter
-    def data(self, new: Any) -> None:
-        put(self, new)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, (
@@ -152,7 +144,8 @@ def rebuilt(
     layout: str, held: Any, size: tuple[int, ...], coalesced: bool, requires_grad: bool
 ) -> SparseTensor:
     """A sparse tensor as pickle finds it."""
-    return make(getattr(dtypes, layout), held, size, coalesced).requires_grad_(requires_grad)
+    made: Any = make(getattr(dtypes, layout), held, size, coalesced)
+    return made.requires_grad_(requires_grad)
 
 
 def holds(value: Any) -> bool:
@@ -304,7 +297,7 @@ def put(target: SparseTensor, source: SparseTensor) -> None:
     target._xt_view = source._xt_view
 
 
-def adopt(target: SparseTensor, made: SparseTensor, name: str) -> SparseTensor:
+def adopt(target: SparseTensor, made: Any, name: str) -> SparseTensor:
     """An in-place operator's end: the target becomes what was made, in the graph too."""
     tracked = not modes.state.mode & modes.NO_GRAD
     if tracked:

@@ -178,7 +178,7 @@ def parts(made: Any, args: Iterable[Any] = ()) -> list[Tensor]:
     return found
 
 
-def twin(tensor: Tensor) -> Tensor:
+def twin(tensor: Tensor) -> Any:
     """Another object of the same class, memory and attributes, unknown to autograd."""
     kind = type(tensor)
     made = tensor_over(tensor._xt_storage, tensor._xt_view, kind=kind)
@@ -199,7 +199,7 @@ def wrapper(
     offset: int,
     dtype: Any,
     place: Any,
-) -> Tensor:
+) -> Any:
     """A tensor of a class that keeps its values elsewhere."""
     storage = WrapperStorage(WrapperArray(sizes, dtype.numpy), place)
     view = make_view(storage, storage, dtype, sizes, strides or contiguous_strides(sizes), offset)
