@@ -248,17 +248,6 @@ def test_dtype_checks(torch: Any) -> None:
     assert ours == raised(torch.bitwise_and, torch.zeros(2), torch.zeros(2))
 
 
-def test_size_checks() -> None:
-    a = Argument(fake(2, 3), "a", 1)
-    checks.check_size("f", a, [2, 3])
-    end = r" \(while checking arguments for f\)$"
-    with pytest.raises(
-        RuntimeError,
-        match=rf"^Expected tensor of size \[2, 4\], but got tensor of size \[2, 3\] for argument #1 'a'{end}",
-    ):
-        checks.check_size("f", a, (2, 4))
-
-
 def test_device_checks() -> None:
     on_cpu, on_gpu, number = fake(2), fake(2, device="cuda:0"), fake()
     checks.check_same_device("f", [on_cpu, on_cpu, Argument(on_cpu, "a")])
@@ -278,12 +267,11 @@ def test_device_checks() -> None:
 def test_matrix_checks(torch: Any) -> None:
     inverse = torch.linalg.inv
     for name, low in (("int32", True), ("bool", False), ("float16", False), ("bfloat16", False)):
-        tensor = fake(2, 2, dtype=getattr(dtypes, name))
-        ours = raised(checks.check_floating, "linalg.inv", tensor, low_precision=low)
+        ours = raised(checks.check_floating, "linalg.inv", getattr(dtypes, name), low_precision=low)
         assert ours == raised(inverse, torch.zeros(2, 2, dtype=getattr(torch, name)))
     for name in ("float16", "float64", "complex64"):
-        checks.check_floating("linalg.inv", fake(2, 2, dtype=getattr(dtypes, name)))
-    checks.check_floating("linalg.inv", fake(2, 2, dtype=dtypes.complex64), low_precision=False)
+        checks.check_floating("linalg.inv", getattr(dtypes, name))
+    checks.check_floating("linalg.inv", dtypes.complex64, low_precision=False)
     for shape in ((2, 3), (5, 3, 2), (2,), ()):
         assert raised(checks.check_square, "linalg.inv", fake(*shape)) == raised(inverse, torch.zeros(shape))
     checks.check_square("linalg.inv", fake(4, 3, 3))

@@ -45,6 +45,18 @@ class Watcher(Protocol):
         """End the capture: the function runs eagerly instead."""
         ...
 
+    def steps(self, optimizer: Any) -> None:
+        """An optimizer is about to make a step."""
+        ...
+
+    def new_module(self, module: Any) -> None:
+        """A module is made."""
+        ...
+
+    def repeats(self, owner: Any, name: str | None, value: Any) -> bool:
+        """Whether the program can make a change of a module again: the module is its own, or an attribute is set."""
+        ...
+
 
 _running: list[Watcher] = []
 
@@ -76,8 +88,27 @@ def refuse(reason: str) -> None:
             watcher.refuse(reason)
 
 
-def moved(told: bool = True) -> None:
-    """Count a change of what captured programs depend on; one that is made within a capture ends it, where it would not be told of itself."""
+def stepping(optimizer: Any) -> None:
+    """Tell the capture that runs on this thread, if one does, of an optimizer that makes a step."""
+    watcher = running()
+    if watcher is not None:
+        watcher.steps(optimizer)
+
+
+def made(module: Any) -> None:
+    """Tell the capture that runs on this thread, if one does, of a new module."""
+    watcher = running()
+    if watcher is not None:
+        watcher.new_module(module)
+
+
+def moved(told: bool = True, owner: Any = None, name: str | None = None, value: Any = None) -> None:
+    """Count a change of what captured programs depend on; one that is made within a capture ends it, where it would not be told of itself.
+
+    owner, name, value: of the module that is changed, and the attribute that it gets.
+    """
     epoch[0] += 1
     if _running and told:
-        refuse("it changes a module, an optimizer or their hooks")
+        watcher = running()
+        if watcher is not None and (owner is None or not watcher.repeats(owner, name, value)):
+            watcher.refuse("it changes a module, an optimizer or their hooks")

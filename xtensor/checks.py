@@ -177,10 +177,6 @@ def _while(function: str) -> str:
     return f" (while checking arguments for {function})"
 
 
-def _sizes(value: Any) -> str:
-    return str(list(value.shape))
-
-
 _library = "xtensor"
 
 
@@ -216,15 +212,6 @@ def check_dim_range(function: str, tensor: Argument, least: int, most: int) -> N
     if not least <= got <= most:
         raise RuntimeError(
             f"Expected {least} to {most} dimensions, but got {got}-dimensional tensor for {tensor}{_while(function)}"
-        )
-
-
-def check_size(function: str, tensor: Argument, shape: Sequence[int]) -> None:
-    """RuntimeError unless the tensor has this shape."""
-    if tuple(tensor.value.shape) != tuple(shape):
-        raise RuntimeError(
-            f"Expected tensor of size {list(shape)}, but got tensor of size {_sizes(tensor.value)} "
-            f"for {tensor}{_while(function)}"
         )
 
 
@@ -271,9 +258,8 @@ def check_same_device(function: str, tensors: Iterable[Any], *, numbers: bool = 
             )
 
 
-def check_floating(function: str, tensor: Any, *, low_precision: bool = True) -> None:
-    """RuntimeError unless the elements are real or complex floats (of 32 bits or more, if not `low_precision`)."""
-    dtype = tensor.dtype
+def check_floating(function: str, dtype: _Dtype, *, low_precision: bool = True) -> None:
+    """RuntimeError unless it is of real or complex floats (of 32 bits or more, if not `low_precision`)."""
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
             f"{function}: Expected a floating point or complex tensor as input. Got {dtype.scalar_name}"

@@ -1,7 +1,5 @@
 """`torch.func`: derivatives and batches of functions, as functions; modules called with other parameters."""
 
-from __future__ import annotations
-
 from .nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .transforms.batches import vmap
 from .transforms.forward import hessian, jacfwd, jvp, linearize

@@ -23,11 +23,13 @@ from .tensor import (
     edge_of,
     meta_of,
     plain_edge,
+    refuse_inside,
     sizes_of,
     strides_of,
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
+from .xla.levels import KINDS, ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -154,7 +156,7 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     array = tensor._xt_storage.array
     if tensor._xt_view is not None or isinstance(array, MetaArray):
         return None
-    if isinstance(array, Tracer):
+    if isinstance(array, Tracer) or (type(array) in KINDS and isinstance(ground(array), Tracer)):
         scalar = array.size == 1 and tensor.dtype.is_floating_point
         return wrap(_ones(array.shape, tensor.dtype.numpy, tensor.device), shared=True) if scalar else None
     # Avals are interned, and an executable's results share one sharding.
@@ -441,6 +443,8 @@ def retain_grad(self: Tensor) -> None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if type(edge) is not tuple:
         return
+    if modes.state.transforms:
+        refuse_inside("retain_grad()")
     meta = meta_of(self)
     if meta.retains_grad:
         return

@@ -2,8 +2,6 @@
 
 # ruff: noqa: F401  # a public face: everything is imported to be found here
 
-from __future__ import annotations
-
 from .operators.functions.deferred import settle
 from .ops.linalg.decompositions import (
     LinAlgError,

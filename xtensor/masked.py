@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .operators.attach import named
 from .ops.index.masks import where
 from .ops.pointwise import activations, special
 from .ops.reduce import cumulative, extrema, norms, reductions, statistics
@@ -113,6 +114,11 @@ def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def axis_of(dim: int, ndim: int) -> int:
+    """One dimension, counted from the front; 0 of a tensor without any."""
+    return (dims_of(dim, ndim) or (0,))[0]
+
+
 def total_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     """The dtype of a sum or product: int64 for shorter integers and bools."""
     if dtype is not None:
@@ -177,16 +183,14 @@ def cumsum(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running sum along `dim` of the elements that count."""
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return cumulative.cumsum(kept(input, mask, 0), axis, dtype=dtype or input.dtype)
+    return cumulative.cumsum(kept(input, mask, 0), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 def cumprod(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """The running product along `dim` of the elements that count."""
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return cumulative.cumprod(kept(input, mask, 1), axis, dtype=dtype or input.dtype)
+    return cumulative.cumprod(kept(input, mask, 1), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 # ---- extrema -------------------------------------------------------------------------------------------------------
@@ -287,7 +291,7 @@ def median(
 ) -> Tensor:
     """The lower median along `dim` of the elements that count; NaN where none does (ValueError for integers)."""
     own = input.dtype if dtype is None else dtype
-    (axis,) = dims_of(dim, input.dim()) or (0,)
+    axis = axis_of(dim, input.dim())
     floating = input.dtype.is_floating_point
     x = input if floating else input.to(dtypes.float32)
     found = statistics.nanmedian(kept(x, mask, math.nan), axis, keepdim).values
@@ -343,64 +347,49 @@ def norm(
     return norms.vector_norm(made, 2 if ord is None else ord, dims, keepdim, dtype=dtype or input.dtype)
 
 
-def spread(
-    input: Tensor,
-    dim: Dims,
-    unbiased: bool | None,
-    correction: float | None,
-    keepdim: bool,
-    dtype: dtypes.dtype | None,
-    mask: Tensor | None,
-) -> Tensor:
-    """The variance: of the elements that count, around their mean."""
-    if unbiased is not None and correction is not None:
-        raise AssertionError("Only one of unbiased and correction may be given")
-    less = 1.0 if unbiased is None or unbiased else 0.0
-    less = less if correction is None else float(correction)
-
-    def floating(kind: dtypes.dtype) -> dtypes.dtype:
-        return kind if kind.is_floating_point or kind.is_complex else dtypes.float32
-
-    own = floating(input.dtype) if dtype is None else dtype
-    wide = floating(own)
-    counting = None if mask is None else spread_mask(input, mask)
-    count = count_of(input, dim, True, counting)
-    centre = sum(input, dim, keepdim=True, dtype=own, mask=counting) / count
-    x = input - centre
-    total = sum(x * x.conj(), dim, keepdim=keepdim, dtype=wide, mask=counting)
-    if not keepdim:
-        count = count.reshape(tuple(sizes_of(total)))
-    if less:
-        count = (count.to(wide.to_real() if wide.is_complex else wide) - less).clamp(min=0)
-    return (total / count).to(own)
+def floating(kind: dtypes.dtype) -> dtypes.dtype:
+    return kind if kind.is_floating_point or kind.is_complex else dtypes.float32
 
 
-def var(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: dtypes.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The variance of the elements that count: squares over the count less `correction` (1)."""
-    return spread(input, dim, unbiased, correction, keepdim, dtype, mask)
+def spread(name: str, of_variance: Callable[[Tensor], Tensor], doc: str):
+    """A function of the variance: of the elements that count, around their mean."""
+
+    def over(
+        input: Tensor,
+        dim: Dims = None,
+        unbiased: bool | None = None,
+        *,
+        correction: float | None = None,
+        keepdim: bool = False,
+        dtype: dtypes.dtype | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        if unbiased is not None and correction is not None:
+            raise AssertionError("Only one of unbiased and correction may be given")
+        less = 1.0 if unbiased is None or unbiased else 0.0
+        less = less if correction is None else float(correction)
+        own = floating(input.dtype) if dtype is None else dtype
+        wide = floating(own)
+        counting = None if mask is None else spread_mask(input, mask)
+        count = count_of(input, dim, True, counting)
+        centre = sum(input, dim, keepdim=True, dtype=own, mask=counting) / count
+        x = input - centre
+        total = sum(x * x.conj(), dim, keepdim=keepdim, dtype=wide, mask=counting)
+        if not keepdim:
+            count = count.reshape(tuple(sizes_of(total)))
+        if less:
+            count = (count.to(wide.to_real() if wide.is_complex else wide) - less).clamp(min=0)
+        return of_variance((total / count).to(own))
+
+    return named(over, name, doc)
 
 
-def std(
-    input: Tensor,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: dtypes.dtype | None = None,
-    mask: Tensor | None = None,
-) -> Tensor:
-    """The standard deviation of the elements that count, the root of `var`."""
-    return spread(input, dim, unbiased, correction, keepdim, dtype, mask).sqrt()
+var = spread(
+    "var",
+    lambda variance: variance,
+    "The variance of the elements that count: squares over the count less `correction` (1).",
+)
+std = spread("std", Tensor.sqrt, "The standard deviation of the elements that count, the root of `var`.")
 
 
 # ---- normalizations ------------------------------------------------------------------------------------------------
@@ -411,8 +400,7 @@ def softmax(
 ) -> Tensor:
     """The softmax along `dim` of the elements that count; 0 for the others, NaN where none counts."""
     made = kept(input, mask, least("amax", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.softmax(made, axis, dtype or input.dtype)
+    return activations.softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def log_softmax(
@@ -420,8 +408,7 @@ def log_softmax(
 ) -> Tensor:
     """The logarithm of `softmax`."""
     made = kept(input, mask, least("amax", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.log_softmax(made, axis, dtype or input.dtype)
+    return activations.log_softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def softmin(
@@ -429,8 +416,7 @@ def softmin(
 ) -> Tensor:
     """The softmax of the negated elements that count."""
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
-    (axis,) = dims_of(dim, input.dim()) or (0,)
-    return activations.softmax(-made, axis, dtype or input.dtype)
+    return activations.softmax(-made, axis_of(dim, input.dim()), dtype or input.dtype)
 
 
 def normalize(

@@ -138,11 +138,28 @@ def _copied(storage: Storage, array: Any, nbytes: int) -> int:
         return storage.address
 
 
+class Births:
+    """When storages were made, as far as derivatives of functions must know: before one of them began, or within.
+
+    now: what the count of writes of a new storage begins with; it moves by `AGE` whenever such a derivative begins. open: how many
+    of them run.
+    """
+
+    __slots__ = ("now", "open")
+
+    def __init__(self) -> None:
+        self.now = self.open = 0
+
+
+AGE = 1 << 40
+births = Births()
+
+
 class Storage:
     """The cell.
 
     array: the values. raw: their slot, whatever a kind of storage makes of `array`.
-    version: what autograd counts. writes: every replacement of `array`, for cached reads.
+    version: what autograd counts. writes: every replacement of `array`, for cached reads, from `births.now` on.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
     writer: the line of the program that wrote last, and the operator, once there was a write.
     sharing: what a SharedStorage or a CopiedStorage knows of NumPy's memory; others leave it out.
@@ -174,7 +191,7 @@ class Storage:
     def __init__(self, array: Any, shared: bool = False) -> None:
         self.array = array
         self.version = 0
-        self.writes = 0
+        self.writes = births.now
         self.shared = shared
         self.address = 0
         self.cover = None
@@ -292,7 +309,8 @@ class LazyStorage(Storage):
 
     def __init__(self, unread: Unread) -> None:
         cell.__set__(self, unread)
-        self.version = self.writes = self.address = 0
+        self.version = self.address = 0
+        self.writes = births.now
         self.shared = False
         self.cover = None
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
-from .storage import Counter, MetaArray, Storage, UntypedStorage
+from .storage import Counter, MetaArray, Storage, UntypedStorage, births
 from .xla.levels import KINDS
 from .xla.number_arrays import operand
 from .xla.x64 import call
@@ -206,7 +206,7 @@ def wrap(array: Any, shared: bool = False) -> Tensor:
     storage = new(Storage)
     storage.array = array
     storage.version = 0
-    storage.writes = 0
+    storage.writes = births.now
     storage.shared = shared
     storage.address = 0
     storage.cover = None
@@ -305,6 +305,16 @@ def asks_grad(tensor: Tensor) -> bool:
         return True
     view = tensor._xt_view
     return view is not None and view.base is not None and view.base._xt_edge is not None
+
+
+def refuse_inside(call: str, more: str = "") -> None:
+    """RuntimeError for a method that is not for functions that are being transformed."""
+    if any(t.name not in ("forward_ad.dual_level", "linearize") for t in modes.state.transforms):
+        raise RuntimeError(
+            f"You are attempting to call Tensor.{call} {more}inside of a function being transformed by a functorch transform. "
+            "This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or "
+            f"call {call} outside of a function being transformed instead."
+        )
 
 
 def plain_edge(edge: Any) -> Any:
@@ -494,14 +504,19 @@ class Tensor(Methods):
     def requires_grad(self, value: bool) -> None:
         if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        self.requires_grad_(value)
+        self._ask_grad(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask autograd to follow this tensor, in place; only leaves can be asked not to be."""
+        """Ask autograd to follow this tensor, in place; only leaves can be asked not to be. RuntimeError inside of a transform."""
+        if modes.state.transforms:
+            refuse_inside("requires_grad_()", "(or perhaps using torch.autograd.functional.* APIs) ")
+        return self._ask_grad(requires_grad)
+
+    def _ask_grad(self, requires_grad: bool) -> Tensor:
         edge = edge_of(self)
         if type(edge) is tuple:
             if not requires_grad:
@@ -518,6 +533,9 @@ class Tensor(Methods):
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
             self._xt_edge = engine.LeafEdge(self)
+            for transform in reversed(modes.state.transforms):
+                if transform.born and transform.own(self._xt_edge):
+                    break
             capture.moved(False)
         elif not requires_grad:
             if edge is not None:

@@ -182,7 +182,7 @@ class TreeSpec:
 
     def __init__(self, type: Any, context: Any = None, children_specs: Iterable[TreeSpec] = ()) -> None:
         self.type, self.context, self._children = type, context, list(children_specs)
-        self.num_leaves = 1 if type is None else sum(child.num_leaves for child in self._children)
+        self.num_leaves = 1 if type is None else sum([child.num_leaves for child in self._children])
 
     @property
     def num_children(self) -> int:
@@ -271,10 +271,10 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], T
 
 
 def _walk(tree: Any, is_leaf: IsLeaf | None, leaves: list[Any]) -> TreeSpec:
-    if tree_is_leaf(tree, is_leaf):
+    kind = _kind(tree)
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
         return LEAF
-    kind = _kind(tree)
     children, context = NODES[kind].flatten(tree)
     return TreeSpec(kind, context, [_walk(child, is_leaf, leaves) for child in children])
 

@@ -10,7 +10,12 @@ import pytest
 
 import xtensor
 from tests.fuzz.interrupts import LOOPS, at_random, lost, stopped, watched
+from xtensor.autograd import forward_ad
 from xtensor.engine import modes
+from xtensor.operators.levels.crossing import running
+from xtensor.storage import births
+from xtensor.transforms.tracking import Tracked
+from xtensor.transforms.unwrapping import Marked
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -79,6 +84,11 @@ BLOCKS: dict[str, Callable[[], Any]] = {
     "arguments not asked": xtensor.overrides.DisableTorchFunctionSubclass,
     "mode asked": xtensor.overrides.BaseTorchFunctionMode,
     "nobody asked": xtensor.overrides.DisableTorchFunction,
+    "dual_level": forward_ad.dual_level,
+    "a batch": lambda: running("vmap", 3),
+    "tangents": lambda: running("jvp"),
+    "a gradient": lambda: Tracked("grad"),
+    "functionalize": lambda: Marked("functionalize"),
 }
 
 
@@ -93,7 +103,9 @@ def held() -> Any:
         state.autocast_caching,
         state.overrides_off,
         state.function_modes,
-        len(state.transforms),
+        state.transforms,
+        births.open,
+        forward_ad._current_level,
         xtensor.get_default_device(),
     )
 

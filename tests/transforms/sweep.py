@@ -22,13 +22,13 @@ FLOATS = (xtensor.float64, xtensor.float32, xtensor.complex128)
 
 def differences(row: Row, samples: int = 1, sizes: tuple[int, ...] = (2, 1, 0)) -> list[tuple[str, str]]:
     """What differs for a row: which check, and how."""
-    if row.random or row.empty:
+    if row.empty:
         return []
     found: list[tuple[str, str]] = []
     function = operator_named(row.name)
     for sample in list(row.samples)[:samples]:
         call = Call(row, function, sample)
-        for name, check in call.checks(sizes):
+        for name, check in call.random_checks() if row.random else call.checks(sizes):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
@@ -88,15 +88,47 @@ class Call:
         count = len(versions[0])
         alone = [(i,) for i in range(count)] if 1 < count <= 4 else []
         for places in [*alone, tuple(range(count))]:
-            for size in sizes if len(places) == count else sizes[:1]:
+            for size in sizes:
                 name = f"vmap over {'all' if len(places) == count else places[0]} of {size}"
                 yield name, lambda places=places, size=size: self.batched(versions, places, size)
+        yield "other dimensions", lambda: self.batched(versions, tuple(range(count)), 2, -1)
         inputs = [i for i, t in enumerate(versions[0]) if t.dtype in FLOATS and self.described[i].grad]
         if inputs and any(r.dtype in FLOATS for r in whole[0]):
             yield "jvp", lambda: self.pushed(versions, inputs)
             yield "vmap of jvp", lambda: self.batch_of_tangents(versions, inputs)
+            yield "jvp of vmap", lambda: self.tangents_of_batch(versions, inputs)
 
-    def batched(self, versions: list[list[Tensor]], places: tuple[int, ...], size: int) -> str:
+    def random_checks(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Of an operator that draws random numbers: each kind of randomness means what it says."""
+        tensors = self.tensors(0)
+        before = xtensor.get_rng_state()
+        try:
+            self([t.clone() for t in tensors])
+        except Exception:
+            return
+        if xtensor.equal(before, xtensor.get_rng_state()):
+            return  # its results are free, but none of its numbers is drawn
+        for randomness in ("error", "same", "different"):
+            yield f"randomness {randomness}", lambda randomness=randomness: self.drawn(tensors, randomness)
+
+    def drawn(self, tensors: list[Tensor], randomness: str) -> str:
+        lead = xtensor.zeros(16)
+        given = [xtensor.stack([t] * 16) for t in tensors]
+        call = xtensor.vmap(lambda x, *own: tuple(self(own)), randomness=randomness)
+        if randomness == "error":
+            try:
+                call(lead, *given)
+            except RuntimeError as error:
+                return "" if "randomness error mode" in str(error) else f"{type(error).__name__}: {error}"
+            return "random numbers are drawn"
+        found = call(lead, *given)
+        # Of few elements, or of what hardly varies, all sixteen may be the same by chance; of many calls not all.
+        alike = all(bool((f == f[:1]).all()) for f in found if f.numel())
+        if randomness == "same":
+            return "" if alike else "samples have numbers of their own"
+        return "all samples have the same numbers" if alike and any(f.numel() for f in found) else ""
+
+    def batched(self, versions: list[list[Tensor]], places: tuple[int, ...], size: int, dim: int = 0) -> str:
         base = versions[0]
         rows = [
             [versions[b % 2][i] if i in places else t for i, t in enumerate(base)]
@@ -106,12 +138,12 @@ class Call:
         if any(a.shape != b.shape for a, b in zip(each[0], each[-1], strict=True)):
             return ""
         given = [
-            xtensor.stack([row[i] for row in rows])[:size] if i in places else t.clone()
+            xtensor.stack([row[i] for row in rows], dim).narrow(dim, 0, size) if i in places else t.clone()
             for i, t in enumerate(base)
         ]
-        dims = tuple([0 if i in places else None for i in range(len(base))])
-        found = xtensor.vmap(lambda *tensors: tuple(self(tensors)), in_dims=dims)(*given)
-        expected = [xtensor.stack(list(parts))[:size] for parts in zip(*each, strict=True)]
+        dims = tuple([dim if i in places else None for i in range(len(base))])
+        found = xtensor.vmap(lambda *tensors: tuple(self(tensors)), in_dims=dims, out_dims=dim)(*given)
+        expected = [xtensor.stack(list(p), dim).narrow(dim, 0, size) for p in zip(*each, strict=True)]
         return compared(found, expected)
 
     def directions(self, versions: list[list[Tensor]], inputs: list[int], seed: int = 0) -> list[Tensor]:
@@ -160,6 +192,25 @@ class Call:
             return ""  # which `jvp` tells
         given = [xtensor.stack(list(parts)) for parts in zip(*rows, strict=True)]
         found = xtensor.vmap(lambda *d: xtensor.func.jvp(function, points, d)[1])(*given)
+        return compared(found, [xtensor.stack(list(parts)) for parts in zip(*each, strict=True)])
+
+    def tangents_of_batch(self, versions: list[list[Tensor]], inputs: list[int]) -> str:
+        function = self.along(versions, inputs)
+        points = [tuple([version[i].clone() for i in inputs]) for version in versions]
+        rows = [tuple(self.directions(versions, inputs, seed)) for seed in (0, 1)]
+        try:
+            each = [
+                xtensor.func.jvp(function, tuple([t.clone() for t in p]), row)[1]
+                for p, row in zip(points, rows, strict=True)
+            ]
+        except Exception:
+            return ""  # which `jvp` tells
+        if any(a.shape != b.shape for a, b in zip(*each, strict=True)):
+            return ""
+        given = [
+            tuple([xtensor.stack(list(p)) for p in zip(*parts, strict=True)]) for parts in (points, rows)
+        ]
+        found = xtensor.func.jvp(xtensor.vmap(function), *given)[1]
         return compared(found, [xtensor.stack(list(parts)) for parts in zip(*each, strict=True)])
 
 

@@ -1,7 +1,5 @@
 """Mixed precision: `autocast` chooses each operator's dtype, `GradScaler` keeps short gradients from vanishing."""
 
-from __future__ import annotations
-
 from . import autocast_mode, grad_scaler
 from .autocast_mode import *
 from .grad_scaler import GradScaler

@@ -1,7 +1,5 @@
 """`torch.autograd.anomaly_mode`: errors of backward with the forward's traceback."""
 
-from __future__ import annotations
-
 from ..engine import detect_anomaly, set_detect_anomaly
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..engine import modes
-from ..operators.levels.crossing import dual, new_level, primal, tangent
+from ..operators.levels.crossing import dual, new_level, primal, refuse_nested, tangent
+from ..operators.levels.dual_storage import dual_over, unpacked
 from ..tensor import Tensor, array_of
 from ..xla.levels import Level, levels_of
+from ..xla.signals import from_start
 
 __all__ = [
     "UnpackedDualTensor",
@@ -33,37 +35,37 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class _Levels:
-    """The level that was entered, if any."""
+    """The levels that were entered: at most one."""
 
-    open: list[Level] = []
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open: tuple[Level, ...] = ()
+
+
+_levels = _Levels()
 
 
 def enter_dual_level() -> int:
     """Begin a level, in which dual tensors can be made; RuntimeError inside another one."""
-    global _current_level
-    if _Levels.open:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    level = new_level("forward_ad.dual_level")
-    _Levels.open.append(level)
-    modes.state.transforms.append(level)
-    _current_level = len(_Levels.open) - 1
-    return _current_level
+    return dual_level().__enter__()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: its tensors have no tangents from then on."""
     global _current_level
-    if not _Levels.open:
+    if not _levels.open:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != _current_level:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    ended = _Levels.open.pop()
+    ended = _levels.open[-1]
+    rest = tuple([t for t in modes.state.transforms if t is not ended])
     ended.open = False
-    if ended in modes.state.transforms:
-        modes.state.transforms.remove(ended)
-    _current_level = len(_Levels.open) - 1
+    modes.state.transforms = rest
+    _levels.open = _levels.open[:-1]
+    _current_level -= 1
 
 
 class dual_level(modes.DecoratorContext):
@@ -77,21 +79,40 @@ class dual_level(modes.DecoratorContext):
     """
 
     def __enter__(self) -> int:
-        return enter_dual_level()
+        global _current_level
+        refuse_nested()
+        self.level = level = new_level("forward_ad.dual_level")
+        self.before = before = modes.state.transforms
+        _levels.open = (level,)
+        modes.state.transforms = (*before, level)
+        _current_level = 0
+        return 0
 
+    @from_start
     def __exit__(self, *exc: object) -> None:
-        exit_dual_level()
+        global _current_level
+        try:
+            self.level  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            self.level.open = False
+            modes.state.transforms = self.before
+            _levels.open = ()
+            _current_level = -1
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """The tensor with a tangent of the same shape; what is computed from it has tangents too.
 
-    Differs from PyTorch: the result has memory of its own, a write to it does not reach the tensor or the tangent it was made of.
+    It is the tensor's own memory, and the tangent's where that lies alike: writes show in all of them.
+
+    Differs from PyTorch: where the tensor or the tangent requires grad, the result has memory of its own.
     """
     at = _level(level)
     if at is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+            if level is None
+            else INVALID
         )
     if not tensor.is_floating_point() and not tensor.is_complex():
         raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
@@ -111,15 +132,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
-    return dual(tensor, tangent.to(tensor.dtype), at)
+    made = dual_over(tensor, tangent, at)
+    return dual(tensor, tangent.to(tensor.dtype), at) if made is None else made
+
+
+INVALID = "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted."
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A value and its tangent; the tangent is None for what is no dual tensor, and outside of a level."""
     at = _level(level)
+    if at is None and level is not None and _levels.open:
+        raise RuntimeError("Invalid level given to _fw_primal")
     if at is None or at.number not in levels_of(array_of(tensor)):
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(primal(tensor, at), tangent_of(tensor, at))
+    found = unpacked(tensor, at)
+    return UnpackedDualTensor(*((primal(tensor, at), tangent_of(tensor, at)) if found is None else found))
 
 
 tangent_of = tangent
@@ -127,14 +155,14 @@ tangent_of = tangent
 
 def _level(number: int | None) -> Level | None:
     """The level of a number, or the present one."""
-    if number is not None and not 0 <= number < len(_Levels.open):
+    if number is not None and not 0 <= number < len(_levels.open):
         return None
-    return _Levels.open[-1] if _Levels.open else None
+    return _levels.open[-1] if _levels.open else None
 
 
 def _is_fwd_grad_enabled() -> bool:
     """Whether operators compute tangents."""
-    return not _Levels.open or _Levels.open[-1].open
+    return not _levels.open or _levels.open[-1].open
 
 
 class _set_fwd_grad_enabled(modes.DecoratorContext):
@@ -142,7 +170,7 @@ class _set_fwd_grad_enabled(modes.DecoratorContext):
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
-        self.levels = [(level, level.open) for level in _Levels.open]
+        self.levels = [(level, level.open) for level in _levels.open]
         self._set(mode)
 
     def _set(self, mode: bool) -> None:

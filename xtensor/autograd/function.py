@@ -557,7 +557,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         single = not isinstance(outputs, tuple)
         found = (outputs,) if single else outputs
         # Leaves of their own, as in PyTorch: nothing beyond them can be reached.
-        leaves = [o.detach().requires_grad_() if isinstance(o, Tensor) else None for o in found]
+        leaves = [o.detach()._ask_grad(True) if isinstance(o, Tensor) else None for o in found]
         edges = tuple([None if leaf is None else plain_edge(edge_of(leaf)) for leaf in leaves])
         error = Error(
             "trying to differentiate twice a function that was marked with @once_differentiable",

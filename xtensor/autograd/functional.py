@@ -192,11 +192,6 @@ def jacobian(
                 'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         return columns_of(func, inputs, strict, vectorize)
-    if vectorize and strict:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
-            "either set `strict=False` or `vectorize=False`."
-        )
     return strict_jacobian(func, inputs, create_graph, strict, DETACHED, INDEPENDENT, vectorize)
 
 
@@ -256,6 +251,11 @@ def strict_jacobian(
     vectorize: bool = False,
 ) -> Any:
     """The body of `jacobian`, with what it says in strict mode of outputs that depend on nothing or not on an input."""
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+            "either set `strict=False` or `vectorize=False`."
+        )
     with enable_grad():
         given, ins = as_tuple(inputs, "inputs", "jacobian")
         ins = prepared(ins, create_graph)
@@ -364,11 +364,6 @@ def hessian(
     whole = inputs if given else ins[0]
     if forward:
         return jacobian(first, whole, create_graph, strict, vectorize, outer_jacobian_strategy)
-    if vectorize and strict:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
-            "either set `strict=False` or `vectorize=False`."
-        )
     return strict_jacobian(first, whole, create_graph, strict, LINEAR, INDEPENDENT, vectorize)
 
 

@@ -227,8 +227,6 @@ def gradcheck(
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    if check_undefined_grad and not check_backward_ad:
-        raise AssertionError("Setting check_undefined_grad=True requires check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
@@ -440,7 +438,7 @@ def gradgradcheck(
         own = list(arguments[:count])
         for i in chosen:
             if not own[i].requires_grad:  # the primal of forward mode
-                own[i] = own[i].view_as(own[i]).requires_grad_()
+                own[i] = own[i].view_as(own[i])._ask_grad(True)
         with enable_grad():
             made = differentiable(func(*own))
             found = grad(
@@ -471,8 +469,8 @@ def random_like(output: Tensor, apart: bool, seed: int) -> Tensor:
     if output.is_complex():
         values = values + 1j * random.standard_normal(sizes_of(output))
     if apart:
-        return like(np.stack([values, values], -1), output)[..., 0].requires_grad_()
-    return like(values, output).requires_grad_()
+        return like(np.stack([values, values], -1), output)[..., 0]._ask_grad(True)
+    return like(values, output)._ask_grad(True)
 
 
 # ---- forward mode, and batches

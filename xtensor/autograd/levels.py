@@ -74,8 +74,8 @@ def every_layer(array: Any) -> list[Leveled]:
 def is_physical(level: Level) -> bool:
     """Whether derivatives are taken outside of a batch alone, so that a function's `vmap` is what is differentiated."""
     stack = modes.state.transforms
-    inside = stack[stack.index(level) + 1 :] if level in stack else []
-    return not any(not isinstance(t, Level) for t in inside)
+    inside = stack[stack.index(level) + 1 :] if level in stack else ()
+    return not any(not isinstance(t, Level) and t.name != "functionalize" for t in inside)
 
 
 def run_vmap(cls: Any, level: Level, args: Sequence[Any]) -> Any:
@@ -92,14 +92,12 @@ def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs
     given = [tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for a in args]
     dims = [tree_map(lambda v: 0 if at_level(v) else None, a) for a in args]
     named = {n: tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for n, a in kwargs.items()}
-    stack = modes.state.transforms
-    before = list(stack)
-    if level in stack:
-        stack.remove(level)
+    before = modes.state.transforms
+    modes.state.transforms = tuple([t for t in before if t is not level])
     try:
         found = rule(VmapInfo(level.size or 0, level.randomness), tuple(dims), *given, **named)
     finally:
-        stack[:] = before
+        modes.state.transforms = before
     if not (isinstance(found, tuple) and len(found) == 2):
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "

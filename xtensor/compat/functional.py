@@ -1,7 +1,5 @@
 """`torch.functional`: operators on several tensors, by the module that PyTorch keeps them in."""
 
-from __future__ import annotations
-
 from ..ops.create.ranges import meshgrid
 from ..ops.index.indices import broadcast_shapes, unravel_index
 from ..ops.linalg.einsum import einsum, tensordot

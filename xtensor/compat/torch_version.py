@@ -1,7 +1,5 @@
 """`torch.torch_version`: the type of `torch.__version__`."""
 
-from __future__ import annotations
-
 from .version import TorchVersion, __version__
 
 __all__ = ["TorchVersion", "__version__"]

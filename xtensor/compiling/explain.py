@@ -15,12 +15,17 @@ class Explanation:
     """What was captured; its `str` is the report. programs: how many there are; breaks: why calls run eagerly."""
 
     def __init__(self, compiled: Compiled) -> None:
+        lines = report(compiled)
+        cuts = [compiled.cut] if compiled.cut else []
+        while compiled.head is not None:
+            compiled = compiled.head
         self.programs = len(compiled.entries)
         self.graph_count = self.programs
         self.breaks = [f"{reason} ({line})" if line else reason for reason, line in compiled.reasons.items()]
+        self.breaks += cuts
         self.graph_break_count = len(self.breaks)
         self.break_reasons = self.breaks
-        self.text = "\n".join(report(compiled))
+        self.text = "\n".join(lines)
 
     def __str__(self) -> str:
         return self.text
@@ -38,6 +43,8 @@ def counted(count: int, what: str) -> str:
 
 def report(compiled: Compiled) -> list[str]:
     """The lines of a report."""
+    if compiled.head is not None:
+        return [*report(compiled.head), f"eager {compiled.cut}"]
     lines = [f"{compiled.name}: {counted(len(compiled.entries), 'program')}"]
     for at, entry in enumerate(compiled.entries):
         lines += [f"program {at}:", *["  " + line for line in described(entry)]]
@@ -101,7 +108,7 @@ def explain(function: Any) -> Callable[..., Explanation]:
 
     def run(*args: Any, **kwargs: Any) -> Explanation:
         for _ in range(2):
-            if compiled.warm and (compiled.entries or compiled.reasons):
+            if compiled.warm and (compiled.entries or compiled.reasons or compiled.head is not None):
                 break
             compiled(*args, **kwargs)
         return Explanation(compiled)

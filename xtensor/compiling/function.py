@@ -12,26 +12,29 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from .. import capture, checks, devices, dtypes, geometry
+from .. import capture, checks, devices, dtypes
 from ..engine import ANOMALY, AUTOCAST, DEVICE_CONTEXT, DISPATCH_MODE, FUNCTION_MODE, PROFILING, SAVED_HOOKS
 from ..engine.modes import state
-from ..operators.write import covers
-from ..storage import MetaArray, Storage, cell
-from ..tensor import Tensor, asks_grad
+from ..storage import cell
+from ..tensor import Tensor
 from ..xla.x64 import call
 from .follow import Follower
+from .forms import Form, aliases, capturable, exchanged, skeleton_of
 from .guards import Guards
 from .joint import parts_of
 from .program import Program, Unfit
 from .recorder import Recorder
 from .results import Leaves, describe
-from .watch import Break, Trace, user_line
+from .split import Split, line_in, loading, moving_argument, split_at
+from .watch import UNSET, Break, Trace, user_line
 
 __all__ = ["Compiled", "Entry"]
 
 NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DISPATCH_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
+OFTEN = 2
+"""How often a number changes before what reads it is left to eager code."""
 REFUSED = 4
 """How many forms of arguments are tried that cannot be captured."""
 _capturing = threading.RLock()
@@ -52,118 +55,6 @@ def world() -> tuple[Any, ...]:
     if mode & AUTOCAST:
         autocast = (state.autocast_enabled, tuple(sorted(state.autocast_dtypes.items(), key=str)))
     return (mode, dtypes.get_default_dtype(), devices.current(), autocast)
-
-
-class Form:
-    """Of a tensor among the arguments: what a program takes for granted."""
-
-    __slots__ = ("aval", "by_value", "inference", "kind", "leaf", "sharding", "view")
-
-    def __init__(self, tensor: Tensor) -> None:
-        array = tensor._xt_storage.array
-        view = tensor._xt_view
-        self.kind = type(tensor)
-        self.by_value = view is not None and is_by_value(tensor)
-        self.aval = array.aval
-        self.sharding = getattr(array, "sharding", None)
-        self.view = view_form(view)
-        self.leaf = edge_kind(tensor)
-        meta = tensor._xt_meta
-        self.inference = meta is not None and meta.inference
-
-    def fits(self, tensor: Tensor) -> bool:
-        """Whether a tensor is of this form."""
-        array = tensor._xt_storage.array
-        if type(tensor) is not self.kind:
-            return False
-        if array.sharding is not self.sharding and array.sharding != self.sharding:
-            return False
-        if self.by_value:
-            now, was = tensor._xt_view, self.view
-            return now is not None and now.sizes == was[0] and now.dtype is was[3] and is_by_value(tensor)
-        if array.aval is not self.aval and array.aval != self.aval:
-            return False
-        view = tensor._xt_view
-        if (view is not None or self.view is not None) and view_form(view) != self.view:
-            return False
-        if tensor._xt_edge is None and self.leaf is None and view is None:
-            return tensor._xt_meta is None or tensor._xt_meta.inference is self.inference
-        meta = tensor._xt_meta
-        return edge_kind(tensor) == self.leaf and (meta is not None and meta.inference) == self.inference
-
-    def __repr__(self) -> str:
-        return f"{self.aval.str_short()}{'' if self.view is None else ' strided'}{'' if self.leaf is None else ' grad'}"
-
-
-def is_by_value(tensor: Tensor) -> bool:
-    """Whether an argument is a view whose values may stand for it: it is contiguous, and autograd has no part in it."""
-    view: Any = tensor._xt_view
-    meta = tensor._xt_meta
-    plain = type(tensor) is Tensor and not tensor.__dict__ and (meta is None or not meta.inference)
-    return (
-        plain
-        and not (view.conj or view.neg)
-        and 0 not in view.sizes
-        and not asks_grad(tensor)
-        and geometry.is_contiguous(view.sizes, view.strides)
-        and not covers(tensor)
-    )
-
-
-def view_form(view: Any) -> Any:
-    """The geometry of a view, and whether its versions are its storage's."""
-    if view is None:
-        return None
-    own = isinstance(view.counter, Storage)
-    return (view.sizes, view.strides, view.offset, view.dtype, view.conj, view.neg, own, view.base is None)
-
-
-def edge_kind(tensor: Tensor) -> Any:
-    """Whether autograd follows a tensor: None, as a leaf (with hooks or not), or as a result."""
-    edge = tensor._xt_edge
-    view = tensor._xt_view
-    if view is not None and view.base is not None and edge is None:
-        edge = view.base._xt_edge
-        return None if edge is None else "base"
-    if edge is None:
-        return None
-    if type(edge) is tuple:
-        return "result"
-    return ("leaf", bool(getattr(edge, "tensor_hooks", None)), bool(getattr(edge, "post_accumulate", None)))
-
-
-SCALARS = (bool, int, float, complex, str, bytes, type(None))
-
-
-def skeleton_of(value: Any, tensors: list[Tensor]) -> Any:
-    """The arguments without their tensors, which go to the list; comparable."""
-    kind = type(value)
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return Tensor
-    if kind in SCALARS:
-        return (kind, repr(value)) if kind is float else (kind, value)
-    if kind is tuple or kind is list:
-        return (kind, *[skeleton_of(v, tensors) for v in value])
-    if isinstance(value, dict) and kind.__module__ in ("builtins", "collections"):
-        return (kind, *[(k, skeleton_of(v, tensors)) for k, v in value.items()])
-    if isinstance(value, tuple):
-        return (kind, *[skeleton_of(v, tensors) for v in value])
-    return (kind, Same(value))
-
-
-class Same:
-    """An object among the arguments: equal to itself."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class Entry:
@@ -189,13 +80,6 @@ class Entry:
         if len(tensors) > 1 and aliases(tensors) != self.aliases:
             return False
         return not any(id(t._xt_storage) in self.held for t in tensors)
-
-
-def aliases(tensors: list[Tensor]) -> tuple[int, ...]:
-    """Of every tensor, which is the first that is the same one, and that has the same memory."""
-    ids = [id(t) for t in tensors]
-    memory = [id(t._xt_storage) for t in tensors]
-    return (*map(ids.index, ids), *map(memory.index, memory))
 
 
 class Compiled:
@@ -228,6 +112,10 @@ class Compiled:
         self.limit = LIMIT
         self.later = 0
         self.follower = Follower(self.function)
+        self.moving: dict[str, int] = {}
+        self.parts: Split | None = None
+        self.head: Compiled | None = None
+        self.cut = ""
 
     skeleton_of = staticmethod(lambda value, tensors: skeleton_of(value, tensors))
     world = staticmethod(lambda: world())
@@ -241,6 +129,8 @@ class Compiled:
             or stance[0] == "force_eager"
         ):
             return self.function(*args, **kwargs)
+        if self.head is not None:
+            return self._in_parts(args, kwargs)
         tensors: list[Tensor] = []
         skeleton = skeleton_of((args, kwargs), tensors)
         key = world()
@@ -275,7 +165,8 @@ class Compiled:
             )
         if stance[0] == "eager_on_recompile":
             return self.function(*args, **kwargs)
-        self._count_misses(tensors, skeleton, key)
+        if self._count_misses(tensors, skeleton, key):
+            return self._in_parts(args, kwargs)
         if len(self.entries) >= self.limit:
             self._give_up()
             return self.function(*args, **kwargs)
@@ -300,8 +191,31 @@ class Compiled:
             broken = Break(broken.reason, "")
             self._refuse(broken, skeleton, key, forms)
             return found
+        if self._cut(broken.at, f"{broken.reason} ({broken.line})"):
+            return self._in_parts(args, kwargs)
         self._refuse(broken, skeleton, key, forms)
         return self.function(*args, **kwargs)
+
+    # -- in two parts
+
+    def _cut(self, line: int, why: str) -> bool:
+        """From now on capture what stands before a line, and resume eagerly there; False where it cannot be done."""
+        parts = None if self.fullgraph else split_at(self.function, line)
+        if parts is None:
+            return False
+        head = Compiled(parts.head, dynamic=self.dynamic)
+        head.follower.codes.update(self.follower.codes)
+        head.warm = True
+        self.entries = []
+        self.parts, self.head, self.cut = parts, head, f"from line {parts.line} on: {why}"
+        return True
+
+    def _in_parts(self, args: Any, kwargs: Any) -> Any:
+        """Run the first part as a program, and the rest eagerly."""
+        parts, head = self.parts, self.head
+        assert parts is not None and head is not None
+        given, options = parts.head_arguments(args, kwargs)
+        return parts.rest(head(*given, **options), *args, **kwargs)
 
     def _refuse(self, broken: Break, skeleton: Any, key: Any, forms: list[Form]) -> None:
         where = f" ({broken.line})" if broken.line else ""
@@ -315,18 +229,28 @@ class Compiled:
             self.reasons[broken.reason] = broken.line
             checks.warn(f"{text}. It runs eagerly.", UserWarning)
 
-    def _count_misses(self, tensors: list[Tensor], skeleton: Any, key: Any) -> None:
+    def _count_misses(self, tensors: list[Tensor], skeleton: Any, key: Any) -> bool:
+        """Note why no program fits; True where the function is split before what reads a number that keeps changing."""
         for entry in self.entries:
+            name = None
             if entry.fits_arguments(tensors, skeleton, key):
                 why = entry.guards.said or "a guard"
+                name = entry.guards.moving()
             elif key != entry.world:
                 why = "modes, the default dtype or the default device"
             elif skeleton != entry.skeleton:
                 why = "arguments that are no tensors"
+                name = moving_argument(self.function, entry.skeleton, skeleton)
             else:
                 why = "shapes, dtypes, strides or requires_grad of arguments"
             self.missed[why] = self.missed.get(why, 0) + 1
-            return
+            if name is None:
+                return False
+            self.moving[name] = self.moving.get(name, 0) + 1
+            if self.moving[name] < OFTEN:
+                return False
+            return self._cut(loading(self.function, name), f"{name} keeps changing")
+        return False
 
     def _give_up(self) -> None:
         """After so many programs: eager from now on."""
@@ -403,7 +327,11 @@ class Compiled:
         errors: list[BaseException] = []
         closed = call(jax.make_jaxpr(safe_body))
         if errors:
-            raise reason_of(errors.pop(), trace) from None
+            error = errors.pop()
+            reason = reason_of(error, trace)
+            if isinstance(reason, Break):
+                reason.at = line_in(self.function, error) or line_in(self.function, reason)
+            raise reason from None
         (leaves,) = found
         held = escaped(trace)
         if held:
@@ -414,9 +342,12 @@ class Compiled:
         groups = [[h.storage for h in group] for group in trace.groups.values() if len(group) > 1]
         program = Program(self.name, trace.inputs, parts, leaves, groups, trace.elsewhere, trace.sharding)
         program.effects = trace.effects
+        guards = program.guards = Guards(
+            trace, recorder.modules(), recorder.valid(), recorder.told(), recorder.numbers()
+        )
         entry = Entry(
             program,
-            Guards(trace, recorder.modules(), recorder.valid(), recorder.told()),
+            guards,
             forms,
             skeleton,
             key,
@@ -447,28 +378,6 @@ def reason_of(error: BaseException, trace: Trace) -> BaseException:
     return Break(f"{type(error).__name__}: {text}", "raised")
 
 
-def exchanged(value: Any, others: dict[int, Tensor]) -> Any:
-    """Arguments with other tensors in the places of some."""
-    kind = type(value)
-    if isinstance(value, Tensor):
-        return others.get(id(value), value)
-    if isinstance(value, dict) and kind.__module__ in ("builtins", "collections"):
-        made = value.copy()
-        made.update({k: exchanged(v, others) for k, v in value.items()})
-        return made
-    if kind in (list, tuple):
-        return kind([exchanged(v, others) for v in value])
-    if isinstance(value, tuple):
-        return kind(*[exchanged(v, others) for v in value])
-    return value
-
-
-def capturable(tensor: Tensor) -> bool:
-    """Whether a tensor has values of its own."""
-    array = tensor._xt_storage.array
-    return not isinstance(array, (Tracer, MetaArray)) and len(array.sharding.device_set) == 1
-
-
 def escaped(trace: Trace) -> int:
     """How many tensors that were made in a capture are still alive after it."""
 
@@ -477,6 +386,8 @@ def escaped(trace: Trace) -> int:
         return sum(1 for s in storages if s is not None and isinstance(cell.__get__(s), Tracer))
 
     trace.checks = []
+    trace.modules.clear()
+    trace.metas = {k: found for k, found in trace.metas.items() if found[1] is not UNSET}
     trace.read_only.clear()
     trace.known_counts.clear()
     trace.vectors.clear()

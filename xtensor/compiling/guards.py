@@ -14,23 +14,12 @@ from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
 from ..storage import cell
 from ..tensor import AutogradMeta
 from ..xla.cache import settings
+from .reads import Read, holds, same
 from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
 
-SIMPLE = (bool, int, float, complex, str, bytes, type(None))
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are one, or numbers or strings that no program could tell apart."""
-    if a is b:
-        return True
-    kind = type(a)
-    if kind is not type(b):
-        return False
-    if kind in SIMPLE:
-        return a == b and repr(a) == repr(b)
-    return kind is tuple and len(a) == len(b) and all(map(same, a, b))
+READS = "a number, a container or an object that the function reads"
 
 
 def hooks_of_all() -> tuple[Any, ...]:
@@ -43,18 +32,21 @@ def hooks_of_all() -> tuple[Any, ...]:
 class _Held:
     """A module as it was: its attributes and all that is registered."""
 
-    __slots__ = ("dicts", "module", "own")
+    __slots__ = ("aside", "dicts", "module", "own")
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, sets: dict[tuple[int, str], Any]) -> None:
         self.module = module
         self.own = dict(module.__dict__)
+        self.aside = [n for n in self.own if (id(module), n) in sets]
+        for name in self.aside:
+            del self.own[name]
         self.dicts = [(n, dict(v)) for n, v in self.own.items() if isinstance(v, dict)]
 
     def differs(self) -> str | None:
         """The name of an attribute that is another now."""
         now = self.module.__dict__
-        if now.keys() != self.own.keys():
-            return next(iter(now.keys() ^ self.own.keys()))
+        if len(now) - len(self.aside) != len(self.own) or now.keys() ^ self.own.keys() ^ set(self.aside):
+            return next(iter(now.keys() ^ self.own.keys() ^ set(self.aside)), "an attribute")
         for name, value in self.own.items():
             if not same(now[name], value):
                 return name
@@ -71,10 +63,16 @@ class Guards:
     """The guards of one program. reads: tells whether what the function read of Python's world is as it was."""
 
     def __init__(
-        self, trace: Trace, modules: list[Module], reads: Callable[[], bool], told: list[str]
+        self,
+        trace: Trace,
+        modules: list[Module],
+        reads: Callable[[], bool],
+        told: list[str],
+        named: list[Read],
     ) -> None:
         self.epoch = capture.epoch[0]
         self.reads = reads
+        self.named = named
         self.told = told
         self.hooks = hooks_of_all()
         slots = [(m, g) for m, g in trace.metas.values() if g is not UNSET]
@@ -109,7 +107,7 @@ class Guards:
         for module in modules:
             for each in module.modules():
                 seen[id(each)] = each
-        self.modules = [_Held(m) for m in seen.values()]
+        self.modules = [_Held(m, trace.sets) for m in seen.values()]
         # What may be replaced without a word: states of optimizers, members of modules.
         own = [
             o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state
@@ -174,9 +172,15 @@ class Guards:
             self.said = "a parameter has a gradient that had none"
             return False
         if not self.reads():
-            self.said = "a number, a container or an object that the function reads"
+            self.said = READS
             return False
         return True
+
+    def moving(self) -> str | None:
+        """The name under which the function reads something that is another now."""
+        if self.said != READS:
+            return None
+        return next((where[-1] for kind, where, value in self.named if not holds(kind, where, value)), None)
 
     def _again(self) -> bool:
         """Whether modules, hooks and tensors are as they were, although something moved the epoch."""

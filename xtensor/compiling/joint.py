@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from jax.core import Tracer
 from .watch import read
 
 __all__ = ["Parts", "parts_of"]
+
+SMALL = 16
+"""Elements that a constant written into a program has at most."""
 
 
 class Parts(NamedTuple):
@@ -51,6 +55,54 @@ def evaluate(equations: Sequence[Any], values: dict[Any, Any], wanted: Sequence[
         results = found if equation.primitive.multiple_results else [found]
         values.update(zip(equation.outvars, results, strict=True))
     return [value_of(var) for var in wanted]
+
+
+class Section:
+    """Some equations of a trace as a function of flat arrays. told: what tells it apart in any process."""
+
+    _xt_identity = ("told",)
+
+    def __init__(
+        self,
+        told: Any,
+        equations: Sequence[Any],
+        known: dict[Any, Any],
+        given: Sequence[Any],
+        wanted: Sequence[Any],
+    ) -> None:
+        self.told = told
+        self.equations = equations
+        self.known = known
+        self.given = given
+        self.wanted = wanted
+
+    def __call__(self, *args: Any) -> list[Any]:
+        values = dict(self.known)
+        values.update(zip(self.given, args, strict=True))
+        return evaluate(self.equations, values, self.wanted)
+
+
+def text_of(closed: Any) -> Any:
+    """A digest of a closed trace; an object that is like no other where its text does not tell all."""
+    text = str(closed.jaxpr)
+    found = hashlib.blake2b(text.encode(), digest_size=20)
+    stack = [closed]
+    while stack:
+        each = stack.pop()
+        for const in getattr(each, "consts", ()):
+            if isinstance(const, Tracer) or not hasattr(const, "dtype"):
+                return object()
+            found.update(repr((const.shape, const.dtype)).encode())
+            if const.size <= SMALL:
+                found.update(np.asarray(const).tobytes())
+            elif each is not closed:
+                return object()
+        for equation in getattr(each, "jaxpr", each).eqns:
+            for value in equation.params.values():
+                for part in value if isinstance(value, (tuple, list)) else (value,):
+                    if hasattr(part, "eqns"):
+                        stack.append(part)
+    return object() if " at 0x" in text else found.hexdigest()
 
 
 def needed(equations: Sequence[Any], wanted: Sequence[Any]) -> tuple[list[Any], set[Any]]:
@@ -96,19 +148,13 @@ def parts_of(closed: Any, sent: Sequence[int], outs: int) -> Parts:
     computed = [var for var in crossing if var not in inputs and var not in small]
     as_given = [var for var in crossing if var in inputs]
 
-    def run(*args: Any) -> list[Any]:
-        values = dict(small)
-        values.update(zip((*order, *large), args, strict=True))
-        return evaluate(forward, values, [*ahead, *computed])
-
+    told = text_of(closed), outs, tuple(sent)
+    run = Section((*told, "forward"), forward, small, [*order, *large], [*ahead, *computed])
     kept = (*[None] * len(computed), *[inputs[var] for var in as_given])
     by_number = {number: var for var, number in inputs.items()}
-
-    def pull(*args: Any) -> list[Any]:
-        values = dict(small)
-        values.update({by_number[n]: a for n, a in zip(sent, args) if n in by_number})
-        values.update(zip((*computed, *as_given), args[len(sent) :], strict=True))
-        return evaluate(backward, values, behind)
+    # What arrives and is not used still stands among the arguments.
+    arriving = [by_number.get(n, object()) for n in sent]
+    pull = Section((*told, "backward"), backward, small, [*arriving, *computed, *as_given], behind)
 
     return Parts(
         run,
@@ -122,4 +168,4 @@ def parts_of(closed: Any, sent: Sequence[int], outs: int) -> Parts:
 
 def is_operand(value: Any) -> bool:
     """Whether a constant is better handed to a program than written into it."""
-    return isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, Tracer) and value.size > 16
+    return isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, Tracer) and value.size > SMALL

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from .. import capture
 from ..engine import INFERENCE, NO_GRAD, RELEASED, LeafEdge, Node
 from ..engine.modes import state
 from ..gradients import grad as grad_of
@@ -132,6 +133,7 @@ class Program:
         self.leaves = leaves
         self.same = same
         self.effects: list[Any] = []
+        self.guards: Any = None
         asked = [n for n, _, _ in leaves.checks if n is not None]
         needed = sorted({*parts.reads, *asked, *[k for k in parts.kept if k is not None]})
         self.numbers = needed
@@ -290,9 +292,21 @@ class Program:
             self._join(made, entries, outs, given, call_again)
         self.calls += 1
         value = leaves.build(made)
+        if leaves.sets:
+            self._set(made)
         for function, more, options in self.effects:
             function(*more, **options)
         return value
+
+    def _set(self, made: list[Tensor]) -> None:
+        """Give objects the attributes that the function sets."""
+        for owner, name, build in self.leaves.sets:
+            owner.__dict__[name] = build(made)
+        guards = self.guards
+        latest = guards.epoch == capture.epoch[0]
+        capture.moved(False)
+        if latest:
+            guards.epoch = capture.epoch[0]  # of its own changes a program need not look
 
     def _own(self, args: list[Any], given: Sequence[Tensor]) -> None:
         """Copies of the arrays to be given up that somebody else can see."""
@@ -334,7 +348,9 @@ class Program:
         edges = []
         for kind, what in leaves.borders:
             edges.append(plain_edge(edge_of(what if kind == "held" else given[what])))
-        pure = not (leaves.written or leaves.draws or leaves.grads or leaves.counters or self.effects)
+        pure = not (
+            leaves.written or leaves.draws or leaves.grads or leaves.counters or leaves.sets or self.effects
+        )
         again = (*call_again, given) if pure and call_again is not None else None
         node = CompiledBackward(self, tuple(edges), entries, again)
         for result, tensor in zip(leaves.results, made):

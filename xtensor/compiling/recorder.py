@@ -52,6 +52,8 @@ READING = frozenset(
 FORBIDDEN = frozenset(
     "open input exec eval globals locals vars delattr __import__ breakpoint compile exit quit".split()
 )
+KEPT = (Optimizer, LRScheduler, GradScaler, Generator, *CONTAINERS)
+"""Objects whose attributes have a meaning to a capture."""
 OWN_DICTS = frozenset(("_parameters", "_buffers", "_modules"))
 
 
@@ -76,6 +78,7 @@ class Recorder:
         self.lazy: dict[int, Any] = {}
         self.deep: dict[int, Any] = {}
         self.entered: set[Any] = set()
+        self.read_names: set[tuple[int, str]] = set()
 
     def active(self) -> bool:
         return self.on and threading.get_ident() == self.thread
@@ -110,6 +113,11 @@ class Recorder:
         if self.active() and isinstance(value, (*CONTAINERS, np.ndarray)) and id(value) not in self.made:
             self.refuse(f"it changes a {type(value).__name__} that was there before")
 
+    def grown(self, value: Any, name: str) -> Any:
+        """An object whose attribute is augmented: read, and written."""
+        found = self.attr(value, name)
+        return value if isinstance(found, Tensor) else self.own(value, name)
+
     def own(self, value: Any, name: str | None) -> Any:
         """An object whose attribute `name`, or one of whose items, is about to be written."""
         if not self.active() or id(value) in self.made:
@@ -117,11 +125,17 @@ class Recorder:
         if isinstance(value, Tensor):
             if name is None or name in ("grad", "data", "requires_grad"):
                 return value
-        elif isinstance(value, FunctionCtx):
+        elif isinstance(value, FunctionCtx) or id(value) in self.trace.modules:
             return value
         elif any(isinstance(value, kind) for kind in self.making):
             self.made[id(value)] = value
             return value
+        elif name is not None and (id(value), name) in self.trace.sets:
+            return value
+        elif name is not None and not isinstance(value, (type, types.ModuleType, *KEPT)):
+            read = (id(value), name) in self.read_names or ("attr", id(value), name) in self.checks
+            if not read and self.trace.set_later(value, name):
+                return value
         what = f"the attribute {name}" if name is not None else "an item"
         self.refuse(f"it sets {what} of a {type(value).__name__} that was there before")
         return value
@@ -130,7 +144,8 @@ class Recorder:
         """`value.name`."""
         found = getattr(value, name)
         if self.active() and not isinstance(value, Tensor) and id(value) not in self.made:
-            self._read_attribute(value, name, found)
+            if (id(value), name) not in self.trace.sets and id(value) not in self.trace.modules:
+                self._read_attribute(value, name, found)
         return found
 
     def item(self, value: Any, index: Any) -> Any:
@@ -345,6 +360,7 @@ class Recorder:
     def _read_attribute(self, value: Any, name: str, found: Any) -> None:
         if isinstance(value, Module):
             self.found_modules[id(value)] = value
+            self.read_names.add((id(value), name))
             if name not in OWN_DICTS and name in value.__dict__:
                 self.load(found, name)
             return
@@ -412,7 +428,7 @@ class Recorder:
             for name, cell in cells.items():
                 value = contents(cell)
                 if value is not EMPTY and name != "__class__":
-                    self.check("cell", (cell,), value)
+                    self.check("cell", (cell, name), value)
                     self.load(value, name)
 
     @contextmanager
@@ -466,13 +482,17 @@ class Recorder:
     # -- what is left for guards
 
     def modules(self) -> list[Module]:
-        """The modules that were read or called."""
-        return list(self.found_modules.values())
+        """The modules that were there before and were read or called."""
+        return [m for k, m in self.found_modules.items() if k not in self.trace.modules]
 
     def valid(self) -> Callable[[], bool]:
         """A function that says whether all that was read is as it was."""
         self.entered.clear()
         return comparison(list(self.checks.values()))
+
+    def numbers(self) -> list[Read]:
+        """The reads by name."""
+        return [check for check in self.checks.values() if check[0] in ("global", "cell", "attr")]
 
     def told(self) -> list[str]:
         """What was read, in words."""

@@ -15,6 +15,8 @@ from jax.core import Tracer
 
 from .. import dtypes
 from ..engine import RELEASED, modes, run_backward
+from ..nn.modules.module import Module
+from ..optim.optimizer import Optimizer
 from ..storage import Storage, cell
 from ..tensor import Counter, Size, Tensor, array_of, edge_of, make_view, meta_of, tensor_over, wrap
 from .watch import UNSET, Break, Source, Trace, grad_slot, hooks_of, storage_slot
@@ -63,7 +65,8 @@ class Leaves:
 
     outs: the program's results while they are traced. puts: which of them go to storages that were there, and then to new ones, `filled` of them.
     build: makes the function's value of its tensors. grads: slots and the tensors that they then hold. draws: generators and how many draws are made.
-    roots: places of the outputs that backward starts from, and whether their graph is gone. borders: where backward ends.
+    sets: objects, names of their attributes, and what makes the values that they get. roots: places of the outputs that backward starts
+    from, and whether their graph is gone. borders: where backward ends.
     """
 
     def __init__(self) -> None:
@@ -82,6 +85,7 @@ class Leaves:
         self.gradients: list[Any] = []
         self.checks: list[tuple[int | None, int, Callable[[Any], bool]]] = []
         self.scalers: list[tuple[Any, int]] = []
+        self.sets: list[tuple[Any, str, Callable[[list[Any]], Any]]] = []
 
 
 def geometry_of(view: Any) -> Geometry | None:
@@ -110,6 +114,7 @@ class _Describer:
         self.storages: dict[int, int] = {}
         self.new: list[Any] = []
         self.roots: list[Any] = []
+        self.containers: dict[int, Any] = {}
 
     def source_of(self, storage: Storage) -> Source:
         """Where a storage that was there is found at a call."""
@@ -170,6 +175,12 @@ class _Describer:
             return lambda made: made[number]
         if kind in PLAIN or isinstance(value, enum.Enum):
             return lambda made: value
+        known: Any = (Module, Optimizer)
+        if isinstance(value, known) and id(value) not in self.trace.modules:
+            return lambda made: value
+        if id(value) in self.containers:
+            raise Break("one container is returned, or kept, twice")
+        self.containers[id(value)] = value
         if kind in (dict, OrderedDict):
             parts = {k: self.value(v) for k, v in value.items()}
             return lambda made: kind([(k, part(made)) for k, part in parts.items()])
@@ -302,9 +313,15 @@ def describe(trace: Trace, out: Any) -> Leaves:
     """What the captured function leaves behind: called within the capture."""
     if trace.broken is not None:
         raise trace.broken
+    if trace.new_state():
+        raise Break("an optimizer makes its states", "later")
     d = _Describer(trace)
     leaves = d.leaves
     leaves.build = d.value(out)
+    for owner, name, _ in trace.sets.values():
+        if name not in owner.__dict__:
+            raise Break(f"it sets and deletes the attribute {name}")
+        leaves.sets.append((owner, name, d.value(owner.__dict__[name])))
     d.gradients()
     d.writes()
     d.backward()

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dis
 import inspect
 import linecache
@@ -14,7 +15,16 @@ import textwrap
 import types
 from typing import Any
 
-__all__ = ["Unfollowable", "rewritten"]
+__all__ = [
+    "Unfollowable",
+    "compiled",
+    "keep_tree",
+    "owner_of",
+    "rewritten",
+    "same_code",
+    "source_tree",
+    "stripped",
+]
 
 MARK = "<xtensor recorder>"
 
@@ -88,6 +98,11 @@ class _Rewriter(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = visit_ListComp = visit_DictComp = visit_SetComp = _new
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if isinstance(node.target, ast.Attribute):
+            node.value = self.visit(node.value)
+            name = ast.Constant(self._mangled(node.target.attr))
+            node.target.value = self._call("grown", self.visit(node.target.value), name, at=node.target)
+            return node
         if not isinstance(node.target, ast.Name):
             return self.generic_visit(node)
         node.value = self.visit(node.value)
@@ -147,8 +162,19 @@ def _as_value(index: Any) -> Any:
     return index
 
 
+_trees: dict[int, tuple[types.CodeType, Any]] = {}
+
+
+def keep_tree(code: types.CodeType, tree: Any) -> None:
+    """What `source_tree` gives for a code object that is no file's."""
+    _trees[id(code)] = code, tree
+
+
 def source_tree(code: types.CodeType) -> Any:
     """The definition or lambda that a code object was compiled from."""
+    kept = _trees.get(id(code))
+    if kept is not None:
+        return copy.deepcopy(kept[1])
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
     if not lines:
@@ -212,6 +238,10 @@ def compiled(node: Any, code: types.CodeType, owner: str | None) -> types.CodeTy
         body = [ast.ClassDef(owner, [], [], body, [], **_type_params())]
     for name in free:
         body.insert(0, ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)))
+    # A function that calls itself, and a class that its methods name, are globals.
+    named = {getattr(node, "name", owner), owner} - {None, *free}
+    if named:
+        body.insert(0, ast.Global(sorted(named)))
     none = ast.arguments([], [], None, [], [], None, [])
     maker = ast.FunctionDef("make", none, body, [], **_type_params())
     # CPython compiles calls of what a module imports in a way of their own.
@@ -248,28 +278,33 @@ def with_recorder(code: types.CodeType, recorder: Any) -> types.CodeType:
     return code.replace(co_consts=tuple(consts))
 
 
-def rewritten(code: types.CodeType, recorder: Any) -> types.CodeType:
-    """A code object that does what this one does, and tells the recorder; Unfollowable where there is none."""
-    names_read(code)
+def owner_of(code: types.CodeType) -> str | None:
+    """The name of the class that a function was defined in."""
     parts = getattr(code, "co_qualname", code.co_name).split(".")
-    owner = parts[-2] if len(parts) > 1 and parts[-2].isidentifier() else None
-    tree = source_tree(code)
+    return parts[-2] if len(parts) > 1 and parts[-2].isidentifier() else None
+
+
+def stripped(tree: Any) -> Any:
+    """A definition without decorators, annotations and the values of defaults."""
     if isinstance(tree, ast.FunctionDef):
         tree.decorator_list = []
         tree.returns = None
-        for each in (
-            *tree.args.posonlyargs,
-            *tree.args.args,
-            *tree.args.kwonlyargs,
-            tree.args.vararg,
-            tree.args.kwarg,
-        ):
+        given = tree.args
+        for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
             if each is not None:
                 each.annotation = None
-        tree.args.defaults = [ast.Constant(None) for _ in tree.args.defaults]
-        tree.args.kw_defaults = [None if d is None else ast.Constant(None) for d in tree.args.kw_defaults]
-        if not same_code(compiled(tree, code, owner), code):
-            raise Unfollowable("its source is not what it was compiled from")
+        given.defaults = [ast.Constant(None) for _ in given.defaults]
+        given.kw_defaults = [None if d is None else ast.Constant(None) for d in given.kw_defaults]
+    return tree
+
+
+def rewritten(code: types.CodeType, recorder: Any) -> types.CodeType:
+    """A code object that does what this one does, and tells the recorder; Unfollowable where there is none."""
+    names_read(code)
+    owner = owner_of(code)
+    tree = stripped(source_tree(code))
+    if isinstance(tree, ast.FunctionDef) and not same_code(compiled(tree, code, owner), code):
+        raise Unfollowable("its source is not what it was compiled from")
     rewriter = _Rewriter(owner)
     if isinstance(tree, ast.Lambda):
         tree.body = rewriter.visit(tree.body)

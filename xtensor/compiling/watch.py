@@ -21,6 +21,8 @@ from jax.extend.core import Primitive
 
 from .. import capture, devices
 from ..engine import LeafEdge, Node, modes
+from ..nn.modules.module import Module
+from ..nn.parameter import Buffer, Parameter
 from ..operators.generator import Generator
 from ..optim.optimizer import Optimizer, RuleOptimizer
 from ..optim.update import TracedCount
@@ -38,11 +40,12 @@ grad_slot: Any = AutogradMeta.grad  # pyright: ignore[reportAttributeAccessIssue
 
 
 class Break(BaseException):
-    """A function cannot be captured; no `except Exception` of the user's is meant by it."""
+    """A function cannot be captured; no `except Exception` of the user's is meant by it. at: its line, where it has one."""
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.at = 0
         self.line = user_line() if line is None else line
 
 
@@ -162,6 +165,9 @@ class Trace:
         self.read_only: dict[int, tuple[Storage, Any]] = {}
         self.values: list[tuple[Any, int]] = []
         self.checks: list[tuple[Any, Callable[[Any], bool]]] = []
+        self.modules: dict[int, Any] = {}
+        self.states: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.sets: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.effects: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self.broken: Break | None = None
         self.rate_changed = self.grouping = False
@@ -325,6 +331,58 @@ class Trace:
         """See `capture.Watcher`."""
         self.checks.append((array, fits))
 
+    def steps(self, optimizer: Any) -> None:
+        """See `capture.Watcher`."""
+        if id(optimizer) not in self.states:
+            own = {p: (s, dict(s)) if isinstance(s, dict) else (s, None) for p, s in optimizer.state.items()}
+            self.states[id(optimizer)] = (optimizer, own)
+
+    def new_state(self) -> bool:
+        """Whether an optimizer has made states that were not there before."""
+        for optimizer, own in self.states.values():
+            now = optimizer.state
+            if now.keys() != own.keys():
+                return True
+            for param, (present, before) in own.items():
+                if now[param] is not present:
+                    return True
+                if before is not None and (
+                    present.keys() != before.keys() or any(present[n] is not v for n, v in before.items())
+                ):
+                    return True
+        return False
+
+    def new_module(self, module: Any) -> None:
+        """See `capture.Watcher`."""
+        self.modules[id(module)] = module
+
+    def repeats(self, owner: Any, name: str | None, value: Any) -> bool:
+        """See `capture.Watcher`."""
+        if id(owner) in self.modules:
+            return True
+        if name is None:
+            return False
+        for kind in MEMBERS:
+            members = owner.__dict__.get(kind, {})
+            if name in members:
+                return members[name] is value
+        if (id(owner), name) in self.sets:
+            return not isinstance(value, (Parameter, Buffer)) and not hasattr(value, "_modules")
+        old = owner.__dict__.get(name)
+        fresh = type(value) is Tensor and id(value) in self.fresh
+        return fresh and id(old) not in self.met and self.set_later(owner, name)
+
+    def set_later(self, owner: Any, name: str) -> bool:
+        """Have an attribute of an object's own set at every call; False where setting one does more than that."""
+        kind = type(owner)
+        own = getattr(owner, "__dict__", None)
+        if kind.__setattr__ not in PLAIN_SETTERS or not isinstance(own, dict):
+            return False
+        if hasattr(getattr(kind, name, None), "__set__"):
+            return False
+        self.sets.setdefault((id(owner), name), (owner, name, own.get(name, UNSET)))
+        return True
+
     # -- the watch
 
     @contextmanager
@@ -399,6 +457,19 @@ class Trace:
 
     def restore(self) -> None:
         """Give all storages, gradients and counts back what they had. In calls of C, so that no signal finds half of it."""
+        if self.new_state():
+            for optimizer, own in self.states.values():
+                optimizer.state.clear()
+                for param, (present, before) in own.items():
+                    optimizer.state[param] = present
+                    if before is not None:
+                        present.clear()
+                        present.update(before)
+        for owner, name, old in self.sets.values():
+            if old is UNSET:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = old
         held = list(self.held.values())
         for h in held:
             h.storage.version, h.storage.shared = h.version, h.shared
@@ -430,3 +501,5 @@ class Trace:
 
 
 UNSET: Any = object()
+MEMBERS = ("_parameters", "_buffers", "_modules")
+PLAIN_SETTERS = (object.__setattr__, Module.__setattr__)

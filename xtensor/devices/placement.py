@@ -15,6 +15,7 @@ from jax.core import Tracer
 
 from .. import capture, checks
 from ..xla.jax_internals import PLATFORM_LOG
+from ..xla.levels import ground
 from ..xla.memory import LARGE, check_sizes
 from ..xla.signals import from_start
 from ..xla.x64 import call
@@ -296,6 +297,9 @@ _by_sharding: dict[int, tuple[Any, device]] = {}
 
 
 def _look_up(array: Any) -> device:
+    beneath = ground(array)
+    if beneath is not array:
+        return of_array(beneath)
     try:
         where = array.devices()
     except AttributeError:

@@ -1,20 +1,6 @@
 """Random variables: samples, probabilities, entropies and divergences, under PyTorch's names."""
 
-from __future__ import annotations
-
-from . import (
-    composed,
-    constraints,
-    continuous,
-    counts,
-    discrete,
-    gammas,
-    kl,
-    mapped,
-    transformed,
-    transforms,
-    utils,
-)
+from . import constraints, utils
 from .composed import *
 from .continuous import *
 from .counts import *

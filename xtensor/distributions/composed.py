@@ -14,6 +14,7 @@ from ..ops.shape.joining import cat
 from ..special import i0e, i1e
 from ..tensor import Tensor
 from . import constraints
+from .continuous import triangle_of
 from .discrete import TINY, ByOdds, Categorical
 from .distribution import Distribution, broadcast_all
 from .gammas import Beta, Chi2
@@ -422,18 +423,7 @@ class Wishart(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
-        if len(given) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            )
-        matrix = given[0]
-        if matrix.dim() < 2:
-            raise ValueError(
-                "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
-            )
-        if scale_tril is None:
-            matrix = cholesky(matrix if precision_matrix is None else matrix.inverse())
+        matrix = triangle_of(covariance_matrix, precision_matrix, scale_tril, "scale_tril")
         size = matrix.shape[-1]
         freedom = df if isinstance(df, Tensor) else matrix.new_tensor(df)
         if (freedom <= size - 1).any():

@@ -78,6 +78,16 @@ class _Bounded(Constraint):
         return f"{type(self).__name__.lstrip('_')}({values})"
 
 
+class _Above(_Bounded):
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__(lower_bound=lower_bound)
+
+
+class _Between(_Bounded):
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
+
+
 class _Dependent(Constraint):
     """A region that follows from other values: it cannot be tested by itself."""
 
@@ -158,31 +168,15 @@ class _OneHot(Constraint):
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
-class _IntegerInterval(_Bounded):
+class _IntegerInterval(_Between):
     is_discrete = True
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
 
     def check(self, value: Any) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _IntegerLessThan(_Bounded):
+class _IntegerGreaterThan(_Above):
     is_discrete = True
-
-    def __init__(self, upper_bound: Any) -> None:
-        super().__init__(upper_bound=upper_bound)
-
-    def check(self, value: Any) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
-
-
-class _IntegerGreaterThan(_Bounded):
-    is_discrete = True
-
-    def __init__(self, lower_bound: Any) -> None:
-        super().__init__(lower_bound=lower_bound)
 
     def check(self, value: Any) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
@@ -193,18 +187,12 @@ class _Real(Constraint):
         return value == value
 
 
-class _GreaterThan(_Bounded):
-    def __init__(self, lower_bound: Any) -> None:
-        super().__init__(lower_bound=lower_bound)
-
+class _GreaterThan(_Above):
     def check(self, value: Any) -> Tensor:
         return self.lower_bound < value
 
 
-class _GreaterThanEq(_Bounded):
-    def __init__(self, lower_bound: Any) -> None:
-        super().__init__(lower_bound=lower_bound)
-
+class _GreaterThanEq(_Above):
     def check(self, value: Any) -> Tensor:
         return self.lower_bound <= value
 
@@ -217,10 +205,7 @@ class _LessThan(_Bounded):
         return value < self.upper_bound
 
 
-class _Interval(_Bounded):
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
-
+class _Interval(_Between):
     def check(self, value: Any) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 

@@ -275,6 +275,22 @@ class Exponential(Distribution):
         return 1.0 - self.rate.log()
 
 
+def triangle_of(
+    covariance: Tensor | None, precision: Tensor | None, scale: Tensor | None, what: str
+) -> Tensor:
+    """The Cholesky factor of covariances, of which one form is given; `what` it is in errors."""
+    given = [m for m in (covariance, precision, scale) if m is not None]
+    if len(given) != 1:
+        raise ValueError(
+            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        )
+    if given[0].dim() < 2:
+        raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
+    if scale is not None:
+        return scale
+    return cholesky(given[0] if precision is None else given[0].inverse())
+
+
 class MultivariateNormal(Distribution):
     """Normal vectors with a mean and a covariance matrix, its inverse, or its Cholesky factor."""
 
@@ -297,19 +313,7 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = [m for m in (covariance_matrix, precision_matrix, scale_tril) if m is not None]
-        if len(given) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
-            )
-        if given[0].dim() < 2:
-            raise ValueError(
-                "the matrix must be at least two-dimensional, with optional leading batch dimensions"
-            )
-        if scale_tril is not None:
-            triangle = scale_tril
-        else:
-            triangle = cholesky(given[0] if precision_matrix is None else given[0].inverse())
+        triangle = triangle_of(covariance_matrix, precision_matrix, scale_tril, "the matrix")
         size = loc.shape[-1]
         batch = (zeros(tuple(loc.shape[:-1])) + zeros(tuple(triangle.shape[:-2]))).shape
         self.loc = loc.expand(*batch, size)

@@ -10,7 +10,7 @@ from ..ops.create.distributions import binomial, poisson
 from ..ops.create.ranges import arange
 from ..tensor import Tensor
 from . import constraints
-from .discrete import ByOdds, Categorical
+from .discrete import ByOdds, Categorical, OfCategorical, either, named_parameter
 from .distribution import Distribution, broadcast_all
 from .gammas import Gamma
 
@@ -26,10 +26,8 @@ class _Trials(Distribution):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        name = "logits" if probs is None else "probs"
-        self.total_count, self._param = broadcast_all(total_count, logits if probs is None else probs)
+        name, value = either(probs, logits)
+        self.total_count, self._param = broadcast_all(total_count, value)
         self.total_count = self.total_count.type_as(self._param)
         self.__dict__[name] = self._param
         super().__init__(self._param.shape, (), validate_args)
@@ -37,8 +35,8 @@ class _Trials(Distribution):
     __getattr__ = ByOdds.__getattr__  # pyright: ignore[reportAssignmentType]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        name, shape = "probs" if "probs" in self.__dict__ else "logits", tuple(batch_shape)
-        given = {name: self._param.expand(shape)}
+        shape = tuple(batch_shape)
+        given = named_parameter(self, self._param.expand(shape))
         return type(self)(self.total_count.expand(shape), **given, validate_args=False)
 
     @property
@@ -134,7 +132,7 @@ class NegativeBinomial(_Trials):
         return unnormalized - ways.masked_fill(n + value == 0.0, 0.0)
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategorical):
     """How often each class comes in `total_count` draws."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -164,18 +162,6 @@ class Multinomial(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))

@@ -26,6 +26,18 @@ __all__ = [
 TINY = 1.1920928955078125e-07
 
 
+def either(probs: Any, logits: Any) -> tuple[str, Any]:
+    """The parameter that is given, with its name."""
+    if (probs is None) == (logits is None):
+        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+    return ("logits", logits) if probs is None else ("probs", probs)
+
+
+def named_parameter(distribution: Any, value: Tensor) -> dict[str, Tensor]:
+    """A value as the argument that a distribution was made with."""
+    return {"probs" if "probs" in distribution.__dict__ else "logits": value}
+
+
 class ByOdds(Distribution):
     """A distribution given by probabilities or by their log-odds, one of which follows from the other."""
 
@@ -33,13 +45,9 @@ class ByOdds(Distribution):
     given: Tensor
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.__dict__["probs"],) = broadcast_all(probs)
-        else:
-            (self.__dict__["logits"],) = broadcast_all(logits)
-        self.given = self.__dict__["probs" if probs is not None else "logits"]
+        name, value = either(probs, logits)
+        (self.given,) = broadcast_all(value)
+        self.__dict__[name] = self.given
         super().__init__(self.given.shape, (), validate_args)
 
     def __getattr__(self, name: str) -> Any:
@@ -51,8 +59,8 @@ class ByOdds(Distribution):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        name = "probs" if "probs" in self.__dict__ else "logits"
-        return type(self)(**{name: self.given.expand(tuple(batch_shape))}, validate_args=False)
+        given = named_parameter(self, self.given.expand(tuple(batch_shape)))
+        return type(self)(**given, validate_args=False)
 
 
 class Bernoulli(ByOdds):
@@ -129,17 +137,12 @@ class Categorical(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        given = logits if probs is None else probs
+        name, given = either(probs, logits)
         if given.dim() < 1:
-            name = "logits" if probs is None else "probs"
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        if probs is not None:
-            self.__dict__["probs"] = probs / probs.sum(-1, keepdim=True)
-        else:
-            self.__dict__["logits"] = given - given.logsumexp(-1, keepdim=True)
-        self._param = self.__dict__["probs" if probs is not None else "logits"]
+        by_odds = name == "logits"
+        scaled = given - given.logsumexp(-1, keepdim=True) if by_odds else given / given.sum(-1, keepdim=True)
+        self.__dict__[name] = self._param = scaled
         self._num_events = given.shape[-1]
         super().__init__(given.shape[:-1], (), validate_args)
 
@@ -192,12 +195,29 @@ class Categorical(Distribution):
         return values.expand(-1, *self._batch_shape) if expand else values
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        name = "probs" if "probs" in self.__dict__ else "logits"
-        grown = self._param.expand(*tuple(batch_shape), self._num_events)
-        return type(self)(**{name: grown}, validate_args=False)
+        given = named_parameter(self, self._param.expand(*tuple(batch_shape), self._num_events))
+        return type(self)(**given, validate_args=False)
 
 
-class OneHotCategorical(Distribution):
+class OfCategorical(Distribution):
+    """What is made of a categorical variable: its parameters are that one's."""
+
+    _categorical: Categorical
+
+    @property
+    def probs(self) -> Tensor:
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        return self._categorical.param_shape
+
+
+class OneHotCategorical(OfCategorical):
     """`Categorical` whose values are one-hot vectors."""
 
     has_enumerate_support = True
@@ -209,14 +229,6 @@ class OneHotCategorical(Distribution):
         super().__init__(
             self._categorical.batch_shape, (self._categorical._num_events,), validate_args=validate_args
         )
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
 
     @property
     def mean(self) -> Tensor:
@@ -242,10 +254,6 @@ class OneHotCategorical(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return type(self)(self._categorical.expand(batch_shape).probs, validate_args=False)
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         count = self._event_shape[0]

@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from jax.core import Tracer
+
 from .. import dtypes
 from ..engine import enable_grad, no_grad
 from ..gradients import grad
+from ..operators.index_bounds import later
 from ..ops.create.ingest import as_tensor
 from ..ops.shape.joining import broadcast_tensors
-from ..tensor import Size, Tensor
+from ..tensor import Size, Tensor, array_of
 from .constraints import Constraint, independent, is_dependent
 
 __all__ = ["Distribution", "ExponentialFamily", "Independent", "broadcast_all"]
@@ -24,6 +27,15 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     place = None if like is None else like.device
     made = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=place) for v in values]
     return tuple(broadcast_tensors(*made))
+
+
+def everywhere(valid: Tensor) -> bool:
+    """Whether a check came out true for all elements; of values that a program will have, it is asked when it has them."""
+    array = array_of(valid)
+    if isinstance(array, Tracer):
+        later(array, lambda values: bool(values.all()))
+        return True
+    return bool(valid.all())
 
 
 class lazy_property:
@@ -69,7 +81,7 @@ class Distribution:
                 value = self.__dict__.get(name)
                 if is_dependent(constraint) or not isinstance(value, Tensor):
                     continue
-                if not constraint.check(value.detach()).all():
+                if not everywhere(constraint.check(value.detach())):
                     raise ValueError(
                         f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                         f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n"
@@ -101,7 +113,7 @@ class Distribution:
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {expected}."
                 )
-        if self.support is not None and not self.support.check(value.detach()).all():
+        if self.support is not None and not everywhere(self.support.check(value.detach())):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

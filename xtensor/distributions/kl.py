@@ -168,16 +168,6 @@ def _gamma_exponential(p: Any, q: Any) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
 
 
-@register_kl(Gamma, Normal)
-def _gamma_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, p.concentration / p.rate, p.concentration / p.rate.pow(2))
-
-
-@register_kl(Beta, Normal)
-def _beta_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, p.mean, p.variance)
-
-
 @register_kl(Beta, Uniform)
 def _beta_uniform(p: Any, q: Any) -> Tensor:
     found = -p.entropy() + (q.high - q.low).log()
@@ -218,10 +208,19 @@ def _without_bound(p: Any, q: Any) -> Tensor:
 EULER = 0.57721566490153286060
 
 
-def _entropies_normal(p: Any, q: Any, mean: Tensor, variance: Tensor) -> Tensor:
-    """From a distribution of this mean and variance to a normal one."""
-    spread = variance + (mean - q.loc).pow(2)
+def _entropies_normal(p: Any, q: Any, variance: Tensor) -> Tensor:
+    """From a distribution of this variance to a normal one."""
+    spread = variance + (p.mean - q.loc).pow(2)
     return -p.entropy() + 0.5 * math.log(2 * math.pi) + q.scale.log() + 0.5 * spread / q.scale.pow(2)
+
+
+@register_kl(Gamma, Normal)
+@register_kl(Beta, Normal)
+@register_kl(Laplace, Normal)
+@register_kl(Uniform, Normal)
+@register_kl(Exponential, Normal)
+def _to_normal(p: Any, q: Any) -> Tensor:
+    return _entropies_normal(p, q, p.variance)
 
 
 @register_kl(Cauchy, Cauchy)
@@ -245,22 +244,7 @@ def _gumbel(p: Any, q: Any) -> Tensor:
 
 @register_kl(Gumbel, Normal)
 def _gumbel_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, p.loc + p.scale * EULER, (math.pi * p.scale).pow(2) / 6)
-
-
-@register_kl(Laplace, Normal)
-def _laplace_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, p.loc, 2 * p.scale.pow(2))
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, (p.high + p.low) / 2, (p.high - p.low).pow(2) / 12)
-
-
-@register_kl(Exponential, Normal)
-def _exponential_normal(p: Any, q: Any) -> Tensor:
-    return _entropies_normal(p, q, p.rate.reciprocal(), p.rate.pow(-2))
+    return _entropies_normal(p, q, (math.pi * p.scale).pow(2) / 6)
 
 
 @register_kl(Normal, Laplace)

@@ -11,7 +11,7 @@ from ..ops.create.random import rand
 from ..tensor import Tensor
 from . import constraints
 from .continuous import Exponential, Normal, Uniform
-from .discrete import ByOdds, Categorical
+from .discrete import ByOdds, Categorical, OfCategorical, named_parameter
 from .distribution import Distribution, Independent, broadcast_all, home_of, sum_rightmost
 from .transforms import (
     AffineTransform,
@@ -285,8 +285,7 @@ class LogitRelaxedBernoulli(ByOdds):
         super().__init__(probs, logits, validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        name = "probs" if "probs" in self.__dict__ else "logits"
-        given = {name: self.given.expand(tuple(batch_shape))}
+        given = named_parameter(self, self.given.expand(tuple(batch_shape)))
         return LogitRelaxedBernoulli(self.temperature, **given, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -337,12 +336,11 @@ class RelaxedBernoulli(_Relaxed):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         base: Any = self.base_dist
-        name = "probs" if "probs" in base.__dict__ else "logits"
-        given = {name: base.given.expand(tuple(batch_shape))}
+        given = named_parameter(base, base.given.expand(tuple(batch_shape)))
         return RelaxedBernoulli(base.temperature, **given, validate_args=False)
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategorical):
     """The logarithm of `RelaxedOneHotCategorical`."""
 
     has_rsample = True
@@ -358,14 +356,6 @@ class ExpRelaxedCategorical(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         wider = self._categorical.expand(batch_shape)
         return ExpRelaxedCategorical(self.temperature, logits=wider.logits, validate_args=False)
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = tuple(self._extended_shape(sample_shape))

@@ -74,10 +74,10 @@ class _State(threading.local):
     autocast_nesting: int = 0
     autocast_caching: bool = True
     autocast_cache: dict[Any, Any] | None = None
+    # The function transforms that are running, the outermost first.
+    transforms: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
-        # The function transforms that are running, the outermost first.
-        self.transforms: list[Any] = []
         self.token = Token()
         self.saved_hooks: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
 

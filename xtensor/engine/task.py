@@ -12,7 +12,6 @@ from .graph import EdgeTuple, Node
 __all__ = [
     "GraphTask",
     "InputBuffer",
-    "current_node",
     "current_task_id",
     "is_complete",
     "is_executing",
@@ -180,11 +179,6 @@ def current_task_id() -> int:
 def is_executing() -> bool:
     """Whether this thread is inside a backward pass."""
     return local.task is not None
-
-
-def current_node() -> Node | None:
-    """The node this thread is running; known in anomaly mode only."""
-    return local.node
 
 
 def will_execute(node: Node) -> bool:

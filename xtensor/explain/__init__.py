@@ -1,7 +1,5 @@
 """Where an operator comes from, what it calls, and what runs."""
 
-from __future__ import annotations
-
 from .. import ops
 from ..engine import profiler
 from .explain import explain, source

@@ -17,21 +17,8 @@ from typing import Any
 from ..operators.functions.deferred import source_of
 from ..operators.operator import Operator
 from ..tensor import Tensor
+from . import catalog
 from .calls import Call, calls_in, calls_of
-from .catalog import (
-    NAMESPACES,
-    Entry,
-    Rule,
-    composite_named,
-    declared,
-    entry_for,
-    exported,
-    families,
-    location_of,
-    namespaces,
-    places_of,
-    unquoted,
-)
 from .examples import example_of
 from .watch import Program, watch_programs
 
@@ -57,7 +44,7 @@ class Explanation:
     line: int
     signatures: tuple[str, ...]
     aliases: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[catalog.Rule, ...] = ()
     variants: tuple[tuple[str, str], ...] = ()
     path: tuple[Call, ...] = ()
     programs: tuple[Program, ...] = ()
@@ -141,7 +128,7 @@ def explain(what: Any, *args: Any, **kwargs: Any) -> Explanation:
     op = getattr(what, "operator", None)
     if op is None:
         return explain_function(name, what, None, args, kwargs)
-    entry = entry_for(op)
+    entry = catalog.entry_for(op)
     return explain_operator(replace(entry, name=name) if "." in name else entry, what, args, kwargs)
 
 
@@ -168,13 +155,13 @@ def resolve(what: Any) -> tuple[str | None, Any]:
 
 def public_name(found: Any, asked: str) -> str:
     """The name to show: of all under which users find a function the one that they asked by, else the first."""
-    places = places_of(found) if inspect.isfunction(found) else []
+    places = catalog.places_of(found) if inspect.isfunction(found) else []
     last = asked.rpartition(".")[2]
     wanted = (asked, asked.partition(".")[2], last)
     return next((name for name in wanted if name in places), places[0] if places else last)
 
 
-PLACES = ("nn.functional", "nn", *(name for name in NAMESPACES if name != "nn.functional"))
+PLACES = ("nn.functional", "nn", *(name for name in catalog.NAMESPACES if name != "nn.functional"))
 
 
 def named(name: str) -> Any:
@@ -191,18 +178,18 @@ def named(name: str) -> Any:
             found = getattr(found, part, None)
         if inspect.isfunction(found) or isinstance(found, property) or hasattr(found, "forward"):
             return found
-    op = declared(parts[-1])
+    op = catalog.declared(parts[-1])
     if op is not None and len(parts) == 1:
         return op.function
-    return getattr(Tensor, parts[-1], None) or composite_named(parts[-1]) if len(parts) == 1 else None
+    return getattr(Tensor, parts[-1], None) or catalog.composite_named(parts[-1]) if len(parts) == 1 else None
 
 
 def known_names() -> set[str]:
     """The names of operators and methods, for a reader who misspelled one."""
-    spaces = [*families().values(), *namespaces().values()]
-    return {name for space in spaces for name in [*getattr(space, "__all__", ()), *exported(space)]} | {
-        name for name in vars(Tensor) if not name.startswith("_")
-    }
+    spaces = [*catalog.families().values(), *catalog.namespaces().values()]
+    return {
+        name for space in spaces for name in [*getattr(space, "__all__", ()), *catalog.exported(space)]
+    } | {name for name in vars(Tensor) if not name.startswith("_")}
 
 
 def method_name(function: Any) -> str | None:
@@ -223,7 +210,7 @@ def forward_of(cls: type) -> Callable[..., Any]:
     return forward
 
 
-def explain_operator(entry: Entry, function: Any, args: Any, kwargs: Any) -> Explanation:
+def explain_operator(entry: catalog.Entry, function: Any, args: Any, kwargs: Any) -> Explanation:
     programs, result = watched(function, args, kwargs)
     file, line = entry.location
     path = (Call(0, f"xtensor.{entry.name}", file, line, entry.kind),)
@@ -251,20 +238,22 @@ def explain_function(
     """A composite, a method written by hand, or the `forward` of a module."""
     cls = cls or (type(module) if module is not None else None)
     programs, result = watched(function if module is None else module, args, kwargs)
-    file, line = location_of(function)
+    file, line = catalog.location_of(function)
     path = tuple(calls_of(programs, cls) if programs else calls_in(function, cls))
-    operators = [op for call in path if isinstance(op := declared(call.name.rpartition(".")[2]), Operator)]
+    operators = [
+        op for call in path if isinstance(op := catalog.declared(call.name.rpartition(".")[2]), Operator)
+    ]
     return Explanation(
         name=name,
         kind="composite" if cls is None else "module",
         doc=inspect.cleandoc(function.__doc__ or ""),
         file=file,
         line=line,
-        signatures=(f"{name}{unquoted(inspect.signature(function))}",),
+        signatures=(f"{name}{catalog.unquoted(inspect.signature(function))}",),
         rules=tuple(
-            Rule(f"{op.name}.{r.argument}", r.source, r.saves)
+            catalog.Rule(f"{op.name}.{r.argument}", r.source, r.saves)
             for op in dict.fromkeys(operators)
-            for r in entry_for(op).rules
+            for r in catalog.entry_for(op).rules
         ),
         path=path,
         programs=programs,
@@ -284,12 +273,12 @@ def geometry_text(tensor: Tensor) -> str:
     return f"sizes {tuple(tensor.shape)}, strides {tensor.stride()}, offset {tensor.storage_offset()}"
 
 
-def variants_of(entry: Entry) -> Iterator[tuple[str, str]]:
+def variants_of(entry: catalog.Entry) -> Iterator[tuple[str, str]]:
     op = entry.op
     for spelling in entry.deprecated:
         yield "deprecated", spelling
     yield "function", f"xtensor.{entry.name}"
-    for place in places_of(entry.function):
+    for place in catalog.places_of(entry.function):
         if place != entry.name and place not in entry.aliases:
             yield "also", f"xtensor.{place}"
     if op.is_method:

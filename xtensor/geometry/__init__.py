@@ -5,8 +5,6 @@ size 0 and 1. Strides and offsets count elements of the tensor's dtype. A view f
 offset)` triple of tuples and ints, and returns a `Geometry`.
 """
 
-from __future__ import annotations
-
 from .layout import (
     Geometry,
     GeometryLike,
@@ -22,7 +20,6 @@ from .layout import (
     iterator_strides,
     numel,
     preserve_strides,
-    suggest_memory_format,
 )
 from .memory import (
     INPUT_OVERLAP,

@@ -128,19 +128,6 @@ def is_non_overlapping_and_dense(sizes: Ints, strides: Ints) -> bool:
     return True
 
 
-def suggest_memory_format(sizes: Ints, strides: Ints) -> MemoryFormat:
-    """The memory format that these strides show; ambiguous cases are contiguous."""
-    order = _CHANNELS_LAST_ORDER.get(len(sizes))
-    if order is None or strides[1] == 0 or 0 in sizes:
-        return "contiguous_format"
-    least = 0
-    for dim in order:
-        if strides[dim] < least or (dim == 0 and least == strides[1]):
-            return "contiguous_format"
-        least = strides[dim] * sizes[dim]
-    return "channels_last" if len(sizes) == 4 else "channels_last_3d"
-
-
 @bounded(8192)
 def preserve_strides(sizes: Ints, strides: Ints) -> Ints:
     """The strides that `clone` and `empty_like` give under `preserve_format`."""

@@ -1,7 +1,5 @@
 """The main module of processes that a program under `python -m xtensor` spawns."""
 
-from __future__ import annotations
-
 from .program import continue_in_worker
 
 if __name__ == "__mp_main__":

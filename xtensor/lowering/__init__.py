@@ -22,22 +22,3 @@ from .host import HostAdjoint
 from .recipes import Access, Digits, Recipe, recipe_for
 from .transfers import Stats, read, read_program, scatter_add, stats, write, write_program
 from .transposes import transpose
-
-__all__ = [
-    "FLOAT8",
-    "Access",
-    "Digits",
-    "HostAdjoint",
-    "Recipe",
-    "Stats",
-    "host_float8",
-    "recipe_for",
-    "read",
-    "read_program",
-    "scatter_add",
-    "stats",
-    "to_float8",
-    "transpose",
-    "write",
-    "write_program",
-]

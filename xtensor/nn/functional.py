@@ -2,8 +2,6 @@
 
 # ruff: noqa: F401, F403  # a public face: everything is imported to be found here
 
-from __future__ import annotations
-
 from ..ops.index.bags import embedding_bag
 from ..ops.index.embedding import *
 from ..ops.linalg.grouped_products import *

@@ -228,6 +228,15 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan), generator)
 
 
+def draw_by_inputs(weight: Tensor, bias: Tensor | None) -> None:
+    """Fill a layer's weight and bias uniformly within 1/sqrt(number of inputs to one output)."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = _calculate_fan_in_and_fan_out(weight)
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+        uniform_(bias, -bound, bound)
+
+
 @jit
 def _orthonormal(matrix: Any) -> Any:
     q, r = jnp.linalg.qr(matrix)

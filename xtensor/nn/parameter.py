@@ -11,7 +11,7 @@ from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
 from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of, tensor_over
 
-__all__ = ["Buffer", "Parameter", "adopt", "share"]
+__all__ = ["Buffer", "Parameter", "adopt", "register_empty", "share"]
 
 
 def share(cls: type[Any], data: Tensor) -> Any:
@@ -55,7 +55,7 @@ def require(tensor: Tensor, requires_grad: bool) -> None:
     if requires_grad:
         if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        tensor.requires_grad_()
+        tensor._ask_grad(True)
 
 
 class _ParameterMeta(type):
@@ -246,3 +246,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # pyright: ignore[
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Everything is done in `__new__`."""
+
+
+def register_empty(module: Any, device: Any, dtype: Any, **shapes: int | tuple[int, ...] | None) -> None:
+    """Register parameters of these shapes, for `reset_parameters` to fill; None where there is none."""
+    for name, shape in shapes.items():
+        made = None if shape is None else Parameter(empty(shape, device=device, dtype=dtype))
+        module.register_parameter(name, made)

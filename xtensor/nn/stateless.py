@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.shape.joining import stack
 from ..tensor import Tensor
 from .modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from .modules.module import Module
+from .utils.stateless import call_with
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
-
-
-@contextmanager
-def swapped(module: Module, tensors: dict[str, Tensor]) -> Iterator[None]:
-    """Other tensors in the place of parameters and buffers inside the block."""
-    before: list[tuple[Any, str, Any]] = []
-    try:
-        for path, tensor in tensors.items():
-            owner, _, name = path.rpartition(".")
-            holder = module.get_submodule(owner)
-            where = next((d for d in (holder._parameters, holder._buffers) if name in d), None)
-            if where is None:
-                raise KeyError(f"{path} is no parameter or buffer of the module")
-            held: Any = where
-            before.append((held, name, held[name]))
-            held[name] = tensor
-        yield
-    finally:
-        for held, name, tensor in reversed(before):
-            held[name] = tensor
 
 
 def functional_call(
@@ -43,26 +24,32 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """The module's result with other parameters and buffers in the place of its own, by their names.
+    """The module's result with other parameters and buffers in the place of its own, by their names, in one dict or several.
 
-    `tie_weights` gives a tensor that the module holds under several names the same replacement under each.
+    `tie_weights` gives a tensor that the module holds under several names the same replacement under each; `strict` refuses
+    dicts that do not name exactly the module's own. Buffers that the module replaces are replaced in a single dict.
+
+    >>> net = xtensor.nn.Linear(2, 1)
+    >>> xtensor.func.functional_call(net, {"weight": xtensor.ones(1, 2), "bias": xtensor.zeros(1)}, xtensor.ones(2)).tolist()
+    [2.0]
     """
-    dicts = parameter_and_buffer_dicts
-    given = dict(dicts) if isinstance(dicts, dict) else {k: v for d in dicts for k, v in d.items()}
-    own = dict(module.named_parameters(remove_duplicate=False)) | dict(
-        module.named_buffers(remove_duplicate=False)
-    )
-    if strict and set(given) != set(own):
-        raise RuntimeError(
-            f"Error(s) in loading state_dict: Missing key(s): {sorted(set(own) - set(given))}, unexpected key(s): "
-            f"{sorted(set(given) - set(own))}."
-        )
-    if tie_weights:
-        by_tensor = {id(own[name]): tensor for name, tensor in given.items() if name in own}
-        given |= {n: by_tensor[id(t)] for n, t in own.items() if n not in given and id(t) in by_tensor}
-    positional = () if args is None else args if isinstance(args, tuple) else (args,)
-    with swapped(module, given):
-        return module(*positional, **(kwargs or {}))
+    given = parameter_and_buffer_dicts
+    if not isinstance(given, dict):
+        if not isinstance(given, (list, tuple)):
+            raise ValueError(
+                "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+                f"{type(given)}"
+            )
+        if not all(isinstance(each, dict) for each in given):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        counts = Counter([name for each in given for name in each])
+        if len(counts) < counts.total():
+            repeated = [name for name, count in counts.items() if count > 1]
+            raise ValueError(
+                f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            )
+        given = {name: tensor for each in given for name, tensor in each.items()}
+    return call_with(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
@@ -85,8 +72,12 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
     def stacked(kind: str) -> dict[str, Tensor]:
         states = [dict(getattr(m, kind)()) for m in models]
-        return {name: stack([s[name] for s in states]).detach() for name in states[0]}
+        made = {}
+        for name, first in states[0].items():
+            own = [state[name] for state in states]
+            if any(t.requires_grad != first.requires_grad for t in own):
+                raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+            made[name] = stack(own).detach().requires_grad_(first.requires_grad)
+        return made
 
-    parameters = stacked("named_parameters")
-    wanted = {name: p.requires_grad for name, p in models[0].named_parameters()}
-    return {n: t.requires_grad_(wanted[n]) for n, t in parameters.items()}, stacked("named_buffers")
+    return stacked("named_parameters"), stacked("named_buffers")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..tensor import Tensor
 from .functions.codegen import operator_method
@@ -16,6 +17,8 @@ __all__ = [
     "attach_methods",
     "named",
 ]
+
+Made = TypeVar("Made", bound=Callable[..., Any])
 
 # Python's operator -> the operator that it calls.
 DUNDERS = {
@@ -136,7 +139,7 @@ def attach_as(**named: Any) -> None:
     attach_methods(**named)
 
 
-def named(function: Any, name: str, doc: str) -> Any:
+def named(function: Made, name: str, doc: str) -> Made:
     """A function that another one has made, with a name and a docstring of its own."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc

@@ -10,7 +10,7 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
 
     pointwise   broadcasts; function, method, in-place `_`, `out=`; the result's strides follow the operands'
     reduction   function, method, `out=`; NumPy's `axis` and `keepdims` are understood
-    general     function, `out=`, and what else is asked for
+    general     function, and what else is asked for
     view        geometry only, nothing runs on the device (see `views.py`)
     composite   plain Python over Tensors; the gradient comes for free
 
@@ -122,9 +122,11 @@ def reduction(*, derivatives: Any, **options: Any) -> Callable[[Callable[..., An
     return lambda kernel: declare("reduction", kernel, derivatives, **options)
 
 
-def general(*, derivatives: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def general(
+    *, derivatives: Any, method: bool = False, out: bool | str = False, **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare any other operator on arrays."""
-    return lambda kernel: declare("general", kernel, derivatives, **options)
+    return lambda kernel: declare("general", kernel, derivatives, method=method, out=out, **options)
 
 
 def composite(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -15,6 +15,7 @@ Broadcasting is reduced and the dtype of the argument restored after the rule, i
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,7 @@ import numpy as np
 from .saved import result_index
 from .schema import ARRAYS, Schema
 
-__all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "no_derivative", "sum_to"]
+__all__ = ["FROM_KERNEL", "Rules", "backward_function", "fit", "no_derivative", "rules_of", "sum_to"]
 
 
 class _FromKernel:
@@ -46,6 +47,19 @@ def no_derivative(name: str) -> Callable[..., Any]:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return refuse
+
+
+def rules_of(arguments: str, gradients: Callable[..., tuple[Any, ...]]) -> dict[str, Callable[..., Any]]:
+    """The rules of several arguments, whose gradients one function computes together, in their order."""
+
+    def rule(place: int) -> Callable[..., Any]:
+        @functools.wraps(gradients)
+        def one(**known: Any) -> Any:
+            return gradients(**known)[place]
+
+        return one
+
+    return {name: rule(i) for i, name in enumerate(arguments.split())}
 
 
 def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:

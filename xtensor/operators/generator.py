@@ -6,7 +6,7 @@ import math
 import secrets
 import struct
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,37 +76,29 @@ class Generator:
 
     def next_draw(self) -> tuple[Any, Any]:
         """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made."""
+        apart = levels_apart() if modes.state.transforms else ()
         watcher = capture.running()
         if watcher is not None:
-            return watcher.draw(self)
+            seed, draw = watcher.draw(self)
+            return seed, self._draw_of_each(apart, draw) if apart else draw
         with self._lock:
             draw = self.draws
             self.draws = draw + 1
-        if modes.state.transforms:
-            draw = self._draw_of_each(draw)
+        if apart:
+            draw = self._draw_of_each(apart, draw)
         seed = self._seed
         if type(seed) is int and seed >= 2**63:
             seed -= 2**64
         return seed, draw
 
-    def _draw_of_each(self, draw: Any) -> Any:
-        """The number of the draw for each sample of the batches that are to have different ones."""
-        levels = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is not None]
-        for level in levels:
-            if level.randomness == "error":
-                raise RuntimeError(
-                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-                )
-        apart = [level for level in levels if level.randomness == "different"]
-        if not apart:
-            return draw
+    def _draw_of_each(self, apart: Sequence[Level], draw: Any) -> Any:
+        """The number of the draw for each sample of the batches, of which the first has this one."""
         sizes = [level.size or 0 for level in apart]
         count = math.prod(sizes)
         with self._lock:
-            self.draws = draw + max(count, 1)
-        numbers: Any = call(jnp.asarray, np.arange(count, dtype=np.int64).reshape(sizes) + draw)
-        for level in apart[::-1]:
+            self.draws += max(count, 1) - 1
+        numbers: Any = call(jnp.add, np.arange(count, dtype=np.int64).reshape(sizes), draw)
+        for level in apart:
             numbers = Batched(level, numbers)
         return numbers
 
@@ -144,6 +136,18 @@ class Generator:
 
     def __reduce__(self) -> Any:
         return _rebuild, (str(self._device), self._seed, int(self.draws))
+
+
+def levels_apart() -> list[Level]:
+    """The batches whose samples are to have different random numbers; RuntimeError where one is to have none."""
+    levels = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is not None]
+    for level in levels:
+        if level.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+    return [level for level in levels if level.randomness == "different"]
 
 
 def _rebuild(device: str, seed: int, draws: int) -> Generator:

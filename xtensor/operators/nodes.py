@@ -13,7 +13,7 @@ from ..dtypes import FROM_NUMPY, dtype
 from ..engine import RELEASED, modes
 from ..engine.graph import AccumulateGrad, Replayable
 from ..geometry import contiguous_strides
-from ..storage import UNREAD, MetaArray, Storage, WrapperArray, abstract
+from ..storage import UNREAD, MetaArray, Storage, WrapperArray, abstract, births
 from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
@@ -182,7 +182,8 @@ class OpNode(Replayable):
         for array in results:
             storage = new(Storage)
             storage.array = array
-            storage.version = storage.writes = storage.address = 0
+            storage.version = storage.address = 0
+            storage.writes = births.now
             storage.shared = False
             storage.cover = None
             tensor = new(Tensor)

@@ -141,7 +141,7 @@ def finish(function: str, tensor: Tensor, requires_grad: Any) -> Tensor:
     dtype = tensor.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return tensor.requires_grad_()
+    return tensor._ask_grad(True)
 
 
 def into_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[Any, Any]:

@@ -210,11 +210,7 @@ def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> 
     return grad.permute(order).reshape(sizes) if found is None else alias(grad, *found)
 
 
-@general(
-    derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)),
-    method=False,
-    out=False,
-)
+@general(derivatives=dict(grad_output=lambda grad, offset, recipe: lowering.read(recipe, grad, offset)))
 def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
     """The adjoint of reading a view: `grad_output` put where the view lies among zeros."""
     zeros = jnp.zeros(recipe.base_shape, recipe.base_dtype)
@@ -226,9 +222,7 @@ def view_adjoint(grad_output: Array, offset: Number, *, recipe: Any) -> Array:
         grad_outputs=lambda grad, recipes, offsets: [
             lowering.read(r, grad, o) for r, o in zip(recipes, offsets, strict=True)
         ]
-    ),
-    method=False,
-    out=False,
+    )
 )
 def views_adjoint(grad_outputs: Arrays, *, recipes: Any, offsets: Any) -> Array:
     """The sum of the adjoints of several views of one tensor."""

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
-from ..storage import MetaArray, Storage, commit, commit_all, resize
+from ..engine.modes import state
+from ..storage import MetaArray, Storage, births, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.threads import others
@@ -30,6 +31,7 @@ __all__ = [
     "fit_result",
     "put_results",
     "resize_tensor",
+    "refuse_captured",
     "rewrite",
     "scalar_name",
     "store",
@@ -40,14 +42,43 @@ __all__ = [
 
 def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
+    if births.open:
+        refuse_captured(tensor, name)
+    storage = tensor._xt_storage  # first, since a capture notes versions when it meets a tensor
     counter_of(tensor).version += 1
-    tensor._xt_storage.writer = writer_at(name, depth + 1)
+    storage.writer = writer_at(name, depth + 1)
+
+
+OURS = frozenset(("xtensor", "xtensor."))
+"""How the names of our modules begin."""
+
+
+def refuse_captured(tensor: Tensor, name: str) -> None:
+    """RuntimeError for a write to a tensor that was there before the derivative of a function that runs began."""
+    storage = tensor._xt_storage
+    for transform in reversed(state.transforms):
+        if transform.born:
+            if storage.writes < transform.born and not transform.was_given(storage):
+                raise RuntimeError(
+                    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+                    f"(aten::{ATEN.get(name, name)}) that would mutate a captured Tensor. This is not supported; please rewrite "
+                    "the function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+                )
+            return
+
+
+BY_TENSOR = (
+    "add_ sub_ mul_ div_ remainder_ fmod_ bitwise_and_ bitwise_or_ bitwise_xor_ eq_ ne_ lt_ le_ gt_ ge_"
+)
+ATEN = {name: f"{name}.Tensor" for name in BY_TENSOR.split()}
+ATEN |= {name: f"{name}.Scalar" for name in ("fill_", "masked_fill_", "pow_")}
+"""PyTorch's names of operators that write, where they are not the methods' names."""
 
 
 def writer_at(name: str, depth: int) -> tuple[Any, int, str]:
     """The line of the program that writes: the first frame outside of the package, from `depth` calls up."""
     frame: Any = sys._getframe(depth)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "xtensor":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "")[:8] in OURS:
         frame = frame.f_back
     return (frame.f_code, frame.f_lineno, name)
 

@@ -1,7 +1,5 @@
 """Optimizers, under PyTorch's names. A step is one compiled call over all parameters."""
 
-from __future__ import annotations
-
 from . import lr_scheduler, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor

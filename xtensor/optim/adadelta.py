@@ -7,19 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 
 from .optimizer import ParamsT, RuleOptimizer, check_option, check_options, options_of
+from .rules import decayed
 
 __all__ = ["Adadelta"]
 
 
 def adadelta(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter, with the running means of squared gradients and of squared steps."""
-    maximize, decays = flags
     lr, rho, eps, weight_decay = numbers.own
     square, steps = state
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay * param
+    grad = decayed(flags, weight_decay, param, grad)
     rest = (1 - numbers.exact[1]).astype(param.dtype)
     square = rho * square + rest * (grad * grad)
     delta = jnp.sqrt(steps + eps) / jnp.sqrt(square + eps) * grad

@@ -10,19 +10,16 @@ from ..ops.create.creation import full_like
 from ..tensor import Tensor, array_of
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_fused, check_options, options_of
 from .rows import RowUpdate, rows_of
+from .rules import decayed
 
 __all__ = ["Adagrad"]
 
 
 def adagrad(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; the learning rate falls with the steps."""
-    maximize, decays = flags
     lr, lr_decay, weight_decay, eps = numbers.exact
     kind = param.dtype
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay.astype(kind) * param
+    grad = decayed(flags, weight_decay, param, grad)
     total = state[0] + grad * grad
     size = (lr / (1 + count * lr_decay)).astype(kind)
     return param - size * (grad / (jnp.sqrt(total) + eps.astype(kind))), total

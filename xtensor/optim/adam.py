@@ -8,25 +8,18 @@ import jax.numpy as jnp
 
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, check_fused, check_options, options_of
+from .rules import decoupled, moments
 
 __all__ = ["Adam"]
 
 
 def adam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; bias corrections are computed in float64 as PyTorch does on the host."""
-    maximize, decays, decoupled, amsgrad = flags
+    *common, amsgrad = flags
     lr, beta1, beta2, eps, weight_decay = numbers.exact
-    mean, square = state[:2]
     kind = param.dtype
-    if maximize:
-        grad = -grad
-    if decays:
-        if decoupled:
-            param = param * (1 - lr * weight_decay).astype(kind)
-        else:
-            grad = grad + weight_decay.astype(kind) * param
-    mean = mean + (1 - beta1).astype(kind) * (grad - mean)
-    square = beta2.astype(kind) * square + (1 - beta2).astype(kind) * (grad * grad)
+    param, grad = decoupled(common, lr, weight_decay, param, grad)
+    mean, square = moments(state[0], state[1], grad, beta1, beta2)
     step = count + 1
     size = lr / (1 - beta1**step)
     root = jnp.sqrt(1 - beta2**step).astype(kind)

@@ -7,20 +7,17 @@ from typing import Any
 import jax.numpy as jnp
 
 from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
+from .rules import decayed
 
 __all__ = ["Adamax"]
 
 
 def adamax(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; the bias correction is computed in float64."""
-    maximize, decays = flags
     lr, beta1, beta2, eps, weight_decay = numbers.exact
     kind = param.dtype
     mean, largest = state
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay.astype(kind) * param
+    grad = decayed(flags, weight_decay, param, grad)
     mean = mean + (1 - beta1).astype(kind) * (grad - mean)
     largest = jnp.maximum(beta2.astype(kind) * largest, jnp.abs(grad) + eps.astype(kind))
     size = (lr / (1 - beta1 ** (count + 1))).astype(kind)

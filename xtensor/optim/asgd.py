@@ -10,20 +10,17 @@ from .. import dtypes
 from ..ops.create.ingest import tensor as make_tensor
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_options, options_of
+from .rules import decayed
 
 __all__ = ["ASGD"]
 
 
 def asgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter, and of its average `ax`; `eta` and `mu` are this step's size and averaging weight."""
-    maximize, decays = flags
     lr, lambd, alpha, t0, weight_decay = numbers.exact
     kind = param.dtype
     eta, mu, average = state
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay.astype(kind) * param
+    grad = decayed(flags, weight_decay, param, grad)
     param = param * (1 - lambd * eta).astype(kind) - eta * grad
     average = jnp.where(mu == 1, param, average + (param - average) * mu)
     step = count + 1

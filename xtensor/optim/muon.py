@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..tensor import Tensor
-from .optimizer import ParamsT, RuleOptimizer, options_of
+from .optimizer import ParamsT, RuleOptimizer, check_least, check_one_element, options_of
 
 __all__ = ["Muon"]
 
@@ -67,14 +67,10 @@ class Muon(RuleOptimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not momentum >= 0.0:
-            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
+        check_one_element(lr)
+        check_least("Learning rate", lr)
+        check_least("momentum", momentum)
+        check_least("weight decay", weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         super().__init__(params, options_of(locals(), self.options))

@@ -10,29 +10,22 @@ from .. import dtypes
 from ..ops.create.creation import ones
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
+from .rules import decoupled, moments
 
 __all__ = ["NAdam"]
 
 
 def nadam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; `mu` is the momentum of this step, whose product over all steps corrects the bias."""
-    maximize, decays, decoupled = flags
     lr, beta1, beta2, eps, weight_decay, momentum_decay = numbers.exact
     kind = param.dtype
     product, mean, square = state
     step = count + 1
-    if maximize:
-        grad = -grad
-    if decays:
-        if decoupled:
-            param = param * (1 - lr * weight_decay).astype(kind)
-        else:
-            grad = grad + weight_decay.astype(kind) * param
+    param, grad = decoupled(flags, lr, weight_decay, param, grad)
     mu = beta1 * (1 - 0.5 * 0.96 ** (step * momentum_decay))
     after = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * momentum_decay))
     product = product * mu.astype(kind)
-    mean = mean + (1 - beta1).astype(kind) * (grad - mean)
-    square = beta2.astype(kind) * square + (1 - beta2).astype(kind) * (grad * grad)
+    mean, square = moments(mean, square, grad, beta1, beta2)
     scale = jnp.sqrt(square / (1 - beta2**step).astype(kind)) + eps.astype(kind)
     now = (lr * (1 - mu) / (1 - product)).astype(kind)
     ahead = (lr * after / (1 - product * after)).astype(kind)

@@ -215,6 +215,8 @@ class Optimizer:
             return hooked(self, args, kwargs)
 
         def hooked(self: Any, args: Any, kwargs: Any) -> Any:
+            if capture._running:
+                capture.stepping(self)
             for hook in (*pre_hooks_of_all.values(), *self._optimizer_step_pre_hooks.values()):
                 found = hook(self, args, kwargs)
                 if found is None:
@@ -577,12 +579,23 @@ def check_option(valid: Any, what: str, value: Any) -> None:
         raise ValueError(f"Invalid {what}: {value}")
 
 
+def check_one_element(lr: Any) -> None:
+    """Refuse a learning rate that is a Tensor of several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
+def check_least(what: str, value: Any, least: int = 0) -> None:
+    """ValueError `<what> should be >= <least> but is: <value>` where it is below."""
+    if not value >= least:
+        raise ValueError(f"{what} should be >= {least} but is: {value}")
+
+
 def check_options(**values: Any) -> None:
     """Refuse learning rates and other options below zero, and decay rates outside of [0, 1), in PyTorch's words."""
     for name, value in values.items():
         if name == "lr":
-            if isinstance(value, Tensor) and value.numel() != 1:
-                raise ValueError("Tensor lr must be 1-element")
+            check_one_element(value)
             check_option(value >= 0.0, "learning rate", value)
         elif name == "betas":
             for i, beta in enumerate(value):

@@ -7,26 +7,19 @@ from typing import Any
 import jax.numpy as jnp
 
 from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
+from .rules import decoupled, moments
 
 __all__ = ["RAdam"]
 
 
 def radam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; adaptive once the length of the moving average is more than 5."""
-    maximize, decays, decoupled = flags
     lr, beta1, beta2, eps, weight_decay = numbers.exact
     kind = param.dtype
     mean, square = state
     step = count + 1
-    if maximize:
-        grad = -grad
-    if decays:
-        if decoupled:
-            param = param * (1 - lr * weight_decay).astype(kind)
-        else:
-            grad = grad + weight_decay.astype(kind) * param
-    mean = mean + (1 - beta1).astype(kind) * (grad - mean)
-    square = beta2.astype(kind) * square + (1 - beta2).astype(kind) * (grad * grad)
+    param, grad = decoupled(flags, lr, weight_decay, param, grad)
+    mean, square = moments(mean, square, grad, beta1, beta2)
     bias = 1 - beta2**step
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * beta2**step / bias

@@ -7,18 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 
 from .optimizer import ParamsT, RuleOptimizer, check_options, options_of
+from .rules import decayed
 
 __all__ = ["RMSprop"]
 
 
 def rmsprop(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; states are the mean square, then the momentum and the mean where asked for."""
-    maximize, decays, moves, centered = flags
+    *common, moves, centered = flags
     lr, alpha, eps, weight_decay, momentum = numbers.own
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay * param
+    grad = decayed(common, weight_decay, param, grad)
     rest = (1 - numbers.exact[1]).astype(param.dtype)
     square = alpha * state[0] + rest * (grad * grad)
     made = [square]

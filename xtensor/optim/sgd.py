@@ -9,18 +9,16 @@ from jax import lax
 
 from ..tensor import Tensor
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_fused, check_option, check_options, options_of
+from .rules import decayed
 
 __all__ = ["SGD"]
 
 
 def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any) -> tuple[Any, ...]:
     """One step of one parameter; at count 0 the momentum buffer starts as the gradient."""
-    maximize, decays, nesterov = flags
+    *common, nesterov = flags
     lr, momentum, dampening, weight_decay = numbers.own
-    if maximize:
-        grad = -grad
-    if decays:
-        grad = grad + weight_decay * param
+    grad = decayed(common, weight_decay, param, grad)
     if not state:
         return (param - lr * grad,)
     # As in PyTorch, no gradient flows through the first buffer (`differentiable=True`).

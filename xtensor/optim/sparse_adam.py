@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from ..engine import enable_grad, no_grad
 from ..ops.create.creation import zeros_like
-from ..tensor import Tensor, array_of
-from .optimizer import Optimizer, ParamsT, as_float, check_option, check_options
+from ..tensor import array_of
+from .optimizer import Optimizer, ParamsT, as_float, check_one_element, check_option, check_options
 from .rows import RowUpdate, rows_of
 
 __all__ = ["SparseAdam"]
@@ -26,8 +26,7 @@ class SparseAdam(Optimizer):
         eps: float = 1e-8,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
         check_option(lr > 0.0, "learning rate", lr)
         check_option(eps > 0.0, "epsilon value", eps)
         check_options(betas=betas)

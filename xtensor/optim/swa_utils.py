@@ -8,13 +8,14 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from .. import dtypes
+from .. import capture, dtypes
 from ..engine import no_grad
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
 from ..ops.create.ingest import tensor as make_tensor
+from ..ops.index.masks import where
 from ..tensor import Tensor
-from .lr_scheduler.scheduler import LRScheduler, per_group
+from .lr_scheduler.scheduler import LRScheduler, check_annealing, per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -53,10 +54,11 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
 
     @no_grad()
     def swa_update(averages: list[Tensor], params: list[Tensor], num_averaged: Any) -> None:
-        weight = 1 / (float(num_averaged) + 1)
+        captured = isinstance(num_averaged, Tensor) and capture.running() is not None
+        weight: Any = 1 / ((num_averaged if captured else float(num_averaged)) + 1)
         for average, param in zip(averages, params, strict=True):
             if average.is_floating_point() or average.is_complex():
-                average.lerp_(param, weight)
+                average.lerp_(param, weight.to(average.device, average.dtype) if captured else weight)
             else:
                 average.copy_(average + (param - average) * weight)
 
@@ -125,20 +127,31 @@ class AveragedModel(Module):
         averages = [tensor.detach() for tensor in own]
         params = [other.detach().to(mine.device) for mine, other in zip(own, others)]
         count = self.n_averaged
-        if count == 0:
+        captured = capture.running() is not None
+        if not captured and count == 0:
             for average, param in zip(averages, params):
                 average.copy_(param)
-        elif self.avg_fn is not None:
-            for average, param in zip(averages, params):
-                average.copy_(self.avg_fn(average, param, count.to(average.device)))
         else:
-            update = self.multi_avg_fn or get_swa_multi_avg_fn()
-            for pairs in alike(averages, params):
-                update([a for a, _ in pairs], [p for _, p in pairs], count.to(pairs[0][0].device))
+            if captured:
+                averages = [average.clone() for average in averages]
+            self._update(averages, params, count)
+        if captured:  # how many there were is not known: the program chooses
+            for mine, average, param in zip(own, averages, params):
+                mine.detach().copy_(where(count.to(average.device) == 0, param, average))
         if not self.use_buffers:
             for mine, other in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(other.detach().to(mine.device))
         self.n_averaged += 1
+
+    def _update(self, averages: list[Tensor], params: list[Tensor], count: Tensor) -> None:
+        """Take parameters into averages that are there."""
+        if self.avg_fn is not None:
+            for average, param in zip(averages, params):
+                average.copy_(self.avg_fn(average, param, count.to(average.device)))
+            return
+        update = self.multi_avg_fn or get_swa_multi_avg_fn()
+        for pairs in alike(averages, params):
+            update([a for a, _ in pairs], [p for _, p in pairs], count.to(pairs[0][0].device))
 
 
 def alike(averages: list[Tensor], params: list[Tensor]) -> list[list[tuple[Tensor, Tensor]]]:
@@ -182,10 +195,7 @@ class SWALR(LRScheduler):
     ) -> None:
         for rate, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_annealing(anneal_strategy)
         self._anneal_strategy = anneal_strategy
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")

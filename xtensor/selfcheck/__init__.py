@@ -1,7 +1,5 @@
 """Every operator on a device against float64 on the host: `python -m xtensor.selfcheck --device cuda`."""
 
-from __future__ import annotations
-
 from .checking import CASES, check
 from .report import Finding, Report
 

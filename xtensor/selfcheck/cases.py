@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FLOATS", "INTEGERS", "Case", "Drawn", "Fixed", "booleans", "case", "drawn", "fixed", "indices"]
+__all__ = [
+    "FLOATS",
+    "INTEGERS",
+    "Case",
+    "Cases",
+    "Drawn",
+    "Fixed",
+    "booleans",
+    "case",
+    "drawn",
+    "fixed",
+    "indices",
+]
 
 FLOATS = ("float32", "bfloat16", "float64")
 INTEGERS = ("int32", "int64")
@@ -78,6 +90,10 @@ class Case:
     call: Callable[..., Any] | None = None
     same: bool = False
     read: Callable[..., Any] | None = None
+
+
+Cases = dict[str, Case | list[Case]]
+"""What each of a family's operators is tried on."""
 
 
 def case(

@@ -27,7 +27,7 @@ from .report import Finding, Report
 __all__ = ["CASES", "check"]
 
 CASES: dict[str, list[Case]] = {
-    name: cases
+    name: cases if isinstance(cases, list) else [cases]
     for family in (elementwise, folds, matrices, movement, networks)
     for name, cases in family.CASES.items()
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .cases import FLOATS, INTEGERS, Case, case, drawn, fixed
+from .cases import FLOATS, INTEGERS, Cases, case, drawn, fixed
 
 __all__ = ["CASES"]
 
@@ -20,7 +20,7 @@ ORDERED = fixed(
     np.random.default_rng(0).permutation(np.prod(SHAPE)).reshape(SHAPE) / 256
 )  # no two are the same
 REPEATED = fixed((np.arange(np.prod(SHAPE)).reshape(SHAPE) * 7919 % 31 % 7).astype(float))
-CASES: dict[str, list[Case]] = {}
+CASES: Cases = {}
 
 
 def over(
@@ -33,11 +33,10 @@ def over(
     **kwargs: Any,
 ) -> None:
     """Cases along each dimension, and over all of them."""
-    found = CASES.setdefault(name, [])
-    for dim in dims:
-        found.append(case(x, dim, numpy=lambda a, axis, **k: numpy(a, axis), dtypes=dtypes, **kwargs))
+    found = [case(x, dim, numpy=lambda a, axis, **k: numpy(a, axis), dtypes=dtypes, **kwargs) for dim in dims]
     if whole:
         found.append(case(x, numpy=lambda a, **k: numpy(a, None), dtypes=dtypes, **kwargs))
+    CASES[name] = found
 
 
 def both(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,8 +119,8 @@ CASES["aminmax"] = [
 ]
 over("argmax", np.argmax, REPEATED)
 over("argmin", np.argmin, REPEATED)
-CASES["max_all"] = [case(ORDERED, numpy=np.max, dtypes=ANY)]
-CASES["min_all"] = [case(ORDERED, numpy=np.min, dtypes=ANY)]
+CASES["max_all"] = case(ORDERED, numpy=np.max, dtypes=ANY)
+CASES["min_all"] = case(ORDERED, numpy=np.min, dtypes=ANY)
 over("max_dim", both(np.max, np.argmax), REPEATED, whole=False)
 over("min_dim", both(np.min, np.argmin), REPEATED, whole=False)
 over("sort", lambda a, axis: (np.sort(a, axis), np.argsort(a, axis, kind="stable")), REPEATED, whole=False)
@@ -129,11 +128,11 @@ SINGLES = ("float32", "float64")
 CASES["topk"] = [case(ORDERED, 5, dim, numpy=ranked(5), dtypes=SINGLES) for dim in (0, 1)]
 CASES["kthvalue"] = [case(ORDERED, 5, dim, numpy=ranked(5, one=True), dtypes=SINGLES) for dim in (0, 1)]
 for _name in ("median_all", "nanmedian_all"):
-    CASES[_name] = [case(ORDERED, numpy=lambda a: middle(a, None), dtypes=SINGLES)]
+    CASES[_name] = case(ORDERED, numpy=lambda a: middle(a, None), dtypes=SINGLES)
 for _name in ("median_dim", "nanmedian_dim"):
     over(_name, middle, ORDERED, whole=False, dtypes=SINGLES)
 # Of equal elements any index is right.
 over("mode", lambda a, axis: (most_frequent(a, axis),), REPEATED, whole=False)
-CASES["hash_tensor"] = [
-    case(drawn(*SHAPE, dtype="int64"), dtypes=("int64",), numpy=lambda a: np.bitwise_xor.reduce(a, None))
-]
+CASES["hash_tensor"] = case(
+    drawn(*SHAPE, dtype="int64"), dtypes=("int64",), numpy=lambda a: np.bitwise_xor.reduce(a, None)
+)

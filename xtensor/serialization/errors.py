@@ -1,7 +1,5 @@
 """What is wrong with a file."""
 
-from __future__ import annotations
-
 __all__ = ["FileFormatError"]
 
 

@@ -11,17 +11,12 @@ import numpy as np
 
 from .errors import FileFormatError
 
-__all__ = ["FileLike", "MappedSource", "Source", "Window", "aligned", "is_path"]
+__all__ = ["FileLike", "MappedSource", "Source", "aligned"]
 
 FileLike = str | os.PathLike[str] | IO[bytes]
 
 # XLA takes host memory as it is where it starts at a multiple of this.
 ALIGNMENT = 64
-
-
-def is_path(f: Any) -> bool:
-    """Whether `f` names a file."""
-    return isinstance(f, (str, os.PathLike))
 
 
 def aligned(nbytes: int) -> np.ndarray[Any, Any]:
@@ -115,19 +110,3 @@ class MappedSource(Source):
         """The bytes in the mapping, which must not be written."""
         self.check(offset, count)
         return np.frombuffer(self.mapping, np.uint8, count, offset)
-
-
-class Window(io.RawIOBase):
-    """Part of a source as a stream of its own."""
-
-    def __init__(self, source: Source, offset: int, size: int) -> None:
-        self.source, self.offset, self.size, self.at = source, offset, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = min(len(buffer), self.size - self.at)
-        buffer[:count] = self.source.read(self.offset + self.at, count)
-        self.at += count
-        return count

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .. import devices, dtypes
+from ..operators.attach import named
 from ..operators.options import finish, pick_device
 from ..ops.signal.windows import cosines, kaisers, made_window, triangle
 from ..tensor import Tensor
@@ -43,47 +44,39 @@ def made(
     return finish(name, made_window(M, not sym, values, own, pick_device(name, device)), requires_grad)
 
 
-def bartlett(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A triangle from 0 to 1 and back."""
-    return made("bartlett", M, triangle, sym, dtype, layout, device, requires_grad)
+def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = "general_cosine"):
+    """The function of a window that has no options of its own; its errors name `called`."""
+
+    def window(
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout = dtypes.strided,
+        device: devices.DeviceLike = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return made(called, M, values, sym, dtype, layout, device, requires_grad)
+
+    return named(window, name, doc)
 
 
-def blackman(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Blackman's window: two cosines and a constant."""
-    return made("blackman", M, cosines(0.42, 0.5, 0.08), sym, dtype, layout, device, requires_grad)
+def half_period(i: Any, last: int) -> Any:
+    return np.sin(np.pi * (i + 0.5) / (last + 1))
 
 
-def cosine(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Half a period of a sine."""
-
-    def values(i: Any, last: int) -> Any:
-        return np.sin(np.pi * (i + 0.5) / (last + 1))
-
-    return made("cosine", M, values, sym, dtype, layout, device, requires_grad)
+bartlett = plain("bartlett", triangle, "A triangle from 0 to 1 and back.", "bartlett")
+blackman = plain(
+    "blackman", cosines(0.42, 0.5, 0.08), "Blackman's window: two cosines and a constant.", "blackman"
+)
+cosine = plain("cosine", half_period, "Half a period of a sine.", "cosine")
+hamming = plain("hamming", cosines(0.54, 0.46), "Hamming's window: `general_hamming` with alpha 0.54.")
+hann = plain("hann", cosines(0.5, 0.5), "Hann's window: `general_hamming` with alpha 0.5.")
+nuttall = plain(
+    "nuttall",
+    cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "Nuttall's window: three cosines and a constant.",
+)
 
 
 def exponential(
@@ -163,32 +156,6 @@ def general_hamming(
     return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)
 
 
-def hamming(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Hamming's window: `general_hamming` with alpha 0.54."""
-    return made("general_cosine", M, cosines(0.54, 0.46), sym, dtype, layout, device, requires_grad)
-
-
-def hann(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Hann's window: `general_hamming` with alpha 0.5."""
-    return made("general_cosine", M, cosines(0.5, 0.5), sym, dtype, layout, device, requires_grad)
-
-
 def kaiser(
     M: int,
     *,
@@ -203,17 +170,3 @@ def kaiser(
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return made("kaiser", M, kaisers(beta), sym, dtype, layout, device, requires_grad)
-
-
-def nuttall(
-    M: int,
-    *,
-    sym: bool = True,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout = dtypes.strided,
-    device: devices.DeviceLike = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Nuttall's window: three cosines and a constant."""
-    values = cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411)
-    return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..operators.generator import get_rng_state, set_rng_state
+from ..operators.generator import kept_state, put_back
 from ..operators.levels.crossing import enter, leave, running
 from ..ops.shape.joining import cat
 from ..tensor import Tensor, array_of
@@ -47,11 +48,12 @@ def vmap(
         size, dims, leaves, structure = arguments_of(func, in_dims, args)
         if chunk_size is None or size <= chunk_size:
             return run(func, size, dims, leaves, structure, out_dims, randomness, kwargs)
-        state = get_rng_state() if randomness == "same" else None
+        places = {leaf.device for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
+        states = [kept_state(place) for place in places] if randomness == "same" else []
         results = []
         for start in range(0, size, chunk_size):
-            if state is not None:
-                set_rng_state(state)
+            for state in states:
+                put_back(state)
             count = min(chunk_size, size - start)
             part = [
                 leaf if dim is None else leaf.narrow(dim, start, count)
@@ -121,51 +123,59 @@ def name_of(func: Any) -> str:
     return getattr(func, "__name__", None) or repr(func)
 
 
-def spread(dims: Any, structure: TreeSpec, tree: Any) -> list[Any] | None:
+def spread(dims: Any, structure: TreeSpec) -> list[Any] | None:
     """The dimension of each leaf of a tree, given for the leaves or for parts of the tree; None where they do not fit."""
     if dims is None or isinstance(dims, int):
         return [dims] * structure.num_leaves
-    kind = type(dims)
-    if isinstance(tree, (tuple, list)) and isinstance(dims, (tuple, list)):
-        if len(dims) != len(tree) or (kind is not type(tree) and tuple not in (kind, type(tree))):
+    kind, parts = structure.type, structure.children_specs
+    if isinstance(dims, (tuple, list)) and kind in (tuple, list, namedtuple):
+        own = structure.context if kind is namedtuple else kind
+        if len(dims) != len(parts) or (type(dims) is not own and tuple not in (type(dims), own)):
             return None
-        pairs: Any = zip(dims, tree, strict=True)
-    elif isinstance(tree, dict) and isinstance(dims, dict):
-        if set(dims) != set(tree):
+        pairs: Any = zip(dims, parts)
+    elif isinstance(dims, dict) and kind in (dict, OrderedDict, defaultdict):
+        keys = structure.context[1] if kind is defaultdict else structure.context
+        if set(dims) != set(keys):
             return None
-        pairs = [(dims[key], value) for key, value in tree.items()]
+        pairs = [(dims[key], part) for key, part in zip(keys, parts)]
     else:
         return None
     found: list[Any] = []
     for dim, part in pairs:
-        inner = spread(dim, tree_structure(part), part)
+        inner = [dim] if part.type is None and type(dim) in PLACES else spread(dim, part)
         if inner is None:
             return None
         found += inner
     return found
 
 
+PLACES = (int, type(None))
+
+
+def where(func: Any, in_dims: Any) -> str:
+    """How messages about arguments begin."""
+    return f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+
+
 def arguments_of(
     func: Any, in_dims: Any, args: tuple[Any, ...]
 ) -> tuple[int, list[int | None], list[Any], TreeSpec]:
     """How many samples there are, where they lie in each leaf of the arguments, these, and their structure."""
-    title = name_of(func)
-    where = f"vmap({title}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{where(func, in_dims)}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({title})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
             "function with no inputs. The latter is unsupported."
         )
     leaves, structure = tree_flatten(args)
-    found = spread(in_dims, structure, args)
+    found = spread(in_dims, structure)
     if found is None:
         raise ValueError(
-            f"{where}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{where(func, in_dims)}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{tree_structure(in_dims)} but inputs has structure {structure}."
         )
     dims: list[int | None] = []
@@ -176,17 +186,17 @@ def arguments_of(
             continue
         if not isinstance(dim, int):
             raise ValueError(
-                f"{where}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
+                f"{where(func, in_dims)}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
             )
         if not isinstance(leaf, Tensor):
             raise ValueError(
-                f"{where}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
+                f"{where(func, in_dims)}: Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
             )
         count = leaf.dim()
         if not -count <= dim < count:
             raise ValueError(
-                f"{where}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {count} so expected "
+                f"{where(func, in_dims)}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {count} so expected "
                 f"in_dim to satisfy -{count} <= in_dim < {count}."
             )
         dims.append(dim % count)
@@ -214,7 +224,7 @@ def result_dims(func: Any, out_dims: Any, found: Any, results: list[Any], struct
         )
     if isinstance(found, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    places = spread(out_dims, structure, found)
+    places = spread(out_dims, structure)
     if places is None:
         raise ValueError(
             f"vmap({title}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "

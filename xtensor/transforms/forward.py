@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..engine import enable_grad
-from ..operators.levels.crossing import dual, primal, running, tangent
+from ..engine.modes import state
+from ..operators.levels.crossing import dual, primal, refuse_nested, running, tangent
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
@@ -80,6 +81,8 @@ def pushed(
     has_aux: bool,
 ) -> Any:
     """The body of `jvp`, over the leaves of its arguments."""
+    if any(t.name == "forward_ad.dual_level" for t in state.transforms):
+        refuse_nested()
     with running("jvp") as level:
         given = [dual(p, d.to(p.dtype), level) for p, d in zip(points, directions, strict=True)]
         value, aux = split(func(*tree_unflatten(given, structure)), has_aux, NAME)
@@ -173,7 +176,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> push(xtensor.tensor([1., 2.]))
     tensor([1., 2.])
     """
-    with Tracked("linearize") as level, enable_grad():
+    with Tracked("linearize", refuses_writes=False) as level, enable_grad():
         given = level.enter(primals)
         value = func(*given)
         outputs = tensors_only(value, "linearize(f, *primals)")

@@ -50,7 +50,7 @@ def grad_and_value(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen(argnums, len(args))
         leaves, structure = tree_flatten([args[i] for i in places])
-        with Tracked("grad_and_value") as level, enable_grad():
+        with Tracked("grad_and_value", (args, kwargs)) as level, enable_grad():
             inputs = level.entered(leaves)
             given = list(args)
             for i, part in zip(places, tree_unflatten(inputs, structure), strict=True):
@@ -64,6 +64,10 @@ def grad_and_value(
                 raise RuntimeError(
                     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
+            if value.is_complex():
+                raise RuntimeError(
+                    f"grad can be implicitly created only for real scalar outputs but got {value.dtype}"
                 )
         with enable_grad():
             outer = level.keeps(value, aux) if has_aux else level.tracking and depends([value])[0]
@@ -113,7 +117,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(xtensor.tensor([1., 2.]))
     (tensor([1., 2.]),)
     """
-    with Tracked("vjp") as level, enable_grad():
+    with Tracked("vjp", primals) as level, enable_grad():
         given = level.enter(primals)
         value, aux = split(func(*given), has_aux, "vjp(f, *primals)")
         outputs = tensors_only(value, "vjp(f, *primals)")
@@ -167,7 +171,7 @@ def jacrev(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen(argnums, len(args))
         given = list(args)
-        with Tracked("jacrev") as level, enable_grad():
+        with Tracked("jacrev", [args[i] for i in places]) as level, enable_grad():
             for i in places:
                 given[i] = level.enter(given[i])
             value, aux = split(func(*given, **kwargs), has_aux, "vjp(f, *primals)")

@@ -16,6 +16,7 @@ from .. import engine
 from ..engine import is_grad_enabled
 from ..engine.modes import state
 from ..gradients import gradient_edge
+from ..storage import AGE, births
 from ..tensor import CUSTOM_FUNCTION, Tensor, alias, asks_grad, sizes_of, strides_of
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..xla.signals import from_start
@@ -24,18 +25,27 @@ __all__ = ["Tracked", "chosen", "depends", "kept", "refuse_complex", "split", "t
 
 
 class Tracked:
-    """One run of a transform: the leaves that it made, which are followed while it is open."""
+    """One run of a transform: the leaves that it made, which are followed while it is open; given: arguments that may be
+    written, where tensors from outside may not.
+    """
 
-    __slots__ = ("__weakref__", "name", "open", "tracking")
+    __slots__ = ("__weakref__", "before", "born", "given", "name", "open", "refuses_writes", "tracking")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, given: Any = None, refuses_writes: bool = True) -> None:
         self.name = name
+        self.given = given
+        self.refuses_writes = refuses_writes
+        self.born = 0
         self.open = True
         # As PyTorch's levels, one inside `no_grad` is differentiated itself, but not by what is around it.
         self.tracking = is_grad_enabled()
 
     def __enter__(self) -> Tracked:
-        state.transforms.append(self)
+        self.before = before = state.transforms
+        if self.refuses_writes:
+            births.now = self.born = births.now + AGE
+            births.open += 1
+        state.transforms = (*before, self)
         return self
 
     @from_start
@@ -44,7 +54,18 @@ class Tracked:
             self.open  # noqa: B018  # what is undone below is undone even if a signal comes first
         finally:
             self.open = False
-            state.transforms.remove(self)
+            if self.refuses_writes:
+                births.open -= 1
+            state.transforms = self.before
+
+    def was_given(self, storage: Any) -> bool:
+        """Whether a storage is that of an argument."""
+        return any(t._xt_storage is storage for t in tensors(self.given))
+
+    def own(self, edge: Any) -> bool:
+        """A leaf that is made within asks for gradients as long as the level is open."""
+        _levels[edge] = self
+        return True
 
     def leaf(self, tensor: Tensor) -> Tensor:
         """The tensor's values as a leaf of this level."""
@@ -52,7 +73,7 @@ class Tracked:
         if not (made.is_floating_point() or made.is_complex()):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         made._xt_edge = engine.LeafEdge(made)
-        _levels[made._xt_edge] = self
+        self.own(made._xt_edge)
         return made
 
     def enter(self, tree: Any) -> Any:

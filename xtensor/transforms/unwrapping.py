@@ -1,4 +1,4 @@
-"""What lies beneath a tensor inside of a transform, and functions without writes."""
+"""What lies beneath a tensor inside of a transform, and functions whose results are their own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..engine.modes import state
 from ..tensor import Tensor, array_of, wrap
+from ..trees import tree_map
 from ..xla.levels import Leveled
+from ..xla.signals import from_start
+from .tracking import tensors
 
 __all__ = ["debug_unwrap", "functionalize"]
 
@@ -29,20 +33,61 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     return wrap(array)
 
 
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """The function as it is: what runs below is free of writes and views already, since arrays are never written.
+class Marked:
+    """A block in which a transform runs that makes no level."""
 
-    >>> xtensor.func.functionalize(lambda x: x.clone().add_(1))(xtensor.zeros(2))
-    tensor([1., 1.])
+    __slots__ = ("before", "born", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.born = 0
+
+    def __enter__(self) -> None:
+        self.before = before = state.transforms
+        state.transforms = (*before, self)
+
+    @from_start
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self.before  # noqa: B018  # what is undone below is undone even if a signal comes first
+        finally:
+            state.transforms = self.before
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """The function with results of their own: what it writes to its arguments shows there, and no result is a written argument.
+
+    remove: with "mutations_and_views" no result shares memory with an argument either. Below nothing need be rewritten: arrays
+    are never written here.
+
+    >>> x = xtensor.zeros(2)
+    >>> found = xtensor.func.functionalize(lambda x: x.add_(1))(x)
+    >>> found, x, found is x
+    (tensor([1., 1.]), tensor([1., 1.]), False)
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            "functionalize(f, remove='mutations'): received invalid argument for remove=. Valid options are: "
-            "remove='mutations', remove='mutations_and_views'"
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+            "out-of-place equivalents.\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with "
+            "their non-aliasing counterparts, {view}_copy.\n"
         )
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        given = {id(t._xt_storage): (t, t._version) for t in tensors((args, kwargs))}
+        with Marked("functionalize"):
+            found = func(*args, **kwargs)
+
+        def apart(value: Any) -> Any:
+            known = given.get(id(value._xt_storage)) if isinstance(value, Tensor) else None
+            if known is None:
+                return value
+            tensor, version = known
+            shared = remove == "mutations_and_views" and value is not tensor
+            return value.clone() if shared or tensor._version != version else value
+
+        return tree_map(apart, found)
 
     return wrapped

@@ -1,7 +1,5 @@
 """`torch.utils._pytree`: the names of `xtensor.trees`, private ones too, which public programs import."""
 
-from __future__ import annotations
-
 from .. import trees
 
 globals().update({name: value for name, value in vars(trees).items() if not name.startswith("__")})

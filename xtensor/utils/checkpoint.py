@@ -131,7 +131,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         raise RuntimeError(
             "Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__
         )
-    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
+    return tuple([x.detach()._ask_grad(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:

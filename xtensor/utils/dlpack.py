@@ -1,7 +1,5 @@
 """DLPack, under the names of `torch.utils.dlpack`."""
 
-from __future__ import annotations
-
 from ..ops.tensor.export import DLDeviceType, from_dlpack, to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

@@ -1,7 +1,5 @@
 """`torch.utils.model_zoo`: the older name of `torch.hub`'s download of weights."""
 
-from __future__ import annotations
-
 from ..compat.hub import download_url_to_file, load_state_dict_from_url, tqdm
 
 __all__ = ["load_state_dict_from_url", "load_url", "tqdm"]

@@ -27,22 +27,32 @@ class Level:
     """One run of a transform.
 
     number: its place in the order, which comes back into use when nothing of the level is left. size: how many samples a batch
-    has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running.
+    has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running. born: of
+    the derivative of a function, when it began; 0 for others. before: the transforms around it.
     """
 
-    __slots__ = ("__weakref__", "name", "number", "open", "randomness", "size")
+    __slots__ = ("__weakref__", "before", "born", "name", "number", "open", "randomness", "size")
 
     def __init__(self, name: str, above: int = 0, size: int | None = None, randomness: str = "error") -> None:
         self.name = name
         self.size = size
         self.randomness = randomness
         self.open = True
+        self.born = 0
         with _lock:
             number = above + 1
             while number in _alive:
                 number += 1
             self.number = number
             _alive[number] = self
+
+    def was_given(self, storage: Any) -> bool:
+        """Whether a storage is that of an argument: values with their tangents have storages of their own."""
+        return False
+
+    def own(self, edge: Any) -> bool:
+        """Whether a leaf that is made within asks for gradients only as long as the level is open."""
+        return False
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"
@@ -124,8 +134,13 @@ class Leveled:
         """Shape, dtype and levels."""
         found = self._aval
         if found is None:
-            found = self._aval = aval_at(tuple(self.shape), self.dtype, levels_of(self))
+            levels = (self.level.number, *self.beneath())
+            found = self._aval = aval_at(self.shape, self.dtype, levels)
         return found
+
+    def beneath(self) -> tuple[int, ...]:
+        """The numbers of the levels of what lies beneath, the outermost first."""
+        return levels_of(self.inner)
 
     @property
     def sharding(self) -> Any:
@@ -189,6 +204,11 @@ class Dual(Leveled):
     def shape(self) -> tuple[int, ...]:
         return self.inner.shape
 
+    def beneath(self) -> tuple[int, ...]:
+        """The numbers of the levels of what lies beneath, the outermost first."""
+        own, along = levels_of(self.inner), levels_of(self.tangent)
+        return own if own == along or not along else tuple(sorted({*own, *along}, reverse=True))
+
     def __repr__(self) -> str:
         return f"Dual({self.level.number}, {self.inner!r}, {self.tangent!r})"
 
@@ -212,16 +232,7 @@ def layers(array: Any) -> Iterator[Leveled]:
 
 def levels_of(array: Any) -> tuple[int, ...]:
     """The numbers of an array's levels, the outermost first."""
-    found: set[int] = set()
-    waiting = [array]
-    while waiting:
-        at = waiting.pop()
-        if isinstance(at, Leveled):
-            found.add(at.level.number)
-            waiting.append(at.inner)
-            if type(at) is Dual:
-                waiting.append(at.tangent)
-    return tuple(sorted(found, reverse=True))
+    return array.aval.levels if type(array) in KINDS else ()
 
 
 def host_values(array: Any) -> Any:

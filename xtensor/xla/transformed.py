@@ -90,12 +90,21 @@ def _batched(program: Any, level: Any, leaves: Sequence[Any], structure: Any) ->
     if not mapped:
         found = _called(program, inner, structure)
     else:
-        key = (tuple(flags), structure)
+        function = program._fun
+        # Values whose tangents alone are batched are the same for all samples.
+        count = getattr(function, "values", 0)
+        apart = count > 0 and not any(flags[:count])
+        key = (tuple(flags), structure, apart)
         forms = _forms(program)
         form = forms.get(key)
         if form is None:
-            form = forms[key] = x64.jit(batched_form(program._fun, *key))
+            form = forms[key] = x64.jit(batched_form(function, *key))
         found = x64.call(form, *inner)
+        if apart:
+            values, tangents = found
+            if any(type(v) is Batched and v.level is level for v in leaves[:count]):
+                values = jax.tree.map(lambda a: Batched(level, a, False, outer), values)
+            return values, jax.tree.map(lambda a: Batched(level, a, True, outer), tangents)
     if type(found) is tuple or type(found) is list or type(found) is dict:
         return jax.tree.map(lambda a: Batched(level, a, mapped, outer), found)
     return Batched(level, found, mapped, outer)
@@ -107,18 +116,54 @@ def _called(program: Any, leaves: Sequence[Any], structure: Any) -> Any:
     return x64.call(program, *args)
 
 
-def batched_form(function: Callable[..., Any], flags: tuple[bool, ...], structure: Any) -> Callable[..., Any]:
-    """A function of the leaves of `function`'s arguments, of which those in `flags` have a first dimension of samples."""
+def batched_form(
+    function: Callable[..., Any], flags: tuple[bool, ...], structure: Any, apart: bool = False
+) -> Callable[..., Any]:
+    """A function of the leaves of `function`'s arguments, of which those in `flags` have a first dimension of samples.
+
+    apart: whether the first of its two results is the same for all samples, and has no such dimension.
+    """
     axes = tuple([0 if flag else None for flag in flags])
 
     def flat(*leaves: Any) -> Any:
         return function(*(leaves if structure is None else jax.tree.unflatten(structure, leaves)))
 
     def batched(*leaves: Any) -> Any:
-        return jax.vmap(flat, in_axes=axes)(*leaves)
+        if not apart:
+            return jax.vmap(flat, in_axes=axes)(*leaves)
+        try:
+            return jax.vmap(flat, in_axes=axes, out_axes=(None, 0))(*leaves)
+        except ValueError:  # computed together with what is batched: any sample's is everybody's
+            values, tangents = jax.vmap(flat, in_axes=axes)(*leaves)
+            return jax.tree.map(lambda a: a[0], values), tangents
 
     batched.__name__ = batched.__qualname__ = getattr(function, "__name__", "program")
+    batched.values = getattr(function, "values", 0)  # type: ignore[attr-defined]
+    own = getattr(function, "pushforward", None)
+    if own is not None:
+        batched.pushforward = batched_pushforward(own, axes, structure)  # type: ignore[attr-defined]
     return batched
+
+
+def batched_pushforward(own: Any, axes: tuple[int | None, ...], structure: Any) -> Callable[..., Any]:
+    """The tangents of a function's batched form, by the function's own rules."""
+
+    def pushforward(values: Sequence[Any], along: Sequence[Any]) -> Any:
+        given = [i for i, t in enumerate(along) if t is not None]
+
+        def flat(*arrays: Any) -> Any:
+            leaves: Any = arrays[: len(values)]
+            tangents: list[Any] = [None] * len(values)
+            for i, t in zip(given, arrays[len(values) :], strict=True):
+                tangents[i] = t
+            if structure is None:
+                return own(leaves, tangents)
+            return own(jax.tree.unflatten(structure, leaves), jax.tree.unflatten(structure, tangents))
+
+        places = (*axes, *[axes[i] for i in given])
+        return jax.vmap(flat, in_axes=places)(*values, *[along[i] for i in given])
+
+    return pushforward
 
 
 # ---- tangents
@@ -173,6 +218,7 @@ def dual_form(function: Any, flags: tuple[bool, ...], structure: Any) -> Callabl
         return tangents_of_kernel(flat, leaves, along)
 
     both.__name__ = both.__qualname__ = getattr(function, "__name__", "program")
+    both.values = len(flags)  # type: ignore[attr-defined]
     return both
 
 

@@ -3,8 +3,6 @@
 What a switch would choose is chosen elsewhere: precision by `set_float32_matmul_precision`, kernels by XLA.
 """
 
-from __future__ import annotations
-
 from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, nnpack, openmp, opt_einsum, quantized
 
 __all__ = [

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-class Inplace(Module):
+class _MayBeInplace(Module):
     """An activation whose one option is to write its result over its input."""
 
     __constants__ = ["inplace"]
@@ -52,6 +52,10 @@ class Inplace(Module):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
+
+
+class Inplace(_MayBeInplace):
+    """One that says so."""
 
     def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
@@ -190,7 +194,7 @@ class Sigmoid(Module):
         return input.sigmoid()
 
 
-class Hardsigmoid(Module):
+class Hardsigmoid(_MayBeInplace):
     """`x / 6 + 1/2`, clamped to [0, 1] (Courbariaux et al., 2015).
 
     Shape: input `(*)`, output `(*)`.
@@ -198,12 +202,6 @@ class Hardsigmoid(Module):
     >>> nn.Hardsigmoid()(xtensor.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -248,7 +246,7 @@ class Mish(Inplace):
         return F.mish(input, inplace=self.inplace)
 
 
-class Hardswish(Module):
+class Hardswish(_MayBeInplace):
     """`x * hardsigmoid(x)` (Howard et al., 2019).
 
     Shape: input `(*)`, output `(*)`.
@@ -257,17 +255,25 @@ class Hardswish(Module):
     tensor([-0.0000, 0.6667, 4.0000])
     """
 
-    __constants__ = ["inplace"]
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
 
-class ELU(Module):
+class _WithAlpha(Module):
+    """An activation whose negative side has a scale."""
+
+    __constants__ = ["alpha", "inplace"]
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return f"alpha={self.alpha}{also_inplace(self)}"
+
+
+class ELU(_WithAlpha):
     """`x` where positive, else `alpha * (exp(x) - 1)` (Clevert et al., 2015).
 
     Shape: input `(*)`, output `(*)`.
@@ -276,21 +282,11 @@ class ELU(Module):
     tensor([-0.6321,  0.0000,  2.0000])
     """
 
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{also_inplace(self)}"
 
-
-class CELU(Module):
+class CELU(_WithAlpha):
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017).
 
     Shape: input `(*)`, output `(*)`.
@@ -299,18 +295,8 @@ class CELU(Module):
     tensor([-0.7869,  0.0000,  2.0000])
     """
 
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}{also_inplace(self)}"
 
 
 class SELU(Inplace):
@@ -370,7 +356,20 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class Hardshrink(Module):
+class _Shrink(Module):
+    """An activation that is zero within a bound."""
+
+    __constants__ = ["lambd"]
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return f"{self.lambd}"
+
+
+class Hardshrink(_Shrink):
     """Zero within [-lambd, lambd], values as they are outside.
 
     Shape: input `(*)`, output `(*)`.
@@ -379,17 +378,8 @@ class Hardshrink(Module):
     tensor([-1.,  0.,  1.])
     """
 
-    __constants__ = ["lambd"]
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
 
 
 class LeakyReLU(Module):
@@ -451,7 +441,7 @@ class Softplus(Module):
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
-class Softshrink(Module):
+class Softshrink(_Shrink):
     """Values moved towards zero by `lambd`, and zero within it.
 
     Shape: input `(*)`, output `(*)`.
@@ -460,17 +450,8 @@ class Softshrink(Module):
     tensor([-0.5000,  0.0000,  0.5000])
     """
 
-    __constants__ = ["lambd"]
-
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
-
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
 
 
 class PReLU(Module):

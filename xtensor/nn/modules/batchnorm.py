@@ -6,11 +6,11 @@ from typing import Any
 
 from ... import dtypes
 from ...engine import no_grad
-from ...ops.create.creation import empty, ones, zeros
+from ...ops.create.creation import ones, zeros
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import register_empty
 from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
@@ -45,9 +45,8 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = Parameter(empty(num_features, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        scale, shift = num_features if affine else None, num_features if affine and bias else None
+        register_empty(self, device, dtype, weight=scale, bias=shift)
         if track_running_stats:
             self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype))
             self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype))

@@ -62,6 +62,21 @@ class Container(Module):
             self.add_module(name, module)
 
 
+def taken(container: Any, key: Any) -> Any:
+    """An item, which is taken out."""
+    found = container[key]
+    del container[key]
+    return found
+
+
+def check_sequential(other: Any) -> None:
+    """Refuse to add what is no Sequential."""
+    if not isinstance(other, Sequential):
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+        )
+
+
 class Sequential(Module):
     """Modules called one after the other, each on the result of the one before: `Sequential(a, b)` or of a dict.
 
@@ -111,23 +126,15 @@ class Sequential(Module):
         return len(self._modules)
 
     def __add__(self, other: Any) -> Sequential:
-        if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+        check_sequential(other)
         return Sequential(*self, *other)
 
     def pop(self, key: Any) -> Module:
         """Take a module out."""
-        found = self[key]
-        del self[key]
-        return found
+        return taken(self, key)
 
     def __iadd__(self: S, other: Any) -> S:
-        if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+        check_sequential(other)
         offset = len(self)
         for i, module in enumerate(other):
             self.add_module(str(i + offset), module)
@@ -271,9 +278,7 @@ class ModuleList(Module):
 
     def pop(self, key: Any) -> Any:
         """Take a module out."""
-        found = self[key]
-        del self[key]
-        return found
+        return taken(self, key)
 
     def extend(self: L, modules: Iterable[Module]) -> L:
         """Add modules at the end."""
@@ -328,9 +333,7 @@ class ModuleDict(Module):
 
     def pop(self, key: str) -> Module:
         """Take the module of that key out."""
-        found = self[key]
-        del self[key]
-        return found
+        return taken(self, key)
 
     def keys(self) -> Any:
         """The names of the modules, in order."""
@@ -491,9 +494,7 @@ class ParameterDict(Module):
 
     def pop(self, key: str) -> Any:
         """Take the value of that key out."""
-        found = self[key]
-        del self[key]
-        return found
+        return taken(self, key)
 
     def popitem(self) -> tuple[str, Any]:
         """Take the last key and its value out."""

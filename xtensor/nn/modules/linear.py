@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import register_empty
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
@@ -53,20 +52,13 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        shape = (out_features, in_features)
+        register_empty(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw weight and bias uniformly within 1/sqrt(in_features)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        init.draw_by_inputs(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         parameters: Any = self._parameters
@@ -114,11 +106,8 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        shape = (out_features, in1_features, in2_features)
+        register_empty(self, device, dtype, weight=shape, bias=out_features if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import checks
+from ...ops.network.losses import legacy
 from ...tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
@@ -36,17 +37,6 @@ __all__ = [
 ]
 
 
-def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction that the two deprecated flags mean."""
-    size_average = True if size_average is None else size_average
-    reduce = True if reduce is None else reduce
-    found = "none" if not reduce else "mean" if size_average else "sum"
-    checks.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
-    )
-    return found
-
-
 class _Loss(Module):
     reduction: str
 
@@ -54,9 +44,7 @@ class _Loss(Module):
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
     ) -> None:
         super().__init__()
-        if size_average is not None or reduce is not None:
-            reduction = legacy_reduction(size_average, reduce)
-        self.reduction = reduction
+        self.reduction = legacy(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

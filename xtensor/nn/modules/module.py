@@ -92,6 +92,8 @@ class Module(StateDict, Calls):
                 raise TypeError(
                     f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
+        if capture._running:
+            capture.made(self)
         set_plain(self, "training", True)
         set_plain(self, "_parameters", {})
         set_plain(self, "_buffers", {})
@@ -119,7 +121,7 @@ class Module(StateDict, Calls):
         for hook in everywhere.buffer_registration.values():
             output = hook(self, name, tensor)
             tensor = tensor if output is None else output
-        capture.moved()
+        capture.moved(True, self, name, tensor)
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -146,7 +148,7 @@ class Module(StateDict, Calls):
             for hook in everywhere.parameter_registration.values():
                 output = hook(self, name, param)
                 param = param if output is None else output
-        capture.moved()
+        capture.moved(True, self)
         self._parameters[name] = param
 
     def _check_name(self, what: str, name: Any, among: Any) -> None:
@@ -171,7 +173,7 @@ class Module(StateDict, Calls):
             raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
-        capture.moved()
+        capture.moved(True, self)
         self._modules[name] = self._announced(name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -198,7 +200,7 @@ class Module(StateDict, Calls):
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         if own.get(name, self) is not value:
-            capture.moved()
+            capture.moved(True, self, name, value)
         params = own.get("_parameters")
         if isinstance(value, Parameter):
             if params is None:

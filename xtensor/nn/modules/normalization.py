@@ -5,26 +5,17 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from ...ops.create.creation import empty
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import register_empty
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LocalResponseNorm(Module):
-    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012).
-
-    Shape: input `(N, C, *)`, output as the input.
-
-    >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
-    xtensor.Size([1, 4, 3, 3])
-    """
-
-    __constants__ = ["size", "alpha", "beta", "k"]
+class _ResponseNorm(Module):
+    """What both names of this normalisation share."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -40,7 +31,19 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(Module):
+class LocalResponseNorm(_ResponseNorm):
+    """Values divided by a power of the energy of neighbouring channels (Krizhevsky et al., 2012).
+
+    Shape: input `(N, C, *)`, output as the input.
+
+    >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
+    xtensor.Size([1, 4, 3, 3])
+    """
+
+    __constants__ = ["size", "alpha", "beta", "k"]
+
+
+class CrossMapLRN2d(_ResponseNorm):
     """LocalResponseNorm under the name it had in Torch 7.
 
     Shape: input `(N, C, H, W)`, output as the input.
@@ -50,17 +53,7 @@ class CrossMapLRN2d(Module):
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+        super().__init__(size, alpha, beta, k)
 
 
 class _Scaled(Module):
@@ -70,9 +63,8 @@ class _Scaled(Module):
     bias: Tensor | None
 
     def _scale(self, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-        for name, wanted in (("weight", weight), ("bias", weight and bias)):
-            made = Parameter(empty(shape, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        scale, shift = shape if weight else None, shape if weight and bias else None
+        register_empty(self, device, dtype, weight=scale, bias=shift)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -81,6 +73,11 @@ class _Scaled(Module):
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
+
+
+def as_shape(sizes: Any) -> tuple[Any, ...]:
+    """The sizes of the dimensions that are normalised over; a number is that of one."""
+    return (sizes,) if isinstance(sizes, numbers.Integral) else tuple(sizes)
 
 
 class LayerNorm(_Scaled):
@@ -105,9 +102,7 @@ class LayerNorm(_Scaled):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, numbers.Integral):
-            normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._scale(self.normalized_shape, elementwise_affine, bias, device, dtype)
@@ -184,17 +179,11 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(normalized_shape, numbers.Integral):
-            normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape = as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made = (
-            Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
-            if elementwise_affine
-            else None
-        )
-        self.register_parameter("weight", made)
+        shape = self.normalized_shape if elementwise_affine else None
+        register_empty(self, device, dtype, weight=shape)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -248,7 +248,15 @@ class ConstantPad3d(_ConstantPadNd):
     parse = staticmethod(_sextuple)
 
 
-class ZeroPad1d(ConstantPad1d):
+class _ZeroPadNd(_ConstantPadNd):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     """Sequences continued with zeros.
 
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
@@ -258,14 +266,8 @@ class ZeroPad1d(ConstantPad1d):
     tensor([[0., 0., 1., 2., 3., 0., 0.]])
     """
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     """Images continued with zeros.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
@@ -276,14 +278,8 @@ class ZeroPad2d(ConstantPad2d):
              [0., 3., 4., 0.]]])
     """
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     """Volumes continued with zeros.
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
@@ -293,9 +289,3 @@ class ZeroPad3d(ConstantPad3d):
     >>> nn.ZeroPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])
     """
-
-    def __init__(self, padding: Any) -> None:
-        super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        return f"{self.padding}"

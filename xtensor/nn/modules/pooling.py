@@ -117,11 +117,10 @@ class MaxPool3d(_MaxPoolNd):
     _pool = staticmethod(F.max_pool3d)
 
 
-class _MaxUnpoolNd(Module):
-    """The values of a max pooling back where they came from, zeros elsewhere."""
+class _WindowsNd(Module):
+    """Windows of a size; the stride is that size unless given."""
 
-    parse: Any
-    _unpool: Any
+    parse: Any = staticmethod(lambda sizes: sizes)
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
@@ -130,11 +129,17 @@ class _MaxUnpoolNd(Module):
         self.stride = parse(stride if stride is not None else kernel_size)
         self.padding = parse(padding)
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self)._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
-
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _MaxUnpoolNd(_WindowsNd):
+    """The values of a max pooling back where they came from, zeros elsewhere."""
+
+    _unpool: Any
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return type(self)._unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -187,14 +192,22 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _unpool = staticmethod(F.max_unpool3d)
 
 
-class _AvgPoolNd(Module):
-    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
-    kernel_size: Any
-    stride: Any
-    padding: Any
+class _AvgPoolNd(_WindowsNd):
+    """The mean of each window."""
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -207,20 +220,7 @@ class AvgPool1d(_AvgPoolNd):
     tensor([[3.0000, 2.5000]])
     """
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(stride if stride is not None else kernel_size)
-        self.padding = _single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+    parse = staticmethod(_single)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(
@@ -243,12 +243,7 @@ class _DividedAvgPoolNd(_AvgPoolNd):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:

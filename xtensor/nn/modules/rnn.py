@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from typing import Any
 
@@ -10,10 +9,10 @@ from ... import checks
 from ...ops.create.creation import empty, zeros
 from ...ops.network.recurrent import run_stack
 from ...tensor import Tensor
-from .. import init
 from ..packed_sequence import PackedSequence
 from ..parameter import Parameter
 from .module import Module
+from .rnncell import draw_by_size
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
@@ -123,9 +122,7 @@ class RNNBase(Module):
 
     def reset_parameters(self) -> None:
         """Draw all weights and biases uniformly within 1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        draw_by_size(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
         """Nothing: weights need no common memory here."""

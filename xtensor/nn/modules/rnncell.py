@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...ops.create.creation import empty, zeros
+from ...ops.create.creation import zeros
 from ...ops.network.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from ...tensor import Tensor
 from .. import init
-from ..parameter import Parameter
+from ..parameter import register_empty
 from .module import Module
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
+
+def draw_by_size(module: Module, size: int) -> None:
+    """Draw all parameters uniformly within 1/sqrt(size)."""
+    bound = 1.0 / math.sqrt(size) if size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
 
 
 class RNNCellBase(Module):
@@ -40,18 +47,13 @@ class RNNCellBase(Module):
         self.hidden_size = hidden_size
         self.bias = bias
         rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            made = Parameter(empty(rows, device=device, dtype=dtype)) if bias else None
-            self.register_parameter(name, made)
+        register_empty(self, device, dtype, weight_ih=(rows, input_size), weight_hh=(rows, hidden_size))
+        register_empty(self, device, dtype, bias_ih=rows if bias else None, bias_hh=rows if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw weights and biases uniformly within 1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
+        draw_by_size(self, self.hidden_size)
 
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]

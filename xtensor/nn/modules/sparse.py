@@ -26,9 +26,18 @@ def checked_padding(padding_idx: int | None, rows: int) -> int | None:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
+def sizes_of_table(embeddings: Tensor) -> tuple[int, int]:
+    if embeddings.dim() != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+    return embeddings.shape[0], embeddings.shape[1]
+
+
 class _Table(Module):
     weight: Tensor
     padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
 
     def _set_table(
         self, rows: int, columns: int, weight: Tensor | None, freeze: bool, device: Any, dtype: Any
@@ -41,6 +50,14 @@ class _Table(Module):
         if list(weight.shape) != [rows, columns]:
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
         self.weight = Parameter(weight, requires_grad=not freeze)
+
+    def _told_norms(self) -> str:
+        text = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq is not False:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        return text
 
     def reset_parameters(self) -> None:
         """Draw the table from a normal distribution, the padding row zero."""
@@ -116,12 +133,7 @@ class Embedding(_Table):
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += self._told_norms()
         if self.sparse is not False:
             text += ", sparse=True"
         return text
@@ -138,9 +150,7 @@ class Embedding(_Table):
         sparse: bool = False,
     ) -> Any:
         """An Embedding over a given table, which learns only if not frozen."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
+        rows, columns = sizes_of_table(embeddings)
         return cls(
             num_embeddings=rows,
             embedding_dim=columns,
@@ -228,12 +238,7 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += self._told_norms()
         text += f", mode={self.mode!r}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
@@ -253,9 +258,7 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> Any:
         """An EmbeddingBag over a given table, which learns only if not frozen."""
-        if embeddings.dim() != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, columns = embeddings.shape
+        rows, columns = sizes_of_table(embeddings)
         made = cls(
             num_embeddings=rows,
             embedding_dim=columns,

@@ -1,7 +1,5 @@
 """`torch.nn.parallel`: one device at a time, so a parallel module passes everything through."""
 
-from __future__ import annotations
-
 from .data_parallel import DataParallel, DistributedDataParallel, data_parallel
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]

@@ -1,19 +1,6 @@
 """Utilities over parameters and modules."""
 
-from __future__ import annotations
-
-from . import (
-    clip_grad,
-    convert_parameters,
-    fusion,
-    init,
-    memory_format,
-    parametrizations,
-    parametrize,
-    prune,
-    rnn,
-    stateless,
-)
+from . import init, memory_format, parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import *
 from .convert_parameters import *
 from .fusion import *

@@ -19,6 +19,7 @@ from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from .parametrize import register_parametrization
+from .spectral_norm import check_iterations
 from .weight_norm import norm_except, scaled_direction
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
@@ -200,10 +201,7 @@ class _SpectralNorm(Module):
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
             )
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+        check_iterations(n_power_iterations)
         self.dim = dim if dim >= 0 else dim + ndim
         self.eps = eps
         if ndim > 1:

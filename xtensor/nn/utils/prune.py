@@ -16,6 +16,7 @@ from ...ops.reduce.norms import norm
 from ...tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
+from .weight_norm import removed
 
 __all__ = [
     "BasePruningMethod",
@@ -448,12 +449,11 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 def remove(module: Module, name: str) -> Module:
     """Make a pruned parameter a plain one, its masked values zero."""
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    if not removed(module, lambda hook: isinstance(hook, BasePruningMethod) and hook._tensor_name == name):
+        raise ValueError(
+            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+        )
+    return module
 
 
 def is_pruned(module: Module) -> bool:

@@ -12,8 +12,15 @@ from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy
+from .weight_norm import removed
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+
+
+def check_iterations(count: int) -> None:
+    """Refuse numbers of power iterations that are not positive."""
+    if count <= 0:
+        raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={count}")
 
 
 class SpectralNorm:
@@ -24,10 +31,7 @@ class SpectralNorm:
     def __init__(
         self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
     ) -> None:
-        if n_power_iterations <= 0:
-            raise ValueError(
-                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
-            )
+        check_iterations(n_power_iterations)
         self.name = name
         self.dim = dim
         self.n_power_iterations = n_power_iterations
@@ -156,12 +160,7 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Undo `spectral_norm`."""
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            break
-    else:
+    if not removed(module, lambda hook: isinstance(hook, SpectralNorm) and hook.name == name):
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     for number, hook in list(module._state_dict_hooks.items()):
         if isinstance(hook, SpectralNormStateDictHook) and hook.fn.name == name:

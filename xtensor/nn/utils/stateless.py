@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,51 +12,133 @@ from ..modules.module import Module
 
 __all__ = ["functional_call"]
 
+Spot = tuple[Any, str]
+"""Where a tensor is held: a mapping, and its name there."""
 
-def tied_names(module: Module) -> dict[str, set[str]]:
-    """For every tensor that a module holds under several names, all of them."""
-    names: dict[int, set[str]] = {}
-    for name, tensor in (
-        *module.named_parameters(remove_duplicate=False),
-        *module.named_buffers(remove_duplicate=False),
-    ):
-        names.setdefault(id(tensor), set()).add(name)
-    return {name: group for group in names.values() if len(group) > 1 for name in group}
+ABSENT: Any = object()
 
 
-def untied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
-    """What is given, and the same for all names tied to those."""
-    tied = tied_names(module)
-    found = dict(given)
-    for name, value in given.items():
-        group = tied.get(name, set())
-        if len({id(given[other]) for other in group if other in given}) > 1:
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
-                "tie_weights=False"
-            )
-        for other in group:
-            found[other] = value
+class Attributes:
+    """A module's plain attributes as a mapping."""
+
+    __slots__ = ("module",)
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def get(self, name: str, default: Any) -> Any:
+        """The attribute; TypeError where it is neither a tensor nor None."""
+        found = getattr(self.module, name, default)
+        if found is not default and not (found is None or isinstance(found, Tensor)):
+            raise TypeError(f"attribute `{name}`: {found} is not an instance of torch.Tensor")
+        return found
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self.module, name, value)
+
+    def pop(self, name: str) -> None:
+        """Remove the attribute."""
+        delattr(self.module, name)
+
+
+def spots_of(module: Module, prefix: str = "", found: dict[str, Spot] | None = None) -> dict[str, Spot]:
+    """Where a module and those within it hold parameters and buffers, by their names: under all of them."""
+    if found is None:
+        found = {}
+    parameters, buffers = module._parameters, module._buffers
+    for name in parameters:
+        found[prefix + name] = (parameters, name)
+    for name in buffers:
+        found[prefix + name] = (buffers, name)
+    for name, child in module._modules.items():
+        if child is not None:
+            spots_of(child, f"{prefix}{name}.", found)
     return found
 
 
-def swap(module: Module, tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """Put tensors in the places of a module's own, without registering; returns those that were there."""
-    old: dict[str, Any] = {}
-    for path, tensor in tensors.items():
-        owner, _, name = path.rpartition(".")
-        place = module.get_submodule(owner)
-        for members in (place._parameters, place._buffers):
-            if name in members:
-                old[path] = members[name]
-                members[name] = tensor
-                break
+def spot_of(module: Module, path: str, tensor: Any, spots: dict[str, Spot]) -> Spot:
+    """Where a tensor of this name is held, or is to be."""
+    if not (tensor is None or isinstance(tensor, Tensor)):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    found = spots.get(path)
+    if found is not None:
+        return found
+    owner, _, name = path.rpartition(".")
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    return Attributes(module.get_submodule(owner)), name
+
+
+def untied(given: dict[str, Any], spots: dict[str, Spot]) -> dict[str, Any]:
+    """What is given, and the same for all names of the same tensor."""
+    names: dict[int, list[str]] = {}
+    for path, (holder, name) in spots.items():
+        tensor = holder[name]
+        if tensor is not None:
+            names.setdefault(id(tensor), []).append(path)
+    if sum(map(len, names.values())) == len(names):
+        return given
+    found = dict(given)
+    for group in names.values():
+        own = [path for path in group if path in given]
+        if len({id(given[path]) for path in own}) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(own)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
+        if own:
+            found.update(dict.fromkeys(group, given[own[0]]))
+    return found
+
+
+def check_names(module: Module, given: Iterable[str], spots: dict[str, Spot]) -> None:
+    """RuntimeError unless exactly the module's parameters and buffers are given."""
+    own = {path for path, (holder, name) in spots.items() if holder[name] is not None}
+    errors = []
+    for what, keys in (("Unexpected", set(given) - own), ("Missing", own - set(given))):
+        if keys:
+            errors.append(f"{what} key(s): {', '.join(map(repr, sorted(keys)))}.")
+    if errors:
+        raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(errors))
+
+
+def exchanged(places: list[Spot], values: list[Any]) -> list[Any]:
+    """Put values into places; what was there, `ABSENT` where nothing was."""
+    before = []
+    for (holder, name), value in zip(places, values):
+        before.append(holder.get(name, ABSENT))
+        if value is ABSENT:
+            holder.pop(name)
         else:
-            if not hasattr(place, name):
-                raise AttributeError(f"{place._get_name()} has no attribute `{name}`")
-            old[path] = getattr(place, name)
-            object.__setattr__(place, name, tensor)
-    return old
+            holder[name] = value
+    return before
+
+
+class Exchange:
+    """What is put in the place of a module's parameters and buffers, and taken away again."""
+
+    __slots__ = ("before", "dictionary", "places", "values")
+
+    def __init__(
+        self, module: Module, dictionary: dict[str, Any], tie_weights: bool = False, strict: bool = False
+    ) -> None:
+        spots = spots_of(module)
+        given = untied(dictionary, spots) if tie_weights else dictionary
+        if strict:
+            check_names(module, given, spots)
+        self.places = [spot_of(module, path, tensor, spots) for path, tensor in given.items()]
+        self.before = [holder.get(name, ABSENT) for holder, name in self.places]
+        self.values = given
+        self.dictionary = dictionary
+
+    def begin(self) -> None:
+        """Put them there."""
+        exchanged(self.places, list(self.values.values()))
+
+    def end(self) -> None:
+        """Put back what was there; what the module has written in the meantime is seen in the dictionary."""
+        new = dict(zip(self.values, exchanged(self.places, self.before)))
+        self.dictionary.update({path: new[path] for path in self.dictionary if new[path] is not ABSENT})
 
 
 @contextmanager
@@ -67,24 +149,12 @@ def _reparametrize_module(
     strict: bool = False,
 ) -> Iterator[None]:
     """Within this block the module has these parameters and buffers; what it writes to them is seen in the dictionary."""
-    given = untied(module, parameters_and_buffers) if tie_weights else parameters_and_buffers
-    if strict:
-        own = {n for n, _ in module.named_parameters(remove_duplicate=False)}
-        own |= {n for n, _ in module.named_buffers(remove_duplicate=False)}
-        errors = []
-        for what, keys in (("Unexpected", given.keys() - own), ("Missing", own - given.keys())):
-            if keys:
-                errors.append(f"{what} key(s): {', '.join(map(repr, sorted(keys)))}.")
-        if errors:
-            raise RuntimeError(
-                f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(errors)
-            )
-    old = swap(module, given)
+    exchange = Exchange(module, parameters_and_buffers, tie_weights, strict)
     try:
+        exchange.begin()
         yield
     finally:
-        new = swap(module, old)
-        parameters_and_buffers.update({k: new[k] for k in parameters_and_buffers if k in new})
+        exchange.end()
 
 
 def call_with(
@@ -98,8 +168,12 @@ def call_with(
 ) -> Any:
     """`module(*args, **kwargs)` with these parameters and buffers in the places of its own of those names."""
     values = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
+    exchange = Exchange(module, parameters_and_buffers, tie_weights, strict)
+    try:
+        exchange.begin()
         return module(*values, **(kwargs or {}))
+    finally:
+        exchange.end()
 
 
 def functional_call(

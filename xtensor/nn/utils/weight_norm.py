@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...ops.reduce.norms import norm
@@ -69,6 +70,17 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
 
+def removed(module: Module, mine: Callable[[Any], bool]) -> bool:
+    """Undo the first hook before a module's calls that is `mine`, and take it out; False where none is."""
+    hooks: Any = module._forward_pre_hooks
+    for number, hook in hooks.items():
+        if mine(hook):
+            hook.remove(module)
+            del hooks[number]
+            return True
+    return False
+
+
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split a weight into length `<name>_g` and direction `<name>_v`; `parametrizations.weight_norm` is the newer kind."""
     WeightNorm.apply(module, name, dim)
@@ -77,9 +89,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Undo `weight_norm`."""
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    if not removed(module, lambda hook: isinstance(hook, WeightNorm) and hook.name == name):
+        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    return module

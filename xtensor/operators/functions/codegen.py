@@ -17,7 +17,7 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import contiguous_strides
-from ...storage import SOLE, MetaArray, Storage
+from ...storage import SOLE, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
 from ...xla.threads import others
@@ -29,7 +29,7 @@ from ..operator import Operator
 from ..reading import fresh, whole
 from ..saved import result_index, save
 from ..schema import EMPTY, MISSING, Parameter
-from ..write import write_out
+from ..write import refuse_captured, write_out
 from .deferred import deferred
 from .older import call_older
 from .template import fill
@@ -63,7 +63,8 @@ def <name>(<parameters>):
 ONE_RESULT = """
 storage = new(Storage)
 storage.array = r
-storage.version = storage.writes = storage.address = 0
+storage.version = storage.address = 0
+storage.writes = births.now
 storage.shared = False
 storage.cover = None
 t = new(Tensor)
@@ -111,6 +112,7 @@ def <name>(<parameters>):
             <operands>
             <conditions>
             program = variants['inplace', <key>, donate]
+            if births.open: refuse_captured(<target>, '<name>')
         except MISSED as error:
             missed(error)
         else:
@@ -172,6 +174,7 @@ NAMESPACE: dict[str, Any] = {
     "Tensor": Tensor,
     "__name__": "xtensor.ops.made",
     "asks_grad": asks_grad,
+    "births": births,
     "call_older": call_older,
     "contiguous_view": contiguous_view,
     "edge_of": edge_of,
@@ -189,6 +192,7 @@ NAMESPACE: dict[str, Any] = {
     "recover": recover,
     "recover_inplace": recover_inplace,
     "references": sys.getrefcount,
+    "refuse_captured": refuse_captured,
     "run_inplace": run_inplace,
     "save": save,
     "scalars": NUMBER_ARRAYS,

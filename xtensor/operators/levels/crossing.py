@@ -12,7 +12,8 @@ from typing import Any
 
 from ...engine import modes
 from ...engine.graph import Node
-from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, wrap
+from ...storage import AGE, births
+from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
 from ...xla.levels import Level, LevelAval, layers, levels_of
 from ...xla.signals import from_start
 from ...xla.transformed import batches_of, entered, left, lifted, paired, parts, summed
@@ -29,6 +30,7 @@ __all__ = [
     "new_level",
     "primal",
     "refuse_dynamic",
+    "refuse_nested",
     "running",
     "tangent",
 ]
@@ -43,8 +45,13 @@ class running:
         self.level = new_level(name, size, randomness)
 
     def __enter__(self) -> Level:
-        modes.state.transforms.append(self.level)
-        return self.level
+        state, level = modes.state, self.level
+        level.before = before = state.transforms
+        if level.size is None:
+            births.now = level.born = births.now + AGE
+            births.open += 1
+        state.transforms = (*before, level)
+        return level
 
     @from_start
     def __exit__(self, *exc: object) -> None:
@@ -52,7 +59,9 @@ class running:
             self.level  # noqa: B018  # what is undone below is undone even if a signal comes first
         finally:
             self.level.open = False
-            modes.state.transforms.remove(self.level)
+            if self.level.size is None:
+                births.open -= 1
+            modes.state.transforms = self.level.before
 
 
 def new_level(name: str, size: int | None = None, randomness: str = "error") -> Level:
@@ -61,27 +70,38 @@ def new_level(name: str, size: int | None = None, randomness: str = "error") -> 
     return Level(name, above, size, randomness)
 
 
+def refuse_nested() -> None:
+    """RuntimeError where tangents are being taken already, and a level of `autograd.forward_ad` is to be one of two."""
+    if any(isinstance(t, Level) and t.size is None for t in modes.state.transforms):
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+
+
 Transposed = Callable[[Tensor], Sequence[Tensor | None]]
 
 
 class CrossNode(Node):
     """The node of a way across a border.
 
-    transposed: from the gradient of the result to those of the arguments. beyond: for each of these the levels that only the
-    result is at.
+    transposed: from the gradient of the result to those of the arguments. beyond: for each of several arguments the levels that
+    only the result is at; the gradient of one alone leaves none but that of the border.
     """
 
     __slots__ = ("aval", "beyond", "title", "transposed")
     trusted = True
 
     def __init__(
-        self, title: str, edges: tuple[Any, ...], aval: Any, transposed: Transposed, targets: Iterable[Any]
+        self,
+        title: str,
+        edges: tuple[Any, ...],
+        aval: Any,
+        transposed: Transposed,
+        beyond: tuple[Any, ...] | None,
     ) -> None:
         super().__init__(edges)
         self.title = title
         self.aval = aval
         self.transposed = transposed
-        self.beyond = [levels_beyond((aval,), t) for t in targets]
+        self.beyond = beyond
 
     @property
     def input_metadata(self) -> tuple[Any, ...]:
@@ -94,19 +114,24 @@ class CrossNode(Node):
         """The gradients of the arguments."""
         if grads[0] is None:
             return (None,) * len(self.edges)
-        return tuple(map(crossed, self.transposed(grads[0]), self.beyond))
+        found = self.transposed(grads[0])
+        return tuple(found) if self.beyond is None else tuple(map(crossed, found, self.beyond))
 
 
 def _made(title: str, array: Any, sources: Sequence[Any], transposed: Transposed) -> Tensor:
     """A tensor over `array` whose gradient goes on to the sources."""
     made = wrap(array)
-    if modes.state.mode & modes.NO_GRAD or not any(s is not None and asks_grad(s) for s in sources):
+    if modes.state.mode & modes.NO_GRAD:
         return made
-    if not (made.is_floating_point() or made.is_complex()):
+    edges = [None if s is None else edge_of(s) for s in sources]
+    if not any(edges) or array.dtype.kind in "biu":
         return made
-    edges = tuple([None if s is None else plain_edge(edge_of(s)) for s in sources])
-    targets = [None if s is None else array_of(s).aval for s in sources]
-    made._xt_edge = (noted(CrossNode(title, edges, array.aval, transposed, targets)), 0)
+    beyond = None
+    if len(sources) > 1:
+        avals = [None if s is None else array_of(s).aval for s in sources]
+        beyond = tuple([levels_beyond((array.aval,), a) for a in avals])
+    node = CrossNode(title, tuple(map(plain_edge, edges)), array.aval, transposed, beyond)
+    made._xt_edge = (noted(node), 0)
     return made
 
 

@@ -21,7 +21,6 @@ __all__ = [
     "bits64",
     "bits_below",
     "exponential",
-    "keep_mask",
     "normal",
     "permutation",
     "threefry",
@@ -147,12 +146,6 @@ def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.
     limit = lax.convert_element_type(jnp.ceil(jnp.clip(p, 0, 0.75) * np.float32(2.0**32)), np.uint32)
     u = bits32(seed, draw, shape)
     return jnp.where(p < 0.75, u < limit, u >> np.uint32(8) < p * np.float32(2.0**24))
-
-
-def keep_mask(seed: Any, draw: Any, shape: tuple[int, ...], p: Any) -> Any:
-    """The mask of dropout: False with probability `p`. Made again in backward, it need not be saved."""
-    u = uniform(seed, draw, shape, np.float32)
-    return u >= lax.convert_element_type(p, np.float32)
 
 
 def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bool) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks, devices, dtypes, geometry
+from ...operators.attach import named
 from ...operators.functions.overloads import overloads
 from ...operators.generator import Generator, pick_generator
 from ...operators.options import (
@@ -207,54 +208,30 @@ def make_like(
     return finish(function, made, requires_grad)
 
 
-@overloads(
-    "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
-    "Tensor input, *, memory_format memory_format = None, {options}",
-)
-def rand_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
-) -> Tensor:
-    """Uniform numbers in [0, 1) with the sizes, dtype and device of `input`."""
-    return make_like(
-        "rand_like", sampling.uniform, input, generator, dtype, layout, device, requires_grad, memory_format
-    )
+def like_of(name: str, kernel: sampling.Kernel, numbers: str) -> Any:
+    """A function of random numbers in the form of a tensor."""
+
+    def random_like(
+        input: Tensor,
+        *,
+        generator: Generator | None = None,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout | None = None,
+        device: devices.DeviceLike = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: dtypes.memory_format | None = dtypes.preserve_format,
+    ) -> Tensor:
+        return make_like(name, kernel, input, generator, dtype, layout, device, requires_grad, memory_format)
+
+    return overloads(
+        "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
+        "Tensor input, *, memory_format memory_format = None, {options}",
+    )(named(random_like, name, f"{numbers} with the sizes, dtype and device of `input`."))
 
 
-@overloads(
-    "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
-    "Tensor input, *, memory_format memory_format = None, {options}",
-)
-def randn_like(
-    input: Tensor,
-    *,
-    generator: Generator | None = None,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: devices.DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    memory_format: dtypes.memory_format | None = dtypes.preserve_format,
-) -> Tensor:
-    """Standard normal numbers with the sizes, dtype and device of `input`."""
-    return make_like(
-        "randn_like",
-        sampling.standard_normal,
-        input,
-        generator,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-        memory_format,
-    )
+rand_like = like_of("rand_like", sampling.uniform, "Uniform numbers in [0, 1)")
+randn_like = like_of("randn_like", sampling.standard_normal, "Standard normal numbers")
 
 
 @overloads(

@@ -14,6 +14,7 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 
 from ... import checks, devices, dtypes
+from ...operators.attach import named
 from ...operators.declare import pointwise
 from ...operators.functions.overloads import overloads
 from ...operators.options import (
@@ -422,47 +423,36 @@ def eye(
     return deliver("eye", out, made, requires_grad)
 
 
-def triangle(
-    function: str, find: Any, row: Any, col: Any, offset: Any, dtype: Any, device: Any, layout: Any
-) -> Tensor:
-    for name, value in (("row", row), ("col", col)):
-        if value < 0:
-            raise RuntimeError(f"{name} must be non-negative, got{value}")
-    check_layout(function, layout)
-    chosen = pick_dtype(function, dtype, dtypes.int64)
-    if chosen not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8):
-        raise checks.not_implemented_for(function, chosen)
-    check_sizes((row, col), 1)  # what finds them makes a mask
-    pairs = np.stack(find(row, offset, col)).astype(chosen.numpy)
-    return placed(pairs, pick_device(function, device))
+def triangle(function: str, find: Any, which: str) -> Any:
+    """The function of the indices of one triangle of a matrix."""
+
+    def indices(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: dtypes.dtype | None = dtypes.int64,
+        device: devices.DeviceLike = None,
+        layout: dtypes.layout | None = None,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        for name, value in (("row", row), ("col", col)):
+            if value < 0:
+                raise RuntimeError(f"{name} must be non-negative, got{value}")
+        check_layout(function, layout)
+        chosen = pick_dtype(function, dtype, dtypes.int64)
+        if chosen not in (dtypes.int64, dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8):
+            raise checks.not_implemented_for(function, chosen)
+        check_sizes((row, col), 1)  # what finds them makes a mask
+        pairs = np.stack(find(row, offset, col)).astype(chosen.numpy)
+        return placed(pairs, pick_device(function, device))
+
+    doc = f"The row and column indices of the {which} the diagonal `offset`, as a 2-by-N tensor."
+    return named(indices, function, doc)
 
 
-def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: dtypes.dtype | None = dtypes.int64,
-    device: devices.DeviceLike = None,
-    layout: dtypes.layout | None = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """The row and column indices of the lower triangle of a matrix, up to the diagonal `offset`, as a 2-by-N tensor."""
-    return triangle("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout)
-
-
-def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: dtypes.dtype | None = dtypes.int64,
-    device: devices.DeviceLike = None,
-    layout: dtypes.layout | None = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """The row and column indices of the upper triangle of a matrix, from the diagonal `offset`, as a 2-by-N tensor."""
-    return triangle("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout)
+tril_indices = triangle("tril_indices", np.tril_indices, "lower triangle of a matrix, up to")
+triu_indices = triangle("triu_indices", np.triu_indices, "upper triangle of a matrix, from")
 
 
 # ---- grids ---------------------------------------------------------------------------------------------------------

@@ -118,11 +118,7 @@ def _sample_grad(
 
 
 @general(
-    name="bags",
-    node="EmbeddingBag",
-    method=False,
-    out=False,
-    derivatives=dict(weight=_weight_grad, per_sample_weights=_sample_grad),
+    name="bags", node="EmbeddingBag", derivatives=dict(weight=_weight_grad, per_sample_weights=_sample_grad)
 )
 def bags(
     weight: Array,

@@ -17,6 +17,7 @@ from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, asks_grad, sizes_of
+from ...xla.levels import ground
 from ...xla.transformed import batches_of
 from ..reduce.reductions import argument
 
@@ -38,7 +39,7 @@ def _table_grad(
     return jnp.zeros((count, width), rows.dtype).at[flat].add(rows)
 
 
-@general(views="loop", name="embedding", method=False, out=False, derivatives=dict(weight=_table_grad))
+@general(views="loop", name="embedding", derivatives=dict(weight=_table_grad))
 def embedding_lookup(
     weight: Array, indices: Array, padding_idx: int | None = None, scale_grad_by_freq: bool = False
 ) -> Array:
@@ -103,13 +104,14 @@ def readable(array: Any) -> bool:
     """Whether looking at the values of an array costs no transfer from a device."""
     if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
         return False
+    array = ground(array)
     if isinstance(array, Tracer):
         return capture.running() is not None and devices.current().type == "cpu"
     places = array.devices()
     return len(places) == 1 and next(iter(places)).platform == "cpu"
 
 
-@general(name="embedding_renorm", method=False, inplace=True, out=False, derivatives=None)
+@general(name="embedding_renorm", inplace=True, derivatives=None)
 def embedding_renorm(weight: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
     """The table with the rows at `indices` scaled down to a norm of at most `max_norm`."""
     x = weight.astype(dtypes.compute_type(dtype_of(weight)).numpy)
@@ -131,7 +133,7 @@ def renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
     embedding_renorm_(weight, indices, float(max_norm), float(norm_type))
 
 
-@general(name="one_hot_kernel", method=False, out=False, derivatives=None)
+@general(name="one_hot_kernel", derivatives=None)
 def one_hot_kernel(tensor: Array, num_classes: int) -> Array:
     """One-hot vectors along a new last dimension."""
     classes = lax.broadcasted_iota(jnp.int64, (*tensor.shape, num_classes), tensor.ndim)

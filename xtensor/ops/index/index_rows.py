@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from ... import checks, dtypes
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.derivatives import rules_of
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, known_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -88,7 +89,6 @@ def set_rows(array: Array, dim: int, index: Array, source: Any, wrap: bool = Fal
         )
     ),
     name="index_select",
-    method=False,
 )
 def index_select_kernel(input: Array, dim: int, index: Array) -> Array:
     """The slices of `input` along `dim` that `index` names."""
@@ -119,7 +119,6 @@ def scaled(source: Array, alpha: Any) -> Array:
     ),
     name="index_add",
     inplace=True,
-    method=False,
 )
 def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """`input` with `alpha * source` added to the slices along `dim` that `index` names."""
@@ -135,7 +134,6 @@ def index_add_kernel(input: Array, dim: int, index: Array, source: Array, *, alp
     ),
     name="index_copy",
     inplace=True,
-    method=False,
 )
 def index_copy_kernel(input: Array, dim: int, index: Array, source: Array) -> Array:
     """`input` with the slices along `dim` that `index` names replaced by those of `source`."""
@@ -151,8 +149,6 @@ def fill_value(grad: Array, dim: int, index: Array) -> Array:
     derivatives=dict(input=lambda grad, dim, index: set_rows(grad, dim, index, 0, True), value=fill_value),
     name="index_fill",
     inplace=True,
-    method=False,
-    out=False,
 )
 def index_fill_kernel(input: Array, dim: int, index: Array, value: Operand) -> Array:
     """`input` with `value` in the slices along `dim` that `index` names."""
@@ -194,38 +190,8 @@ def reduce_gradients(
     return to_input.reshape(input.shape), to_source.reshape(source.shape)
 
 
-def reduce_input(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    source: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[0]
-
-
-def reduce_source(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    source: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, source, result, reduce, include_self)[1]
-
-
 @general(
-    out="exact",
-    derivatives=dict(input=reduce_input, source=reduce_source),
-    name="index_reduce",
-    inplace=True,
-    method=False,
+    out="exact", derivatives=rules_of("input source", reduce_gradients), name="index_reduce", inplace=True
 )
 def index_reduce_kernel(
     input: Array, dim: int, index: Array, source: Array, reduce: str, *, include_self: bool = True
@@ -252,7 +218,6 @@ def number_places(array: Array, index: Array) -> Array:
         )
     ),
     name="take",
-    method=False,
 )
 def take_kernel(input: Array, index: Array) -> Array:
     """The elements of `input`, as if it were flat, that `index` numbers."""
@@ -288,8 +253,6 @@ def put_source(grad: Array, index: Array, source_shape: tuple[int, ...]) -> Arra
     ),
     name="put",
     inplace=True,
-    method=False,
-    out=False,
 )
 def put_kernel(input: Array, index: Array, source: Array, accumulate: bool = False) -> Array:
     """`input` with elements of `source` at the element numbers `index`; with `accumulate`, added there."""

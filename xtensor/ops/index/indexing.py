@@ -71,8 +71,6 @@ SAFE: dict[str, Any] = dict(mode="promise_in_bounds", wrap_negative_indices=Fals
             jnp.zeros(input_shape, grad.dtype), indices, dims
         ).add(grad, **SAFE)
     ),
-    method=False,
-    out=False,
 )
 def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     """The elements of `input` that the broadcast index arrays, one for each of `dims`, name."""
@@ -89,9 +87,7 @@ def index(input: Array, indices: Arrays, *, dims: tuple[int, ...]) -> Array:
     ),
     name="index_put",
     several=False,
-    method=False,
     inplace=True,
-    out=False,
 )
 def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...], accumulate: bool) -> Array:
     """`input` with `values` at what the index arrays name; with `accumulate`, added there."""
@@ -339,10 +335,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
     """
     if not isinstance(value, Tensor):
-        if isinstance(value, float | complex):  # NumPy's own numbers of these kinds are Python's too
-            value = value.__complex__() if isinstance(value, complex) else float(value)
         if type(value) not in SCALARS:
-            raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
+            if not isinstance(value, (float, complex)):  # NumPy's own numbers of these kinds are Python's too
+                raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
+            value = value.__complex__() if isinstance(value, complex) else float(value)
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
         check_number(value, self.dtype)
@@ -381,28 +377,30 @@ def fill_program(recipe: Any, donate: bool) -> Any:
 
 def fill_view(view: Tensor, number: Any) -> None:
     """`view.fill_(number)`; where no graph is involved, spreading and writing the number are one program."""
-    storage, geometry_ = view._xt_storage, view._xt_view
-    tracked = not modes.state.mode & modes.NO_GRAD and edge_of(view) is not None
-    if geometry_ is None or tracked or type(storage.array) is MetaArray or modes.state.mode & modes.PROFILING:
+    storage, geometry_, mode = view._xt_storage, view._xt_view, modes.state.mode
+    tracked = not mode & modes.NO_GRAD and edge_of(view) is not None
+    if geometry_ is None or tracked or type(storage.array) is MetaArray or mode & modes.PROFILING:
         view.fill_(number)
         return
     check_inplace(view, False)
     recipe = recipe_of(storage, geometry_)
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     program = fill_program(recipe, not recipe.static and storage.sole_owner())
-    rewrite(view, "fill_", program, geometry_.offset, number)
+    rewrite(view, "fill_", program, geometry_.offset, number, depth=3)
 
 
 def assign(view: Tensor, value: Any) -> None:
     """Write a number or a tensor that broadcasts to a view."""
+    if not isinstance(value, Tensor):
+        check_writable(view)
+        fill_view(view, value)
+        return
     sizes = tuple(sizes_of(view))
-    if isinstance(value, Tensor) and tuple(sizes_of(value)) == sizes:
+    if tuple(sizes_of(value)) == sizes:
         view.copy_(value)
         return
     check_writable(view)
-    if not isinstance(value, Tensor):
-        fill_view(view, value)
-    elif not sizes_of(value):
+    if not sizes_of(value):
         view.fill_(value)
     else:
         value = drop_ones(value)

@@ -119,8 +119,6 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     ),
     name="masked_fill",
     inplace=True,
-    method=False,
-    out=False,
 )
 def fill(input: Array, mask: Array, value: Operand) -> Array:
     """`input` with `value` where the mask holds."""
@@ -151,8 +149,6 @@ def scatter_source(grad: Array, mask: Array, source_shape: tuple[int, ...]) -> A
     derivatives=dict(input=lambda grad, mask: jnp.where(mask, 0, grad), source=scatter_source),
     name="masked_scatter",
     inplace=True,
-    method=False,
-    out=False,
 )
 def scatter_under(input: Array, mask: Array, source: Array) -> Array:
     """`input` with the elements of `source`, in order, where the mask holds."""

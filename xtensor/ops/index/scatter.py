@@ -17,6 +17,7 @@ from jax import lax
 from ... import checks, dtypes, geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.declare import general
+from ...operators.derivatives import rules_of
 from ...operators.functions.overloads import overloads
 from ...operators.index_bounds import check_bounds, in_bounds, refuse_overlap
 from ...operators.inplace import run_inplace
@@ -116,7 +117,6 @@ def src_gradient(grad: Array, dim: int, index: Array, src_shape: tuple[int, ...]
         )
     ),
     name="gather",
-    method=False,
 )
 def gather_kernel(input: Array, dim: int, index: Array) -> Array:
     """The elements of `input` at `index` along `dim`."""
@@ -127,11 +127,10 @@ def gather_kernel(input: Array, dim: int, index: Array) -> Array:
     out="exact",
     derivatives=dict(
         input=lambda grad, dim, index: put_along(grad, dim, index, 0),
-        src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
+        src=src_gradient,
     ),
     name="scatter",
     inplace=True,
-    method=False,
 )
 def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
     """`input` with `src`, a tensor or a number, written at `index` along `dim`."""
@@ -143,11 +142,10 @@ def scatter_kernel(input: Array, dim: int, index: Array, src: Operand) -> Array:
     out="exact",
     derivatives=dict(
         input=lambda grad: grad,
-        src=lambda grad, dim, index, src_shape: src_gradient(grad, dim, index, src_shape),
+        src=src_gradient,
     ),
     name="scatter_add",
     inplace=True,
-    method=False,
 )
 def scatter_add_kernel(input: Array, dim: int, index: Array, src: Array) -> Array:
     """`input` with `src` added at `index` along `dim`."""
@@ -271,32 +269,6 @@ def check_reducible(name: str, reduce: str, dtype: Any) -> None:
         raise checks.not_implemented_for(f"{name}_cpu_reduce_{reduce}", found)
 
 
-def reduce_input(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    src: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[0]
-
-
-def reduce_src(
-    grad: Array,
-    input: Array,
-    dim: int,
-    index: Array,
-    src: Array,
-    result: Array,
-    reduce: str,
-    include_self: bool,
-) -> Array:
-    return reduce_gradients(grad, input, dim, index, src, result, reduce, include_self)[1]
-
-
 def reduce_gradients(
     grad: Array,
     input: Array,
@@ -323,11 +295,7 @@ def reduce_gradients(
 
 
 @general(
-    out="exact",
-    derivatives=dict(input=reduce_input, src=reduce_src),
-    name="scatter_reduce",
-    inplace=True,
-    method=False,
+    out="exact", derivatives=rules_of("input src", reduce_gradients), name="scatter_reduce", inplace=True
 )
 def scatter_reduce_kernel(
     input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True

@@ -72,6 +72,7 @@ def older_orders(first: str, second: str) -> tuple[tuple[str, ...], ...]:
 @general(
     autocast="short",
     deprecated=older_orders("mat1", "mat2"),
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(
@@ -99,6 +100,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 @general(
     autocast=dict(accelerator="short"),
     deprecated=older_orders("mat", "vec"),
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(
@@ -129,6 +131,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
 @general(
     autocast="short",
     deprecated=older_orders("batch1", "batch2"),
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(
@@ -155,6 +158,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 @general(
     autocast="short",
     deprecated=older_orders("batch1", "batch2"),
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(
@@ -180,6 +184,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     autocast=dict(accelerator="short"),
     deprecated=older_orders("vec1", "vec2"),
     inplace=True,
+    method=True,
+    out=True,
     derivatives=dict(
         input=_by_beta,
         vec1=lambda grad, vec2, alpha: scaled(

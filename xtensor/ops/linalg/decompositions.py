@@ -39,25 +39,12 @@ def check_matrix(name: str, x: Any, what: str = "A") -> None:
         raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
 
 
-def check_square(name: str, x: Any, what: str = "A") -> None:
-    check_matrix(name, x, what)
-    if x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(
-            f"{name}: {what} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
-        )
-
-
 def check_floating(name: str, x: Any, kernel: str | None = None) -> None:
     """The errors for dtypes that have no kernel; `kernel` names the one PyTorch misses for short floats."""
     own = dtype_of(x)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
-    if own.itemsize < 4:
-        if kernel is not None:
-            raise checks.not_implemented_for(kernel, own)
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {own.scalar_name}")
+    checks.check_floating(name, own, low_precision=kernel is not None)
+    if kernel is not None and own.itemsize < 4:
+        raise checks.not_implemented_for(kernel, own)
 
 
 def adjoint(x: Any) -> Any:
@@ -109,7 +96,6 @@ def failing_minor(lower: Array) -> Array:
     out="exact",
     name="linalg_cholesky_ex",
     node="LinalgCholeskyEx",
-    method=False,
     returns=("L", "info"),
     derivatives=dict(input=lambda grads, result0, upper: _cholesky_grad(grads[0], result0, upper)),
 )
@@ -118,7 +104,7 @@ def cholesky_factor(input: Array, *, upper: bool = False) -> tuple[Array, ...]:
 
     A factor that could not be completed is NaN.
     """
-    check_square("linalg.cholesky", input)
+    checks.check_square("linalg.cholesky", input)
     check_floating("linalg.cholesky", input, "cholesky_cpu")
     if input.size == 0:
         return input, jnp.zeros(input.shape[:-2], jnp.int32)
@@ -220,7 +206,6 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     out="exact",
     name="linalg_qr",
     node="LinalgQr",
-    method=False,
     returns=("Q", "R"),
     derivatives=dict(input=lambda grads, results, input, form: _qr_grad(grads, results, input, form)),
 )
@@ -286,13 +271,12 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
     out="exact",
     name="linalg_eigh",
     node="LinalgEigh",
-    method=False,
     returns=("eigenvalues", "eigenvectors"),
     derivatives=dict(input=_eigh_grad),
 )
 def eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read."""
-    check_square("linalg.eigh", input)
+    checks.check_square("linalg.eigh", input)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     own = dtype_of(input)
@@ -322,7 +306,7 @@ def _eig_grad(grads: Any, results: Any) -> Array:
     autocast=dict(cpu="float32"),
     name="linalg_eig",
     node="LinalgEig",
-    method=False,
+    out=True,
     returns=("eigenvalues", "eigenvectors"),
     derivatives=dict(input=_eig_grad),
 )
@@ -331,7 +315,7 @@ def eig(input: Array) -> tuple[Array, ...]:
 
     Differs from PyTorch: XLA has this only for CPUs.
     """
-    check_square("linalg.eig", input)
+    checks.check_square("linalg.eig", input)
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
         own.to_complex()
@@ -404,7 +388,6 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
     out="exact",
     name="linalg_svd",
     node="LinalgSvd",
-    method=False,
     returns=("U", "S", "Vh"),
     derivatives=dict(input=_svd_grad),
 )

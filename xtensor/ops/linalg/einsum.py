@@ -153,13 +153,7 @@ def sums_a_pair(operands: Sequence[Tensor], equation: str) -> str | None:
     return "short" if any(n > 1 and label not in parsed.output for label, n in holders.items()) else None
 
 
-@general(
-    autocast=dict(cpu=sums_a_pair, accelerator="short"),
-    name="einsum",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast=dict(cpu=sums_a_pair, accelerator="short"), name="einsum", derivatives=FROM_KERNEL)
 def sum_products(operands: Arrays, equation: str) -> Array:
     """The sum of products of the operands that an equation says."""
     parsed = Equation(equation, [x.shape for x in operands])
@@ -273,7 +267,6 @@ def unless_dot(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int
 @general(
     autocast=dict(cpu=unless_dot, accelerator="widest"),
     name="tensordot",
-    method=False,
     out="exact",
     derivatives=FROM_KERNEL,
 )

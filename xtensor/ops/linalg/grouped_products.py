@@ -74,7 +74,7 @@ def members(offs: Any, count: int, dtype: Any) -> Any:
     return ((place >= begin[:, None]) & (place < offs[:, None])).astype(dtype)
 
 
-@general(name="grouped_mm", node="GroupedMm", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="grouped_mm", node="GroupedMm", derivatives=FROM_KERNEL)
 def grouped_product(mat_a: Array, mat_b: Array, offs: Array | None) -> Array:
     """`grouped_mm` without the options that PyTorch does not implement."""
     check_groups(mat_a, mat_b, offs)
@@ -148,7 +148,7 @@ def scaled(x: Any, scale: Any, recipe: int, transposed: bool) -> Any:
     return lines.T if transposed else lines
 
 
-@general(name="scaled_mm", method=False, out=False, derivatives=None)
+@general(name="scaled_mm", derivatives=None)
 def scaled_product(
     mat_a: Array,
     mat_b: Array,

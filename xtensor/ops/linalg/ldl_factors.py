@@ -20,7 +20,7 @@ from ...operators.derivatives import no_derivative
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor
-from .decompositions import check_square, failures, given
+from .decompositions import check_floating, failures, given
 
 if TYPE_CHECKING:
     from ... import return_types
@@ -116,25 +116,18 @@ def over_batch(function: Any, batch: tuple[int, ...], *arrays: Any) -> Any:
     out="exact",
     name="linalg_ldl_factor_ex",
     node="LinalgLdlFactorEx",
-    method=False,
     returns=("LD", "pivots", "info"),
     derivatives=dict(input=no_derivative("linalg_ldl_factor_ex")),
 )
 def factors(input: Array, *, hermitian: bool = False) -> tuple[Array, ...]:
     """The packed factors L and D of symmetric (or Hermitian) matrices, the pivots, and the first zero pivot, or 0."""
     name = "torch.linalg.ldl_factor_ex"
-    check_square(name, input)
-    own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
-    if own.itemsize < 4:
-        raise checks.not_implemented_for("ldl_factor_kernel_cpu", own)
+    checks.check_square(name, input)
+    check_floating(name, input, "ldl_factor_kernel_cpu")
     if input.size == 0:
         lead = input.shape[:-1]
         return input, jnp.zeros(lead, jnp.int32), jnp.zeros(lead[:-1], jnp.int32)
-    conjugate = hermitian and own.is_complex
+    conjugate = hermitian and dtype_of(input).is_complex
     return over_batch(lambda a: factor(a, conjugate), input.shape[:-2], input)
 
 
@@ -227,13 +220,12 @@ def solve_one(packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     out="exact",
     name="linalg_ldl_solve",
     node="LinalgLdlSolve",
-    method=False,
     derivatives=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")),
 )
 def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
     """The X with `A @ X == B`, given the LDL factors of A; without a derivative."""
     name = "torch.linalg.ldl_solve"
-    check_square(name, LD)
+    checks.check_square(name, LD)
     if B.ndim < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
     if LD.shape[:-1] != pivots.shape:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 from jax import lax
 
-from ... import dtypes
+from ... import checks, dtypes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -15,7 +15,7 @@ from ...operators.operator import structure
 from ...operators.schema import Array, Operand
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from .decompositions import adjoint, check_floating, check_square, dot, eigh, given, qr_of, svdvals
+from .decompositions import adjoint, check_floating, dot, eigh, given, qr_of, svdvals
 from .linear_algebra import solve_triangular
 from .matmul import matmul
 
@@ -43,12 +43,7 @@ def _pinv_grad(grad: Array, result: Array, input: Array) -> Array:
 
 
 @general(
-    autocast=dict(cpu="float32"),
-    name="linalg_pinv",
-    node="LinalgPinv",
-    method=False,
-    out=False,
-    derivatives=dict(input=_pinv_grad),
+    autocast=dict(cpu="float32"), name="linalg_pinv", node="LinalgPinv", derivatives=dict(input=_pinv_grad)
 )
 def pseudo_inverses(input: Array, atol: Operand | None, rtol: Operand | None, hermitian: bool) -> Array:
     """The Moore-Penrose inverses by singular values, or by eigenvalues where the matrices are Hermitian."""
@@ -103,7 +98,7 @@ def pinv(
                 f"torch.linalg.pinv: {name} tensor of complex type is not supported. Got {tolerance.dtype.scalar_name}"
             )
     if hermitian:
-        check_square("linalg.pinv", array_of(input))
+        checks.check_square("linalg.pinv", array_of(input))
     return given(pseudo_inverses(input, atol, rtol if rcond is None else rcond, hermitian), out, "general")
 
 

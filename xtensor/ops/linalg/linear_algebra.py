@@ -15,12 +15,12 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
-from ...operators.derivatives import FROM_KERNEL
+from ...operators.derivatives import FROM_KERNEL, rules_of
 from ...operators.operator import structure
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from .decompositions import adjoint, check_floating, check_info, check_matrix, check_square, dot, given
+from .decompositions import adjoint, check_floating, check_info, check_matrix, dot, given
 from .matmul import matmul, multiply_chain
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ __all__ = [
 # ---- determinants --------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_det", node="LinalgDet", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_det", node="LinalgDet", derivatives=FROM_KERNEL)
 def det(input: Array) -> Array:
     """The determinants of square matrices."""
-    check_square("linalg.det", input)
+    checks.check_square("linalg.det", input)
     check_floating("linalg.det", input, "lu_cpu")
     return jnp.linalg.det(input) if input.shape[-1] else jnp.ones(input.shape[:-2], input.dtype)
 
@@ -64,13 +64,12 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
     out="exact",
     name="linalg_slogdet",
     node="LinalgSlogdet",
-    method=False,
     returns=("sign", "logabsdet"),
     derivatives=dict(input=_slogdet_grad),
 )
 def slogdet(input: Array) -> tuple[Array, ...]:
     """The signs and the logarithms of the absolute values of determinants."""
-    check_square("linalg.slogdet", input)
+    checks.check_square("linalg.slogdet", input)
     check_floating("linalg.slogdet", input)
     if input.shape[-1] == 0:
         lead = input.shape[:-2]
@@ -118,13 +117,12 @@ def solve_factored(packed: Array, order: Array, B: Array) -> Array:
     out="exact",
     name="linalg_inv_ex",
     node="LinalgInvEx",
-    method=False,
     returns=("inverse", "info"),
     derivatives=dict(input=lambda grads, result0: _inv_grad(grads[0], result0)),
 )
 def inverses(input: Array) -> tuple[Array, ...]:
     """The inverses of square matrices, not finite where there is none, and the number of the pivot that is 0."""
-    check_square("linalg.inv", input)
+    checks.check_square("linalg.inv", input)
     check_floating("linalg.inv", input)
     if input.size == 0:
         return input, jnp.zeros(input.shape[:-2], jnp.int32)
@@ -189,16 +187,12 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     out="exact",
     name="linalg_solve_ex",
     node="LinalgSolveEx",
-    method=False,
     returns=("result", "info"),
-    derivatives=dict(
-        A=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[0],
-        B=lambda grads, results, A, B, left: _solve_grads(grads, results, A, B, left)[1],
-    ),
+    derivatives=rules_of("A B", _solve_grads),
 )
 def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
     """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
-    check_square("linalg.solve", A)
+    checks.check_square("linalg.solve", A)
     check_floating("linalg.solve", A)
     a, b = dtype_of(A), dtype_of(B)
     if a is not b:
@@ -272,18 +266,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     return given(made, out, "general")
 
 
-@general(
-    out="exact",
-    name="linalg_solve_triangular",
-    node="LinalgSolveTriangular",
-    method=False,
-    derivatives=FROM_KERNEL,
-)
+@general(out="exact", name="linalg_solve_triangular", node="LinalgSolveTriangular", derivatives=FROM_KERNEL)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
     """The X with `input @ X == B` (or `X @ input == B`) for triangular matrices."""
-    check_square("linalg.solve_triangular", input)
+    checks.check_square("linalg.solve_triangular", input)
     check_matrix("linalg.solve_triangular", B, "B")
     a, b = dtype_of(input), dtype_of(B)
     if a is not b:
@@ -345,7 +333,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
-    check_square("linalg.matrix_power", array_of(input))
+    checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:
         size = sizes_of(input)[-1]
         eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
@@ -399,18 +387,15 @@ def _exponential_backward(x: Any, grad: Any) -> Any:
 exponential.defvjp(_exponential_forward, _exponential_backward)
 
 
-@general(name="matrix_exp", node="LinalgMatrixExp", out=False, derivatives=FROM_KERNEL)
+@general(name="matrix_exp", node="LinalgMatrixExp", method=True, derivatives=FROM_KERNEL)
 def matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices.
 
     Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
     """
-    check_square("linalg.matrix_exp", input)
+    checks.check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
+    checks.check_floating("linalg.matrix_exp", own)
     if input.size == 0:
         return input
     return exponential(input.astype(dtypes.compute_type(own).numpy)).astype(input.dtype)
@@ -457,14 +442,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     return given(made, out)
 
 
-@general(
-    autocast="short",
-    out="exact",
-    name="linalg_vecdot",
-    node="LinalgVecdot",
-    method=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="short", out="exact", name="linalg_vecdot", node="LinalgVecdot", derivatives=FROM_KERNEL)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated."""
     a, b = promote(x, y)

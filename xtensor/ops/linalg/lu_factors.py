@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ... import checks
 from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
@@ -17,7 +18,7 @@ from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..index.embedding import readable
-from .decompositions import adjoint, check_floating, check_square, failures, given
+from .decompositions import adjoint, check_floating, failures, given
 from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reflectors import check_lapack
 
@@ -56,14 +57,7 @@ def permutation_matrix(order: Array, dtype: Any) -> Array:
     return (order[..., None, :] == columns[:, None]).astype(dtype)
 
 
-@general(
-    out="exact",
-    name="linalg_lu",
-    node="LinalgLu",
-    method=False,
-    returns=("P", "L", "U"),
-    derivatives=FROM_KERNEL,
-)
+@general(out="exact", name="linalg_lu", node="LinalgLu", returns=("P", "L", "U"), derivatives=FROM_KERNEL)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
     check_matrices("linalg.lu", input)
@@ -83,7 +77,6 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     out="exact",
     name="linalg_lu_factor_ex",
     node="LinalgLuFactorEx",
-    method=False,
     returns=("LU", "pivots", "info"),
     derivatives=FROM_KERNEL,
 )
@@ -157,7 +150,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 # ---- solving -------------------------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="linalg_lu_solve", node="LinalgLuSolve", method=False, derivatives=FROM_KERNEL)
+@general(out="exact", name="linalg_lu_solve", node="LinalgLuSolve", derivatives=FROM_KERNEL)
 def factored_solution(
     LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:
@@ -166,7 +159,7 @@ def factored_solution(
 
 
 def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Array:
-    check_square("torch.linalg.lu_solve", LU)
+    checks.check_square("torch.linalg.lu_solve", LU)
     for name, x in (("input tensor B", B),):
         if x.ndim < 2:
             raise RuntimeError(f"linalg.lu_solve: The {name} must have at least 2 dimensions.")
@@ -230,13 +223,7 @@ def linalg_lu_solve(
 # ---- unpacking -----------------------------------------------------------------------------------------------------
 
 
-@general(
-    out="exact",
-    name="lu_unpack_factors",
-    node="LuUnpack",
-    method=False,
-    derivatives=dict(LU_data=FROM_KERNEL),
-)
+@general(out="exact", name="lu_unpack_factors", node="LuUnpack", derivatives=dict(LU_data=FROM_KERNEL))
 def matrices_of(LU_data: Array, LU_pivots: Array, data: bool, pivots: bool) -> tuple[Array, ...]:
     """P, L and U of packed factors; empty what is not asked for."""
     if LU_pivots.dtype != jnp.int32:

@@ -184,6 +184,7 @@ NODES = {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0"}
 
 @general(
     autocast="short",
+    method=True,
     out="exact",
     node=lambda node: NODES.get(len(node.aval.shape), "UnsafeViewBackward0"),
     derivatives=dict(input=_matmul_input, other=_matmul_other),
@@ -230,7 +231,9 @@ def check_matrices(mat1: Any, mat2: Any, first: str = "mat1") -> None:
         )
 
 
-@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True)
+@general(
+    autocast="short", method=True, out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True
+)
 def mm(input: Array, mat2: Array) -> Array:
     """The product of two matrices.
 
@@ -248,6 +251,7 @@ def mm(input: Array, mat2: Array) -> Array:
 
 @general(
     autocast=dict(accelerator="short"),
+    method=True,
     out="exact",
     derivatives=dict(
         input=lambda grad, vec: grad[:, None] * jnp.conj(vec)[None, :],
@@ -278,7 +282,9 @@ def check_batches(batch1: Any, batch2: Any) -> None:
         raise RuntimeError(f"expected scalar type {x.scalar_name} but found {y.scalar_name}")
 
 
-@general(autocast="short", out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True)
+@general(
+    autocast="short", method=True, out="exact", derivatives=dict(input=mm_input, mat2=mm_other), several=True
+)
 def bmm(input: Array, mat2: Array) -> Array:
     """The products of two batches of matrices.
 
@@ -294,6 +300,7 @@ def bmm(input: Array, mat2: Array) -> Array:
 
 @general(
     autocast=dict(accelerator="widest"),
+    method=True,
     out="exact",
     derivatives=dict(
         input=lambda grad, tensor: grad * jnp.conj(tensor), tensor=lambda grad, input: grad * jnp.conj(input)
@@ -314,6 +321,7 @@ def dot(input: Array, tensor: Array) -> Array:
 
 @general(
     autocast=dict(accelerator="widest"),
+    method=True,
     out="exact",
     derivatives=dict(
         input=lambda grad, other: jnp.conj(grad) * other, other=lambda grad, input: grad * input
@@ -352,6 +360,7 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
             "short" if min(ranks := (input.dim(), other.dim())) > 0 and max(ranks) > 1 else None
         )
     ),
+    method=True,
     out="exact",
     derivatives=dict(
         input=lambda grad, other, input_shape: _inner_grad(grad, other, input_shape, True),
@@ -386,6 +395,8 @@ def _outer_kernel(input: Any, vec2: Any, name: str = "outer") -> Any:
 
 @general(
     aliases=("ger",),
+    method=True,
+    out=True,
     derivatives=dict(
         input=lambda grad, vec2: product(grad, jnp.conj(vec2).astype(grad.dtype)),
         vec2=lambda grad, input: product(grad.T, jnp.conj(input).astype(grad.dtype)),
@@ -440,7 +451,6 @@ def _linear_weight(grad: Array, input: Array, weight_shape: Any) -> Array:
 @general(
     autocast="short",
     out="exact",
-    method=False,
     node="Addmm",
     derivatives=dict(input=_linear_input, weight=_linear_weight, bias=lambda grad: grad),
 )
@@ -499,8 +509,6 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
 @general(
     autocast=dict(accelerator="widest"),
-    method=False,
-    out=False,
     derivatives=dict(
         input1=lambda grad, input2, weight: contract(
             "...o,...j,oij->...i", grad, jnp.conj(input2), jnp.conj(weight)

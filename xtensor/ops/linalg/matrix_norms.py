@@ -8,7 +8,7 @@ from ... import checks, dtypes
 from ...operators.autocast import cast_for
 from ...tensor import Tensor, array_of, sizes_of
 from ..reduce.norms import vector_norm
-from .decompositions import check_matrix, check_square, given, svdvals
+from .decompositions import check_matrix, given, svdvals
 from .linear_algebra import inverses
 
 __all__: list[str] = []
@@ -30,11 +30,7 @@ def matrix_norm(
     name = "linalg.matrix_norm"
     if dtype is None:
         (input,) = cast_for(input, accelerator="float32")
-    own = input.dtype
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
+    checks.check_floating(name, input.dtype)
     check_matrix(name, array_of(input))
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
@@ -107,6 +103,6 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
             return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out)
         top, low = values.select(-1, 0), values.select(-1, sizes_of(values)[-1] - 1)
         return given(low / top if p == -2 else top / low, out)
-    check_square("linalg.cond", array_of(input))
+    checks.check_square("linalg.cond", array_of(input))
     made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
     return given(made.nan_to_num(nan=float("inf")), out)

@@ -80,7 +80,7 @@ def product_of(input: Array, tau: Array) -> Array:
     autocast=dict(cpu="float32"),
     name="linalg_householder_product",
     node="LinalgHouseholderProduct",
-    method=False,
+    out=True,
     derivatives=dict(
         input=lambda grad, input, tau: reflectors_pulled(product_of, 0, grad, input, tau),
         tau=lambda grad, input, tau: reflectors_pulled(product_of, 1, grad, input, tau),
@@ -137,6 +137,7 @@ def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpo
 
 @general(
     autocast=dict(cpu="float32"),
+    method=True,
     out="exact",
     name="ormqr",
     node="Ormqr",
@@ -178,6 +179,8 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
     name="geqrf",
     node="Geqrf",
     returns=("a", "tau"),
+    method=True,
+    out=True,
     derivatives=dict(input=no_derivative("geqrf")),
 )
 def geqrf(input: Array) -> tuple[Array, ...]:

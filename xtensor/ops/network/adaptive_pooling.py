@@ -141,13 +141,13 @@ def average_rule(n: int) -> dict[str, Any]:
     return {"input": rule}
 
 
-@general(formats=True, method=False, out=False, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
+@general(formats=True, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
 def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array:
     """The means of `output_size` windows over the last dimension."""
     return _average(1, input, output_size)
 
 
-@general(formats=True, method=False, out=False, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
+@general(formats=True, node="AdaptiveAvgPool2D", derivatives=average_rule(2))
 def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements).
 
@@ -159,14 +159,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
     return _average(2, input, output_size)
 
 
-@general(
-    formats=True,
-    autocast=dict(cpu="float32"),
-    method=False,
-    out=False,
-    node="AdaptiveAvgPool3D",
-    derivatives=average_rule(3),
-)
+@general(formats=True, autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
 def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
     return _average(3, input, output_size)
@@ -221,27 +214,13 @@ def maximum_rule(n: int) -> dict[str, Any]:
     }
 
 
-@general(
-    formats=True,
-    name="adaptive_max_pool1d",
-    method=False,
-    out=False,
-    node="AdaptiveMaxPool1D",
-    derivatives=maximum_rule(1),
-)
+@general(formats=True, name="adaptive_max_pool1d", node="AdaptiveMaxPool1D", derivatives=maximum_rule(1))
 def maxima1d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool1d` with indices."""
     return _maxima(1, input, output_size)
 
 
-@general(
-    formats=True,
-    name="adaptive_max_pool2d",
-    method=False,
-    out=False,
-    node="AdaptiveMaxPool2D",
-    derivatives=maximum_rule(2),
-)
+@general(formats=True, name="adaptive_max_pool2d", node="AdaptiveMaxPool2D", derivatives=maximum_rule(2))
 def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
     """`adaptive_max_pool2d` with indices."""
     return _maxima(2, input, output_size)
@@ -251,8 +230,6 @@ def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
     formats=True,
     autocast=dict(cpu="float32"),
     name="adaptive_max_pool3d",
-    method=False,
-    out=False,
     node="AdaptiveMaxPool3D",
     derivatives=maximum_rule(3),
 )
@@ -311,8 +288,6 @@ def _unpool_grad(grad: Array, indices: Array, input_shape: Any, output_size: Any
     autocast=dict(cpu="float32"),
     name="max_unpool",
     node="MaxUnpool",
-    method=False,
-    out=False,
     derivatives=dict(input=_unpool_grad),
 )
 def unpool(input: Array, indices: Array, output_size: Sequence[int]) -> Array:

@@ -22,7 +22,7 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..linalg.matmul import product
-from .losses import check_broadcast
+from ..shape.joining import joined_shape
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -74,7 +74,7 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     """The attention weights `(*, L, S)` in the accumulation type; `first` is the place of the first query."""
     wide = dtypes.compute_type(dtype_of(query)).numpy
     factor = np.asarray(1 / math.sqrt(query.shape[-1]) if scale is None else scale, wide)
-    check_broadcast(query.shape[:-2], key.shape[:-2])
+    joined_shape(query.shape[:-2], key.shape[:-2])
     check_product(query, key, -1)
     scores = product(query.astype(wide) * factor, jnp.swapaxes(key.astype(wide), -1, -2))
     allowed = None
@@ -83,7 +83,7 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
         columns = lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 1)
         allowed = columns <= rows
     elif mask is not None:
-        check_broadcast(scores.shape, mask.shape)
+        joined_shape(scores.shape, mask.shape)
         if mask.dtype == jnp.bool_:
             allowed = mask
         else:
@@ -105,8 +105,6 @@ def weights_of(query: Any, key: Any, mask: Any, causal: bool, scale: float | Non
     autocast="short",
     name="scaled_dot_product_attention",
     node="ScaledDotProductAttention",
-    method=False,
-    out=False,
     derivatives=FROM_KERNEL,
 )
 def attend(
@@ -213,7 +211,7 @@ def blocks_of(x: Any, count: int, rows: int) -> Any:
     return jnp.moveaxis(x.reshape(*x.shape[:-2], count, rows, x.shape[-1]), -3, 0)
 
 
-@general(autocast="short", name="attention_weights", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="short", name="attention_weights", derivatives=FROM_KERNEL)
 def attention_weights(
     query: Array,
     key: Array,

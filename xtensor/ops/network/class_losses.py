@@ -24,7 +24,8 @@ from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.levels import ground
 from ..index.embedding import readable
-from .losses import check_broadcast, check_reduction, legacy, reduced, refuse_gradient, together
+from ..shape.joining import joined_shape
+from .losses import check_reduction, legacy, reduced, refuse_gradient, together
 
 __all__ = [
     "cross_entropy",
@@ -150,7 +151,7 @@ def likelihood(logs: Any, target: Any, weight: Any, ignored: int, reduction: str
     return reduced_by_share(poisoned(values, target, logs.shape[1], counted), share, reduction)
 
 
-@general(autocast="float32", name="nll_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL))
+@general(autocast="float32", name="nll_loss", derivatives=dict(input=FROM_KERNEL))
 def class_likelihood(
     input: Array,
     target: Array,
@@ -252,14 +253,7 @@ def _entropy_input(
     return (likely * probable[:, None] - wanted).reshape(input.shape)
 
 
-@general(
-    autocast="float32",
-    name="cross_entropy",
-    method=False,
-    out=False,
-    hidden=1,
-    derivatives=dict(input=_entropy_input),
-)
+@general(autocast="float32", name="cross_entropy", hidden=1, derivatives=dict(input=_entropy_input))
 def class_entropy(
     input: Array,
     target: Array,
@@ -312,14 +306,7 @@ def check_smoothing(smoothing: float) -> None:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing:g}")
 
 
-@general(
-    autocast="float32",
-    name="soft_cross_entropy",
-    node="CrossEntropy",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="float32", name="soft_cross_entropy", node="CrossEntropy", derivatives=FROM_KERNEL)
 def soft_entropy(
     input: Array,
     target: Array,
@@ -393,9 +380,14 @@ def cross_entropy(
 # ---- margins between classes ---------------------------------------------------------------------------------------
 
 
-@general(
-    autocast="float32", name="multi_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
-)
+def check_scores(input: Array) -> None:
+    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+
+
+@general(autocast="float32", name="multi_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def class_margin(
     input: Array,
     target: Array,
@@ -408,10 +400,7 @@ def class_margin(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+    check_scores(input)
     x = input.reshape((1, -1)) if input.ndim < 2 else input
     if target.ndim > 1 or target.size != x.shape[0]:
         raise RuntimeError(
@@ -462,13 +451,7 @@ def multi_margin_loss(
     return result
 
 
-@general(
-    autocast="float32",
-    name="multilabel_margin_loss",
-    method=False,
-    out=False,
-    derivatives=dict(input=FROM_KERNEL),
-)
+@general(autocast="float32", name="multilabel_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """How far classes that are no labels come within 1 of those that are, reduced."""
     check_reduction(reduction)
@@ -476,10 +459,7 @@ def label_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    if input.ndim > 2 or (input.size == 0 and input.shape[-1:] == (0,)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
+    check_scores(input)
     if target.dtype != jnp.int64:
         raise RuntimeError(f"expected scalar type Long but found {dtype_of(target).scalar_name}")
     x = input.reshape((1, -1)) if input.ndim < 2 else input
@@ -516,14 +496,14 @@ def multilabel_margin_loss(
     return result
 
 
-@general(name="multilabel_soft_margin_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="multilabel_soft_margin_loss", derivatives=FROM_KERNEL)
 def label_entropy(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The mean over classes of the logistic loss of every label, reduced."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     if not jnp.issubdtype(input.dtype, jnp.floating):
         raise checks.not_implemented_for("log_sigmoid_cpu", dtype_of(input))
-    check_broadcast(target.shape, input.shape)
+    joined_shape(target.shape, input.shape)
     t, x = together(target, input)
     values = t * jax.nn.softplus(-x) + (1 - t) * jax.nn.softplus(x)
     if weight is not None:

@@ -583,7 +583,7 @@ def transposed_rules(n: int) -> dict[str, Any]:
 # ---- operators -----------------------------------------------------------------------------------------------------
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=rules(1), several=True)
+@general(autocast="short", node="Convolution", derivatives=rules(1), several=True)
 def conv1d(
     input: Array,
     weight: Array,
@@ -604,15 +604,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(
-    formats=True,
-    autocast="short",
-    method=False,
-    out=False,
-    node="Convolution",
-    derivatives=rules(2),
-    several=True,
-)
+@general(formats=True, autocast="short", node="Convolution", derivatives=rules(2), several=True)
 def conv2d(
     input: Array,
     weight: Array,
@@ -633,15 +625,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(
-    formats=True,
-    autocast="short",
-    method=False,
-    out=False,
-    node="Convolution",
-    derivatives=rules(3),
-    several=True,
-)
+@general(formats=True, autocast="short", node="Convolution", derivatives=rules(3), several=True)
 def conv3d(
     input: Array,
     weight: Array,
@@ -655,7 +639,7 @@ def conv3d(
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(autocast="short", method=False, out=False, node="Convolution", derivatives=transposed_rules(1))
+@general(autocast="short", node="Convolution", derivatives=transposed_rules(1))
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -670,14 +654,7 @@ def conv_transpose1d(
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(
-    formats=True,
-    autocast="short",
-    method=False,
-    out=False,
-    node="Convolution",
-    derivatives=transposed_rules(2),
-)
+@general(formats=True, autocast="short", node="Convolution", derivatives=transposed_rules(2))
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -700,14 +677,7 @@ def conv_transpose2d(
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(
-    formats=True,
-    autocast="short",
-    method=False,
-    out=False,
-    node="Convolution",
-    derivatives=transposed_rules(3),
-)
+@general(formats=True, autocast="short", node="Convolution", derivatives=transposed_rules(3))
 def conv_transpose3d(
     input: Array,
     weight: Array,

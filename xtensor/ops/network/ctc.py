@@ -103,12 +103,7 @@ def _log_probs_grad(
 
 
 @general(
-    autocast=dict(cpu="float32"),
-    name="ctc_loss",
-    node="CtcLoss",
-    method=False,
-    out=False,
-    derivatives=dict(log_probs=_log_probs_grad),
+    autocast=dict(cpu="float32"), name="ctc_loss", node="CtcLoss", derivatives=dict(log_probs=_log_probs_grad)
 )
 def ctc_losses(
     log_probs: Array,

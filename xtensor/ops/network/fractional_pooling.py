@@ -112,8 +112,6 @@ def pooled(n: int, input: Any, kernel: Any, out: Any, samples: Any) -> tuple[Any
     autocast=dict(cpu="float32"),
     name="fractional_max_pool2d",
     node="FractionalMaxPool2D",
-    method=False,
-    out=False,
     derivatives=maximum_rule(2),
 )
 def pool2d(
@@ -127,8 +125,6 @@ def pool2d(
     autocast=dict(cpu="float32"),
     name="fractional_max_pool3d",
     node="FractionalMaxPool3D",
-    method=False,
-    out=False,
     derivatives=maximum_rule(3),
 )
 def pool3d(

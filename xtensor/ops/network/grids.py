@@ -50,7 +50,7 @@ def spread(count: int, align_corners: bool, wide: Any) -> Any:
     return found if align_corners else found * wide((count - 1) / count)
 
 
-@general(autocast="short", method=False, out=False, node="AffineGridGenerator", derivatives=FROM_KERNEL)
+@general(autocast="short", node="AffineGridGenerator", derivatives=FROM_KERNEL)
 def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool) -> Array:
     """The places `(N, *sizes, n)` to which affine maps `theta` `(N, n, n + 1)` take the pixels of images of `size`."""
     n = len(size) - 2
@@ -256,13 +256,7 @@ def sample(
     return found.reshape((*input.shape[:2], *grid.shape[1:-1])).astype(own)
 
 
-@general(
-    autocast=dict(cpu="float32", accelerator="widest"),
-    method=False,
-    out=False,
-    node="GridSampler2D",
-    derivatives=FROM_KERNEL,
-)
+@general(autocast=dict(cpu="float32", accelerator="widest"), node="GridSampler2D", derivatives=FROM_KERNEL)
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
@@ -270,13 +264,7 @@ def grid_sampler_2d(
     return sample("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@general(
-    autocast=dict(cpu="float32", accelerator="widest"),
-    method=False,
-    out=False,
-    node="GridSampler3D",
-    derivatives=FROM_KERNEL,
-)
+@general(autocast=dict(cpu="float32", accelerator="widest"), node="GridSampler3D", derivatives=FROM_KERNEL)
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:

@@ -277,8 +277,6 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
         name=name,
         node=title,
         autocast=dict(accelerator="float32"),
-        method=False,
-        out=False,
         derivatives=dict(input=rule),
     )
     return declared(resize)

@@ -72,7 +72,7 @@ def chunk_size(options: Any, rows: int, features: int, classes: int) -> int:
     return found
 
 
-@general(name="linear_cross_entropy", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="linear_cross_entropy", derivatives=FROM_KERNEL)
 def chunked_losses(
     input: Array,
     linear_weight: Array,

@@ -26,6 +26,7 @@ from ...tensor import Tensor, sizes_of
 from ...xla.number_arrays import size_as
 from ..pointwise.accurate import log1p
 from ..reduce.reductions import mean_dtype
+from ..shape.joining import joined_shape
 
 __all__ = [
     "binary_cross_entropy",
@@ -56,7 +57,7 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
     if size_average is None and reduce is None:
         return reduction
     by_mean = size_average is None or size_average
-    found = "none" if reduce is False else "mean" if by_mean else "sum"
+    found = "none" if reduce is not None and not reduce else "mean" if by_mean else "sum"
     checks.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.",
     )
@@ -79,22 +80,9 @@ def reduced(values: Any, reduction: str) -> Any:
 
 def together(*arrays: Any) -> list[Any]:
     """The arrays in their common dtype, with PyTorch's error where they do not broadcast."""
-    check_broadcast(*[a.shape for a in arrays if a is not None])
+    joined_shape(*[a.shape for a in arrays if a is not None])
     dtype = common_dtype(*arrays).numpy
     return [None if a is None else a.astype(dtype) for a in arrays]
-
-
-def check_broadcast(*shapes: tuple[int, ...]) -> None:
-    total: tuple[int, ...] = ()
-    for shape in shapes:
-        n = max(len(total), len(shape))
-        a, b = (1,) * (n - len(total)) + total, (1,) * (n - len(shape)) + tuple(shape)
-        for d, (x, y) in enumerate(zip(a, b, strict=True)):
-            if x != y and 1 not in (x, y):
-                raise RuntimeError(
-                    f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {d}"
-                )
-        total = tuple([y if x == 1 else x for x, y in zip(a, b, strict=True)])
 
 
 def warn_sizes(input: Tensor, target: Tensor) -> None:
@@ -151,7 +139,7 @@ def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@general(autocast="float32", name="mse_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
 def squared_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The squared differences, reduced."""
     check_reduction(reduction)
@@ -161,7 +149,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(autocast="float32", name="l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="l1_loss", derivatives=FROM_KERNEL)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -171,7 +159,7 @@ def absolute_error(
     return _weighted(magnitude(a - b), weight, reduction)
 
 
-@general(autocast="float32", name="smooth_l1_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
 def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
     """Squared differences below `beta`, absolute ones above, reduced."""
     check_reduction(reduction)
@@ -187,7 +175,7 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
     return reduced(values.astype(a.dtype), reduction)
 
 
-@general(autocast="float32", name="huber_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
 def huber_error(
     input: Array, target: Array, weight: Array | None = None, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -281,9 +269,7 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(
-    autocast="float32", name="soft_margin_loss", method=False, out=False, derivatives=dict(input=FROM_KERNEL)
-)
+@general(autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -313,25 +299,23 @@ def soft_margin_loss(
 # ---- binary targets ------------------------------------------------------------------------------------------------
 
 
-def _bce_input(grad: Array, input: Array, target: Array, weight: Any, reduction: str) -> Array:
+def _bce_each(grad: Array, input: Array, weight: Any, reduction: str) -> Array:
     each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
-    if weight is not None:
-        each = each * weight
+    return each if weight is None else each * weight
+
+
+def _bce_input(grad: Array, input: Array, target: Array, weight: Any, reduction: str) -> Array:
+    each = _bce_each(grad, input, weight, reduction)
     return each * (input - target) / jnp.maximum((1 - input) * input, np.asarray(1e-12, input.dtype))
 
 
 def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array:
-    each = grad / size_as(input.size, grad.dtype) if reduction == "mean" else grad
-    if weight is not None:
-        each = each * weight
-    return each * (jnp.log(1 - input) - jnp.log(input))
+    return _bce_each(grad, input, weight, reduction) * (jnp.log(1 - input) - jnp.log(input))
 
 
 @general(
     autocast=dict(cpu="float32", accelerator="banned"),
     name="binary_cross_entropy",
-    method=False,
-    out=False,
     refuses=refuse_no_probabilities,
     derivatives=dict(input=_bce_input, target=_bce_target),
 )
@@ -392,13 +376,7 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     return weight.expand(shape)
 
 
-@general(
-    autocast="float32",
-    name="binary_cross_entropy_with_logits",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -413,7 +391,7 @@ def logit_cross_entropy(
     one = np.asarray(1, x.dtype)
     minus_log = jax.nn.softplus(-x)
     if pos_weight is not None:
-        check_broadcast(pos_weight.shape, t.shape)
+        joined_shape(pos_weight.shape, t.shape)
         minus_log = minus_log * ((pos_weight.astype(x.dtype) - one) * t + one)
     values = (one - t) * x + minus_log
     if weight is not None:
@@ -449,7 +427,7 @@ def binary_cross_entropy_with_logits(
 # ---- divergences and likelihoods -----------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="kl_div", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
 def divergence(input: Array, target: Array, reduction: str = "mean", log_target: bool = False) -> Array:
     """The pointwise Kullback-Leibler divergence of log-probabilities, reduced."""
     check_reduction(reduction)
@@ -489,7 +467,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(autocast="float32", name="poisson_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL)
 def poisson_error(
     input: Array,
     target: Array,
@@ -528,7 +506,7 @@ def poisson_nll_loss(
     return poisson_error(input, target, log_input, full, eps, reduction)
 
 
-@general(name="gaussian_nll_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(name="gaussian_nll_loss", derivatives=FROM_KERNEL)
 def gaussian_error(
     input: Array, target: Array, var: Array, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Array:
@@ -585,17 +563,11 @@ def _spreads(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # ---- margins -------------------------------------------------------------------------------------------------------
 
 
-@general(
-    autocast="float32",
-    name="hinge_embedding_loss",
-    method=False,
-    out=False,
-    derivatives=dict(input=FROM_KERNEL),
-)
+@general(autocast="float32", name="hinge_embedding_loss", derivatives=dict(input=FROM_KERNEL))
 def hinge_error(input: Array, target: Array, margin: float = 1.0, reduction: str = "mean") -> Array:
     """The input where the target is 1, what it lacks to the margin where it is -1, reduced."""
     check_reduction(reduction)
-    check_broadcast(target.shape, input.shape)
+    joined_shape(target.shape, input.shape)
     zero = jnp.zeros((), input.dtype)
     apart = jnp.where(target != 1, clamped((margin - input).astype(input.dtype)), zero)
     values = apart + jnp.where(target != -1, input, zero)
@@ -614,7 +586,7 @@ def hinge_embedding_loss(
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
 
-@general(autocast="float32", name="margin_ranking_loss", method=False, derivatives=FROM_KERNEL, out=False)
+@general(autocast="float32", name="margin_ranking_loss", derivatives=FROM_KERNEL)
 def ranking_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:

@@ -119,8 +119,6 @@ def _train_bias(grads: Any) -> Array:
     formats=True,
     name="batch_norm_training",
     node="NativeBatchNorm",
-    method=False,
-    out=False,
     derivatives=dict(input=_train_input, weight=_train_weight, bias=_train_bias),
 )
 def batch_norm_training(
@@ -178,8 +176,6 @@ def _eval_weight(grad: Array, input: Array, running_mean: Any, running_var: Any,
     formats=True,
     name="batch_norm_inference",
     node="NativeBatchNorm",
-    method=False,
-    out=False,
     derivatives=dict(
         input=_eval_input,
         weight=_eval_weight,
@@ -433,8 +429,6 @@ def check_mixed(x: Any, *parameters: Any) -> None:
 
 @general(
     autocast=dict(accelerator="float32"),
-    method=False,
-    out=False,
     hidden=1,
     node="NativeLayerNorm",
     derivatives=dict(input=_layer_input, weight=_layer_weight, bias=_layer_bias),
@@ -467,7 +461,7 @@ def layer_norm(
     return out.astype(input.dtype), jnp.stack([mean, rstd])
 
 
-@general(name="layer_statistics", method=False, out=False, derivatives=None)
+@general(name="layer_statistics", derivatives=None)
 def layer_statistics(input: Array, normalized_shape: Sequence[int], eps: float) -> tuple[Array, ...]:
     """The mean and reciprocal deviation over the last dimensions."""
     x = wide(input)
@@ -516,8 +510,6 @@ def _rms_weight(grad: Array, input: Array, normalized_shape: Any, eps: float | N
 
 @general(
     autocast=dict(accelerator="float32"),
-    method=False,
-    out=False,
     node="FusedRmsNorm",
     derivatives=dict(input=_rms_input, weight=_rms_weight),
 )
@@ -579,8 +571,6 @@ def _group_bias(grads: Any) -> Array:
     formats=True,
     autocast=dict(accelerator="float32"),
     name="group_norm",
-    method=False,
-    out=False,
     hidden=1,
     node="NativeGroupNorm",
     derivatives=dict(input=_group_input, weight=_group_weight, bias=_group_bias),
@@ -645,7 +635,7 @@ def group_norm(
     return group_norm_kernel(input, num_groups, weight, bias, eps)
 
 
-@general(name="group_statistics", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="group_statistics", derivatives=FROM_KERNEL)
 def group_statistics(input: Array, groups: int, eps: float) -> tuple[Array, ...]:
     """The mean and reciprocal deviation of every group of channels."""
     mean, _, rstd = statistics(_grouped(wide(input), groups), (2, 3), eps)
@@ -739,7 +729,7 @@ def _channel_mean(x: Any, size: int, flipped: bool = False) -> Any:
     return total / np.asarray(size, x.dtype)
 
 
-@general(name="channel_windows", method=False, out=False, derivatives=dict(input=_channel_transpose))
+@general(name="channel_windows", derivatives=dict(input=_channel_transpose))
 def channel_windows(input: Array, size: int) -> Array:
     """The mean over `size` neighbouring channels, those beyond the border counting as zero."""
     return _channel_mean(input, size)

@@ -6,6 +6,7 @@ fuses into one loop; windows too large for that go through its `reduce_window`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -382,15 +383,12 @@ def max_pools(n: int) -> tuple[Any, Any]:
     ) -> Any:
         return of_pairs(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    name, options = f"max_pool{n}d", dict(method=False, out=False, derivatives=dict(input=rule))
+    name = f"max_pool{n}d"
     values.__doc__, indexed.__doc__ = f"`{name}` without indices.", f"`{name}` with indices."
     cast = dict(cpu="float32") if n == 3 else None
-    of_values = general(formats=True, name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast, **options)(
-        values
-    )
-    of_pairs = general(formats=True, name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices", **options)(
-        indexed
-    )
+    declared = functools.partial(general, formats=True, derivatives=dict(input=rule))
+    of_values = declared(name=f"{name}_values", node=f"MaxPool{n}D", autocast=cast)(values)
+    of_pairs = declared(name=f"{name}_indexed", node=f"MaxPool{n}DWithIndices")(indexed)
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
@@ -504,7 +502,7 @@ def avg_rule_1d(
     )
 
 
-@general(method=False, out=False, node="AvgPool1D", derivatives=dict(input=avg_rule_1d))
+@general(node="AvgPool1D", derivatives=dict(input=avg_rule_1d))
 def avg_pool1d(
     input: Array,
     kernel_size: int | Sequence[int],
@@ -517,7 +515,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@general(formats=True, method=False, out="exact", node="AvgPool2D", derivatives=avg_rule(2))
+@general(formats=True, out="exact", node="AvgPool2D", derivatives=avg_rule(2))
 def avg_pool2d(
     input: Array,
     kernel_size: int | Sequence[int],
@@ -539,14 +537,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(
-    formats=True,
-    autocast=dict(cpu="float32"),
-    method=False,
-    out="exact",
-    node="AvgPool3D",
-    derivatives=avg_rule(3),
-)
+@general(formats=True, autocast=dict(cpu="float32"), out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import unfit_call
@@ -78,51 +79,31 @@ def check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any, number: int) -> No
         )
 
 
-def cell_of(mode: str, input: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-    check_cell(input, hidden, w_ih, w_hh, 0)
-    return advance(mode, affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, None)[0]
+def one_state_cell(mode: str, autocast: Any, what: str) -> Any:
+    """The operator that is one step of a cell with one state."""
+
+    def cell(
+        input: Array,
+        hx: Array,
+        w_ih: Array,
+        w_hh: Array,
+        b_ih: Array | None = None,
+        b_hh: Array | None = None,
+    ) -> Array:
+        check_cell(input, hx, w_ih, w_hh, 0)
+        return advance(mode, affine(input, w_ih, b_ih), affine(hx, w_hh, b_hh), hx, None)[0]
+
+    doc = f"The next hidden state (N, H) of {what}, from input (N, I) and hidden state (N, H)."
+    named(cell, f"{mode.lower()}_cell", doc)
+    return general(autocast=autocast, derivatives=FROM_KERNEL)(cell)
 
 
-@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
-def rnn_tanh_cell(
-    input: Array,
-    hx: Array,
-    w_ih: Array,
-    w_hh: Array,
-    b_ih: Array | None = None,
-    b_hh: Array | None = None,
-) -> Array:
-    """The next hidden state (N, H) of an Elman cell with tanh, from input (N, I) and hidden state (N, H)."""
-    return cell_of("RNN_TANH", input, hx, w_ih, w_hh, b_ih, b_hh)
+rnn_tanh_cell = one_state_cell("RNN_TANH", "short", "an Elman cell with tanh")
+rnn_relu_cell = one_state_cell("RNN_RELU", "short", "an Elman cell with ReLU")
+gru_cell = one_state_cell("GRU", dict(accelerator="short"), "a gated recurrent unit")
 
 
-@general(autocast="short", derivatives=FROM_KERNEL, method=False, out=False)
-def rnn_relu_cell(
-    input: Array,
-    hx: Array,
-    w_ih: Array,
-    w_hh: Array,
-    b_ih: Array | None = None,
-    b_hh: Array | None = None,
-) -> Array:
-    """The next hidden state (N, H) of an Elman cell with ReLU, from input (N, I) and hidden state (N, H)."""
-    return cell_of("RNN_RELU", input, hx, w_ih, w_hh, b_ih, b_hh)
-
-
-@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
-def gru_cell(
-    input: Array,
-    hx: Array,
-    w_ih: Array,
-    w_hh: Array,
-    b_ih: Array | None = None,
-    b_hh: Array | None = None,
-) -> Array:
-    """The next hidden state (N, H) of a gated recurrent unit, from input (N, I) and hidden state (N, H)."""
-    return cell_of("GRU", input, hx, w_ih, w_hh, b_ih, b_hh)
-
-
-@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL, method=False, out=False)
+@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL)
 def lstm_cell(
     input: Array,
     hx: Arrays,
@@ -202,8 +183,6 @@ def unless_gated(
     autocast=dict(cpu=unless_gated, accelerator="short"),
     name="_recurrent",
     node="Recurrent",
-    method=False,
-    out=False,
     derivatives=dict(input=FROM_KERNEL, hidden=FROM_KERNEL, cell=FROM_KERNEL, weights=FROM_KERNEL),
 )
 def recurrent(

@@ -222,8 +222,10 @@ def rrelu_(
 # ---- along a dimension ---------------------------------------------------------------------------------------------
 
 
-def implicit_dim(name: str, input: Tensor) -> int:
-    """The dimension that was used before there was an argument for it."""
+def explicit(name: str, input: Tensor, dim: int | None) -> int:
+    """The dimension that is asked for, or the one that was used before there was an argument for it."""
+    if dim is not None:
+        return dim
     checks.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         UserWarning,
@@ -242,18 +244,14 @@ def softmax(
     tensor([[0.5000, 0.5000],
             [0.2689, 0.7311]])
     """
-    if dim is None:
-        dim = implicit_dim("softmax", input)
-    return activations.softmax(input, dim, dtype)
+    return activations.softmax(input, explicit("softmax", input, dim), dtype)
 
 
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
     """`softmax(-input, dim)`."""
-    if dim is None:
-        dim = implicit_dim("softmin", input)
-    return activations.softmax(-input, dim, dtype)
+    return activations.softmax(-input, explicit("softmin", input, dim), dtype)
 
 
 def log_softmax(
@@ -266,9 +264,7 @@ def log_softmax(
     >>> F.log_softmax(xtensor.tensor([[1.0, 1.0]]), dim=1)
     tensor([[-0.6931, -0.6931]])
     """
-    if dim is None:
-        dim = implicit_dim("log_softmax", input)
-    return activations.log_softmax(input, dim, dtype)
+    return activations.log_softmax(input, explicit("log_softmax", input, dim), dtype)
 
 
 def gumbel_softmax(

@@ -331,7 +331,7 @@ def glu_input(grad: Array, input: Array, dim: int) -> Array:
     return jnp.concatenate([g * gate, g * a * gate * (1 - gate)], axis=wrap_dim(dim, x.ndim)).astype(dtype)
 
 
-@general(formats=True, method=False, derivatives=dict(input=glu_input))
+@general(formats=True, out=True, derivatives=dict(input=glu_input))
 def glu(input: Array, dim: int = -1) -> Array:
     """The first half of a dimension times the sigmoid of its second half."""
     x, dtype = computed("glu_cpu", input)
@@ -363,7 +363,9 @@ def softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (product - y * summed(product, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=softmax_input))
+@general(
+    autocast=dict(accelerator="float32"), method=True, out="exact", derivatives=dict(input=softmax_input)
+)
 def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32.
 
@@ -382,7 +384,9 @@ def log_softmax_input(grad: Array, result: Array, dim: int) -> Array:
     return (g - jnp.exp(y) * summed(g, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
-@general(autocast=dict(accelerator="float32"), out="exact", derivatives=dict(input=log_softmax_input))
+@general(
+    autocast=dict(accelerator="float32"), method=True, out="exact", derivatives=dict(input=log_softmax_input)
+)
 def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
     """`log(softmax(input, dim))` without overflow; half types in float32.
 

@@ -122,7 +122,7 @@ def ge(input: Array, other: Operand) -> Array:
     return a >= b
 
 
-@general(name="_equal", derivatives=None, method=False, out=False)
+@general(name="_equal", derivatives=None)
 def all_equal(input: Array, other: Array) -> Array:
     """Whether two arrays of one shape hold equal elements, as a 0-d bool."""
     a, b = promote(input, other)

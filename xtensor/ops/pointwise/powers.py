@@ -232,6 +232,7 @@ def scaled_down(grad: Array, exponent: Array) -> Array:
 
 
 @general(
+    method=True,
     out="exact",
     returns=("mantissa", "exponent"),
     derivatives=dict(input=lambda grads, results: scaled_down(operands(grads[0])[0], results[1])),

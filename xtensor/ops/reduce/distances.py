@@ -18,8 +18,9 @@ from ...operators.promotion import common_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
 from ..linalg.matmul import product
-from ..network.losses import check_broadcast, check_reduction, clamped, legacy, reduced
+from ..network.losses import check_reduction, clamped, legacy, reduced
 from ..pointwise.arithmetic import check_subtraction
+from ..shape.joining import joined_shape
 from .norms import norm_grad, p_norm
 
 __all__ = [
@@ -53,7 +54,7 @@ def length(x: Any, axis: int) -> Any:
 # ---- similarity ----------------------------------------------------------------------------------------------------
 
 
-@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(accelerator="float32"), derivatives=FROM_KERNEL)
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`.
 
@@ -62,7 +63,7 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> 
     >>> F.cosine_similarity(xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
-    check_broadcast(x1.shape, x2.shape)
+    joined_shape(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
     a, b = jnp.broadcast_arrays(*floats(x1, x2))
     axis = checks.wrap_dim(dim, a.ndim)
@@ -88,18 +89,16 @@ def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: b
 
 
 @general(
-    method=False,
-    out=False,
     derivatives=dict(
         x1=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, 1),
         x2=lambda grad, x1, x2, p, eps, keepdim: _pairwise_grad(grad, x1, x2, p, eps, keepdim, -1),
-    ),
+    )
 )
 def pairwise_distance(
     x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Array:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
-    check_broadcast(x1.shape, x2.shape)
+    joined_shape(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
     check_subtraction(x1, x2)
     if result.is_floating_point or result.is_complex:
@@ -139,8 +138,6 @@ def _cdist_grad(grad: Any, x1: Any, x2: Any, result: Any, p: float, first: bool)
 @general(
     autocast="float32",
     name="cdist",
-    method=False,
-    out=False,
     derivatives=dict(
         x1=lambda grad, x1, x2, result, p: _cdist_grad(grad, x1, x2, result, p, True),
         x2=lambda grad, x1, x2, result, p: _cdist_grad(grad, x1, x2, result, p, False),
@@ -162,7 +159,7 @@ def distances(x1: Array, x2: Array, p: float = 2.0, by_product: bool = False) ->
         )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    check_broadcast(x1.shape[:-2], x2.shape[:-2])
+    joined_shape(x1.shape[:-2], x2.shape[:-2])
     a, b = dtype_of(x1), dtype_of(x2)
     if a is not b:
         raise RuntimeError(f"expected scalar type {a.scalar_name} but found {b.scalar_name}")
@@ -205,7 +202,7 @@ def _pdist_grad(grad: Array, input: Array, result: Array, p: float) -> Array:
     return jnp.zeros_like(input).at[i].add(found).at[j].add(-found)
 
 
-@general(autocast=dict(accelerator="float32"), method=False, out=False, derivatives=dict(input=_pdist_grad))
+@general(autocast=dict(accelerator="float32"), derivatives=dict(input=_pdist_grad))
 def pdist(input: Array, p: float = 2) -> Array:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
     if input.ndim != 2:
@@ -221,7 +218,7 @@ def pdist(input: Array, p: float = 2) -> Array:
 # ---- losses --------------------------------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="cosine_embedding_loss", method=False, out=False, derivatives=FROM_KERNEL)
+@general(autocast="float32", name="cosine_embedding_loss", derivatives=FROM_KERNEL)
 def cosine_error(
     input1: Array, input2: Array, target: Array, margin: float = 0.0, reduction: str = "mean"
 ) -> Array:
@@ -239,7 +236,7 @@ def cosine_error(
             f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(input1.shape)} and "
             f"{list(input2.shape)}."
         )
-    check_broadcast(input1.shape, input2.shape)
+    joined_shape(input1.shape, input2.shape)
     result = common_dtype(input1, input2)
     if result.is_floating_point or result.is_complex:
         a, b = floats(input1, input2)

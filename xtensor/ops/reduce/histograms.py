@@ -29,7 +29,7 @@ Histogram: Any = structure("histogram", ("hist", "bin_edges"))
 HistogramDD: Any = structure("histogramdd", ("hist", "bin_edges"))
 
 
-@general(name="histogram_edges", method=False, out=False, derivatives=None)
+@general(name="histogram_edges", derivatives=None)
 def edges_of(input: Array, bins: tuple[int, ...], range: tuple[float, ...] | None) -> tuple[Array, ...]:
     """The edges of equal bins along each column: of `range`, or from the least to the largest value."""
     made = []
@@ -47,7 +47,7 @@ def edges_of(input: Array, bins: tuple[int, ...], range: tuple[float, ...] | Non
     return tuple(made)
 
 
-@general(name="histogram_counts", method=False, out=False, derivatives=None)
+@general(name="histogram_counts", derivatives=None)
 def counts_of(input: Array, edges: Arrays, weight: Array | None, density: bool) -> Array:
     """The sum of the weights of the rows of `input` in each bin; the last bin along each column holds its upper edge."""
     shape = tuple(e.shape[0] - 1 for e in edges)

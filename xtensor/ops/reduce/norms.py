@@ -117,10 +117,7 @@ def vector_norm(
     Differs from PyTorch: where the norm is 0, or an element of it for `ord` below 1, the second derivative is 0, not NaN.
     """
     own = dtype_of(input)
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-        )
+    checks.check_floating("linalg.vector_norm", own)
     if isinstance(ord, (str, tuple)):
         raise checks.argument_error("linalg_vector_norm", "ord", 2, "Number", ord)
     if dtype is not None:
@@ -176,9 +173,7 @@ def norm(
     own = input.dtype
     if not (own.is_floating_point or own.is_complex):
         if dtype is None:
-            raise RuntimeError(
-                f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {own.scalar_name}"
-            )
+            checks.check_floating("linalg.vector_norm", own)
         input = input.to(dtype)
     if p == "nuc":
         dims = dim
@@ -224,6 +219,8 @@ def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: 
 
 @general(
     autocast=dict(accelerator="float32"),
+    method=True,
+    out=True,
     derivatives=dict(
         input=_dist_grad,
         other=_dist_other_grad,
@@ -260,7 +257,11 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
 
 
 @general(
-    autocast=dict(accelerator="float32"), out="exact", inplace=True, derivatives=dict(input=_renorm_grad)
+    autocast=dict(accelerator="float32"),
+    method=True,
+    out="exact",
+    inplace=True,
+    derivatives=dict(input=_renorm_grad),
 )
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""

@@ -12,7 +12,7 @@ from jax import lax
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_methods, named
 from ...operators.declare import reduction
 from ...operators.functions.overloads import overloads
 from ...operators.nodes import OpNode
@@ -474,44 +474,31 @@ def std(
     return std_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by, out=out)
 
 
-@overloads(
-    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
-    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
-    "Tensor input, bool unbiased = True",
-)
-def var_mean(
-    input: Tensor,
-    dim: int | Sequence[int] | bool | None = None,
-    unbiased: bool = UNSET,
-    keepdim: bool = False,
-    *,
-    correction: float = UNSET,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The variance and the mean over `dim`."""
-    dims, by = _correction(dim if axis is None else axis, unbiased, correction)
-    return var_mean_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by)
+def _with_mean(name: str, over_dims: Any, doc: str) -> Any:
+    """The function of a variance or deviation that gives the mean, too."""
+
+    def both(
+        input: Tensor,
+        dim: int | Sequence[int] | bool | None = None,
+        unbiased: bool = UNSET,
+        keepdim: bool = False,
+        *,
+        correction: float = UNSET,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        dims, by = _correction(dim if axis is None else axis, unbiased, correction)
+        return over_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by)
+
+    return overloads(
+        "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
+        "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
+        "Tensor input, bool unbiased = True",
+    )(named(both, name, doc))
 
 
-@overloads(
-    "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
-    "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
-    "Tensor input, bool unbiased = True",
-)
-def std_mean(
-    input: Tensor,
-    dim: int | Sequence[int] | bool | None = None,
-    unbiased: bool = UNSET,
-    keepdim: bool = False,
-    *,
-    correction: float = UNSET,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean over `dim`."""
-    dims, by = _correction(dim if axis is None else axis, unbiased, correction)
-    return std_mean_dims(input, dims, keepdim if keepdims is None else keepdims, correction=by)
+var_mean = _with_mean("var_mean", var_mean_dims, "The variance and the mean over `dim`.")
+std_mean = _with_mean("std_mean", std_mean_dims, "The standard deviation and the mean over `dim`.")
 
 
 # ---- truth and counting --------------------------------------------------------------------------------------------

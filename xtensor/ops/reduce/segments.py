@@ -89,7 +89,7 @@ def _data_grad(
     return jax.vmap(one)(flat, runs, g, r).reshape(data.shape)
 
 
-@general(name="segment_reduce", method=False, out=False, derivatives=dict(data=_data_grad))
+@general(name="segment_reduce", derivatives=dict(data=_data_grad))
 def by_lengths(data: Array, lengths: Array, reduce: str, axis: int = 0, initial: Any = None) -> Array:
     """`segment_reduce` with lengths."""
     own = dtype_of(data)

@@ -333,7 +333,7 @@ def _search(boundaries: Any, values: Any, right: bool, sorter: Any) -> Any:
     return low.reshape(v.shape)
 
 
-@general(name="searchsorted", method=False, out="exact", derivatives=None)
+@general(name="searchsorted", out="exact", derivatives=None)
 def search(
     sorted_sequence: Array,
     input: Operand,
@@ -423,7 +423,7 @@ def bucketize(
 BY_COMPARISON = 16  # test values up to which comparing with each is faster than sorting them
 
 
-@general(out="exact", method=False, derivatives=None)
+@general(out="exact", derivatives=None)
 def isin(
     elements: Operand, test_elements: Operand, *, assume_unique: bool = False, invert: bool = False
 ) -> Array:

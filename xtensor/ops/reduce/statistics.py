@@ -11,7 +11,7 @@ from jax import lax
 
 from ... import checks, devices, dtypes
 from ...dtypes import dtype_of
-from ...operators.attach import attach_methods
+from ...operators.attach import attach_methods, named
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import overloads
@@ -128,44 +128,39 @@ median_dim.operator.returns = structure("median", ("values", "indices"))
 nanmedian_dim.operator.returns = structure("nanmedian", ("values", "indices"))
 
 
-@overloads(
-    "Tensor input",
-    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
-)
-def median(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    out: Any = None,
-    axis: int | None = None,
-    keepdims: bool | None = None,
-) -> Any:
-    """The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one."""
-    dim = dim if axis is None else axis
-    if dim is None:
-        return median_all(input)
-    return median_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
+def _median_function(name: str, whole: Any, along: Any, doc: str) -> Any:
+    """A median of all elements, or along a dimension with its index."""
+
+    def found(
+        input: Tensor,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+        axis: int | None = None,
+        keepdims: bool | None = None,
+    ) -> Any:
+        dim = dim if axis is None else axis
+        if dim is None:
+            return whole(input)
+        return along(input, dim, keepdim if keepdims is None else keepdims, out=out)
+
+    signatures = "Tensor input", "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
+    return overloads(*signatures)(named(found, name, doc))
 
 
-@overloads(
-    "Tensor input",
-    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+median = _median_function(
+    "median",
+    median_all,
+    median_dim,
+    "The median, the lower of two; along `dim` with its index, as `(values, indices)`. NaN if there is one.",
 )
-def nanmedian(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    out: Any = None,
-    axis: int | None = None,
-    keepdims: bool | None = None,
-) -> Any:
-    """The median of the elements that are not NaN; along `dim` with its index, as `(values, indices)`."""
-    dim = dim if axis is None else axis
-    if dim is None:
-        return nanmedian_all(input)
-    return nanmedian_dim(input, dim, keepdim if keepdims is None else keepdims, out=out)
+nanmedian = _median_function(
+    "nanmedian",
+    nanmedian_all,
+    nanmedian_dim,
+    "The median of the elements that are not NaN; along `dim` with its index, as `(values, indices)`.",
+)
 
 
 # ---- mode ----------------------------------------------------------------------------------------------------------
@@ -236,14 +231,7 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
     return jnp.where(weight < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
 
 
-@general(
-    autocast=dict(cpu="float32"),
-    name="quantiles",
-    node="Quantile",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(autocast=dict(cpu="float32"), name="quantiles", node="Quantile", derivatives=FROM_KERNEL)
 def quantiles(
     input: Array, q: Operand, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Array:
@@ -267,69 +255,59 @@ def quantiles(
     return out[0] if q.ndim == 0 else out
 
 
-def _quantiles(
-    name: str, input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, out: Tensor | None
-) -> Tensor:
-    if interpolation not in INTERPOLATIONS:
-        raise RuntimeError(
-            f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
-        )
-    if isinstance(q, Tensor):
-        if q.dtype.is_floating_point and q.numel() and readable(array_of(q)):
-            values = np.asarray(array_of(q))
-            if not ((values >= 0) & (values <= 1)).all():
-                raise RuntimeError("quantile() q values must be in the range [0, 1]")
-    elif not 0 <= q <= 1:
-        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
-    else:
-        q = float(q)
-    if isinstance(q, Tensor) and interpolation != "linear":
-        q = q.detach()  # it chooses elements only: no gradient, not one of zeros
-    made = quantiles(input, q, dim, keepdim, interpolation, name == "nanquantile")
-    if out is None:
-        return made
-    write_out(name, out, made, [input], "general")
-    return out
+QUANTILE_OPTIONS = 'int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None'
 
 
-@overloads(
-    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
-    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+def _quantile_function(name: str, doc: str) -> Any:
+    """`quantile` or `nanquantile`, by the operator that is both."""
+
+    def found(
+        input: Tensor,
+        q: float | Tensor,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Tensor | None = None,
+    ) -> Tensor:
+        if interpolation not in INTERPOLATIONS:
+            raise RuntimeError(
+                f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            )
+        if isinstance(q, Tensor):
+            if q.dtype.is_floating_point and q.numel() and readable(array_of(q)):
+                values = np.asarray(array_of(q))
+                if not ((values >= 0) & (values <= 1)).all():
+                    raise RuntimeError("quantile() q values must be in the range [0, 1]")
+        elif not 0 <= q <= 1:
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+        else:
+            q = float(q)
+        if isinstance(q, Tensor) and interpolation != "linear":
+            q = q.detach()  # it chooses elements only: no gradient, not one of zeros
+        made = quantiles(input, q, dim, keepdim, interpolation, name == "nanquantile")
+        if out is None:
+            return made
+        write_out(name, out, made, [input], "general")
+        return out
+
+    signatures = [f"Tensor input, {q}, {QUANTILE_OPTIONS}" for q in ("Tensor q", "float q")]
+    return overloads(*signatures)(named(found, name, doc))
+
+
+quantile = _quantile_function(
+    "quantile",
+    "The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN.",
 )
-def quantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-    out: Tensor | None = None,
-) -> Tensor:
-    """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
-    return _quantiles("quantile", input, q, dim, keepdim, interpolation, out)
-
-
-@overloads(
-    'Tensor input, Tensor q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
-    'Tensor input, float q, int dim = None, bool keepdim = False, *, str interpolation = "linear", Tensor out = None',
+nanquantile = _quantile_function(
+    "nanquantile", "The quantiles `q` along `dim` of the elements that are not NaN."
 )
-def nanquantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-    out: Tensor | None = None,
-) -> Tensor:
-    """The quantiles `q` along `dim` of the elements that are not NaN."""
-    return _quantiles("nanquantile", input, q, dim, keepdim, interpolation, out)
 
 
 # ---- histograms and counts -----------------------------------------------------------------------------------------
 
 
-@general(out="exact", name="histc", method=False, derivatives=None)
+@general(out="exact", name="histc", derivatives=None)
 def histogram(input: Array, low: Number, high: Number, bins: int) -> Array:
     """The number of elements in each of `bins` equal intervals; all of the range if `low == high`."""
     x = input.reshape(-1)
@@ -369,7 +347,7 @@ def histc(
     return histogram(input, float(min), float(max), bins, out=out)
 
 
-@general(name="bincount", method=False, out=False, derivatives=None)
+@general(name="bincount", derivatives=None)
 def counts_of(input: Array, weights: Array | None, size: int) -> Array:
     """How often every number below `size` occurs, or the sum of the weights where it does."""
     if weights is None:

@@ -67,7 +67,6 @@ def _cat_grad(grad: Array, tensors_shape: Any, dim: int) -> list[Array]:
     views="loop",
     out="disjoint join",
     name="cat",
-    method=False,
     derivatives=dict(tensors=_cat_grad),
 )
 def cat_along(tensors: Arrays, dim: int = 0) -> Array:
@@ -134,12 +133,7 @@ def _stack_grad(grad: Array, dim: int) -> list[Array]:
 
 
 @general(
-    autocast=dict(cpu="widest"),
-    views="loop",
-    out="join",
-    name="stack",
-    method=False,
-    derivatives=dict(tensors=_stack_grad),
+    autocast=dict(cpu="widest"), views="loop", out="join", name="stack", derivatives=dict(tensors=_stack_grad)
 )
 def stack_along(tensors: Arrays, dim: int = 0) -> Array:
     """The tensors, all of one shape, joined along a new dimension `dim`."""
@@ -250,11 +244,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
         tensors = tuple(tensors[0])
     from_shapes = [tuple(sizes_of(t)) for t in tensors]
-    shape = _broadcast(from_shapes)
+    shape = joined_shape(*from_shapes)
     return tuple([t.expand(shape) for t in tensors])
 
 
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+def joined_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which all broadcast; RuntimeError names the first sizes from the front that disagree."""
     total: tuple[int, ...] = ()
     for shape in shapes:
         ndim = max(len(total), len(shape))
@@ -285,7 +280,7 @@ def _blocks_grad(grad: Array, tensors_shape: Any) -> list[Array]:
     return found
 
 
-@general(name="block_diag", method=False, out=False, derivatives=dict(tensors=_blocks_grad))
+@general(name="block_diag", derivatives=dict(tensors=_blocks_grad))
 def blocks(tensors: Arrays) -> Array:
     """The matrices along the diagonal of a matrix of zeros."""
     for i, x in enumerate(tensors):
@@ -329,7 +324,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack(grids, 1)
 
 
-@general(name="combinations", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="combinations", derivatives=FROM_KERNEL)
 def choices(input: Array, count: int, with_replacement: bool) -> Array:
     """The combinations of `count` elements of a vector."""
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -346,7 +341,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return choices(input, r, with_replacement) if r else input.new_empty((0,))
 
 
-@general(derivatives=FROM_KERNEL)
+@general(method=True, out=True, derivatives=FROM_KERNEL)
 def kron(input: Array, other: Array) -> Array:
     """The Kronecker product of two tensors."""
     a, b = promote(input, other)

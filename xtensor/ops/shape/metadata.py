@@ -60,6 +60,9 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
+    if modes.state.transforms and has_tangent(self._xt_storage.array):
+        values = detach(self)
+        self._xt_storage, self._xt_view = values._xt_storage, values._xt_view
     self._xt_edge = None
     capture.moved(False)
     return self
@@ -207,6 +210,8 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """
     if edge_of(self) is not None and not modes.state.mode & modes.INFERENCE:
         raise RuntimeError("cannot resize variables that require grad")
+    if modes.state.transforms and has_tangent(self._xt_storage.array):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     sizes = shape_arguments("resize_", size, None)
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:

@@ -59,7 +59,7 @@ def _flipped(x: Any, dims: Any) -> Any:
     formats=True,
     views="loop",
     varargs="dims",
-    out=False,
+    method=True,
     derivatives=dict(input=lambda grad, dims: _flipped(grad, dims)),
 )
 def flip(input: Array, dims: Sequence[int]) -> Array:
@@ -108,7 +108,7 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
 @general(
     formats=True,
     views="loop",
-    out=False,
+    method=True,
     derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)),
 )
 def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
@@ -122,7 +122,7 @@ def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = 
     return _rolled(input, shifts, dims)
 
 
-@general(out=False, derivatives=FROM_KERNEL)
+@general(method=True, derivatives=FROM_KERNEL)
 def rot90(input: Array, k: int = 1, dims: Sequence[int] = (0, 1)) -> Array:
     """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
     axes = ints("rot90", "dims", dims, 3)
@@ -153,7 +153,7 @@ def _repeat_grad(grad: Array, input_shape: Any, repeats: Any) -> Array:
     name="repeat",
     node="Repeat",
     varargs="repeats",
-    out=False,
+    method=True,
     derivatives=dict(input=_repeat_grad),
 )
 def repeat(input: Array, repeats: Sequence[int]) -> Array:
@@ -191,14 +191,7 @@ def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
     return repeat(input, (1,) * (input.dim() - len(times)) + tuple(times))
 
 
-@general(
-    views="loop",
-    name="repeat_elements",
-    node="RepeatInterleave",
-    method=False,
-    out=False,
-    derivatives=FROM_KERNEL,
-)
+@general(views="loop", name="repeat_elements", node="RepeatInterleave", derivatives=FROM_KERNEL)
 def repeat_elements(input: Array, repeats: int, dim: int) -> Array:
     """Every slice along `dim` repeated the same number of times."""
     x = input if input.ndim else input.reshape(1)
@@ -287,6 +280,7 @@ def _triangle(x: Any, diagonal: int, lower: bool, name: str) -> Any:
 
 @general(
     views="loop",
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, True, "tril")),
@@ -306,6 +300,7 @@ def tril(input: Array, diagonal: int = 0) -> Array:
 
 @general(
     views="loop",
+    method=True,
     out="exact",
     inplace=True,
     derivatives=dict(input=lambda grad, diagonal: _triangle(grad, diagonal, False, "triu")),
@@ -347,7 +342,7 @@ def _embed_grad(grad: Array, offset: int, dim1: int, dim2: int) -> Array:
     return jnp.diagonal(grad, offset, a, b)
 
 
-@general(out=False, derivatives=dict(input=_embed_grad))
+@general(method=True, derivatives=dict(input=_embed_grad))
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
     a, b = _diagonal_dims(input.ndim + 1, dim1, dim2)
@@ -386,7 +381,7 @@ def _trace_grad(grad: Array, input_shape: Any) -> Array:
     return jnp.where(rows == columns, grad, jnp.zeros((), grad.dtype))
 
 
-@general(autocast=dict(cpu="float32"), out=False, derivatives=dict(input=_trace_grad))
+@general(autocast=dict(cpu="float32"), method=True, derivatives=dict(input=_trace_grad))
 def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix; integers sum to int64."""
     if input.ndim != 2:

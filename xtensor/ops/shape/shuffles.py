@@ -30,12 +30,7 @@ def gather(x: Any, factor: int) -> Any:
     return parts.reshape((*lead, channels * factor**2, height // factor, width // factor))
 
 
-@general(
-    formats=True,
-    method=False,
-    out=False,
-    derivatives=dict(input=lambda grad, upscale_factor: gather(grad, upscale_factor)),
-)
+@general(formats=True, derivatives=dict(input=lambda grad, upscale_factor: gather(grad, upscale_factor)))
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     """`(*, C * r * r, H, W)` as `(*, C, H * r, W * r)` for an upscale factor of r."""
     if input.ndim < 3:
@@ -52,12 +47,7 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
     return spread(input, upscale_factor)
 
 
-@general(
-    formats=True,
-    method=False,
-    out=False,
-    derivatives=dict(input=lambda grad, downscale_factor: spread(grad, downscale_factor)),
-)
+@general(formats=True, derivatives=dict(input=lambda grad, downscale_factor: spread(grad, downscale_factor)))
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """`(*, C, H * r, W * r)` as `(*, C * r * r, H, W)` for a downscale factor of r.
 
@@ -105,13 +95,13 @@ def _shuffle_grad(grad: Array, groups: int) -> Array:
     return regroup(grad, grad.shape[1] // groups) if grad.size else grad
 
 
-@general(formats=True, method=False, out=False, derivatives=dict(input=_shuffle_grad))
+@general(formats=True, derivatives=dict(input=_shuffle_grad))
 def channel_shuffle(input: Array, groups: int) -> Array:
     """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on."""
     return shuffled(input, groups)
 
 
-@general(method=False, out=False, derivatives=dict(input=_shuffle_grad))
+@general(derivatives=dict(input=_shuffle_grad))
 def native_channel_shuffle(input: Array, groups: int) -> Array:
     """`channel_shuffle` as PyTorch's kernel is called."""
     return shuffled(input, groups)

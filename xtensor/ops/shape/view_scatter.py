@@ -36,8 +36,6 @@ for _name in ("as_strided_scatter", "diagonal_scatter", "select_scatter", "slice
             src=lambda grad, offset, recipe: lowering.read(recipe, grad, offset),
         ),
         name=_name,
-        method=False,
-        out=False,
     )(replace_view)
 
 

@@ -94,7 +94,7 @@ def _unfold_grad(
     return blocks.image(columns, shape[-3]).reshape(shape)
 
 
-@general(name="im2col", node="Im2Col", method=False, out=False, derivatives=dict(input=_unfold_grad))
+@general(name="im2col", node="Im2Col", derivatives=dict(input=_unfold_grad))
 def im2col(
     input: Array,
     kernel_size: Sequence[int],
@@ -138,7 +138,7 @@ def _fold_grad(grad: Array, kernel_size: Any, dilation: Any, padding: Any, strid
     return blocks.columns(grad) if grad.ndim == 4 else blocks.columns(grad[None])[0]
 
 
-@general(name="col2im", node="Col2Im", method=False, out=False, derivatives=dict(input=_fold_grad))
+@general(name="col2im", node="Col2Im", derivatives=dict(input=_fold_grad))
 def col2im(
     input: Array,
     output_size: Sequence[int],

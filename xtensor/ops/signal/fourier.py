@@ -182,7 +182,7 @@ def from_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: An
 # ---- one dimension -------------------------------------------------------------------------------------------------
 
 
-@general(autocast=dict(cpu="float32"), name="fft_fft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_fft", node="FftC2C", out=True, derivatives=FROM_KERNEL)
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along `dim`, of `n` points (cut or filled with zeros).
 
@@ -192,14 +192,14 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
     return whole(transformed("fft", input, complex=True), (axis,), (count,), norm, forward=True)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_ifft", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ifft", node="FftC2C", out=True, derivatives=FROM_KERNEL)
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse discrete Fourier transform along `dim`."""
     axis, count = one_axis("fft_ifft", input, n, dim)
     return whole(transformed("ifft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_rfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_rfft", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror."""
     x = transformed("rfft", input, complex=False)
@@ -207,21 +207,21 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
     return to_half(x, (axis,), (count,), norm, forward=True)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_irfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_irfft", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`: a real signal of `n` (even by default) points."""
     axis, count = one_axis("fft_irfft", input, n, dim, half=True)
     return from_half(transformed("irfft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_hfft", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_hfft", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The real Fourier transform of a Hermitian signal, of which one half is given."""
     axis, count = one_axis("fft_hfft", input, n, dim, half=True)
     return from_half(transformed("hfft", input, complex=True), (axis,), (count,), norm, forward=True)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_ihfft", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ihfft", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input."""
     x = transformed("ihfft", input, complex=False)
@@ -237,7 +237,7 @@ def check_any(name: str, axes: Sequence[int]) -> None:
         raise RuntimeError(f"{name} must transform at least one axis")
 
 
-@general(autocast=dict(cpu="float32"), name="fft_fftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_fftn", node="FftC2C", out=True, derivatives=FROM_KERNEL)
 def fftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -246,7 +246,7 @@ def fftn(
     return whole(transformed("fftn", input, complex=True), axes, counts, norm, forward=True)
 
 
-@general(autocast=dict(cpu="float32"), name="fft_ifftn", node="FftC2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_ifftn", node="FftC2C", out=True, derivatives=FROM_KERNEL)
 def ifftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -262,7 +262,7 @@ def check_real(name: str, input: Array) -> None:
         )
 
 
-@general(autocast=dict(cpu="float32"), name="fft_rfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(autocast=dict(cpu="float32"), name="fft_rfftn", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def rfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -274,9 +274,7 @@ def rfftn(
     return to_half(x, axes, counts, norm, forward=True)
 
 
-@general(
-    autocast=dict(cpu="float32"), name="fft_irfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL
-)
+@general(autocast=dict(cpu="float32"), name="fft_irfftn", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def irfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -286,7 +284,7 @@ def irfftn(
     return from_half(transformed("irfftn", input, complex=True), axes, counts, norm, forward=False)
 
 
-@general(name="fft_hfftn", node="FftC2R", method=False, derivatives=FROM_KERNEL)
+@general(name="fft_hfftn", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def hfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -296,7 +294,7 @@ def hfftn(
     return from_half(transformed("hfftn", input, complex=True), axes, counts, norm, forward=True)
 
 
-@general(name="fft_ihfftn", node="FftR2C", method=False, derivatives=FROM_KERNEL)
+@general(name="fft_ihfftn", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def ihfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
@@ -340,55 +338,43 @@ hfft2, ihfft2 = over_plane(hfftn), over_plane(ihfftn)
 # ---- frequencies ---------------------------------------------------------------------------------------------------
 
 
-def frequencies(
-    name: str, n: int, d: float, half: bool, dtype: Any, device: Any, requires_grad: bool, out: Tensor | None
-) -> Tensor:
-    own = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    if not (own.is_floating_point or own.is_complex):
-        raise RuntimeError(f"{name} requires a floating point or complex dtype")
-    count = int(n / 2) + 1 if half else n
-    if count < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-    steps = arange(count, dtype=own, device=device)
-    if not half:
-        steps = steps - (steps >= (n + 1) // 2).to(own) * n
-    # A spacing of zero divides as IEEE numbers do.
-    span = float(n) * d
-    made = steps * (1 / span if span else math.copysign(math.inf, span))
-    if out is not None:
-        write_out(name, out, made, [])
-        return out
-    return finish(name, made, requires_grad)
+def frequencies(name: str, half: bool) -> Any:
+    """The function of the frequencies of a transform, or of the half that a real signal's has."""
+
+    def made_frequencies(
+        n: int,
+        d: float = 1.0,
+        *,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout | None = None,
+        device: DeviceLike = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        own = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+        if not (own.is_floating_point or own.is_complex):
+            raise RuntimeError(f"{name} requires a floating point or complex dtype")
+        count = int(n / 2) + 1 if half else n
+        if count < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        steps = arange(count, dtype=own, device=device)
+        if not half:
+            steps = steps - (steps >= (n + 1) // 2).to(own) * n
+        # A spacing of zero divides as IEEE numbers do.
+        span = float(n) * d
+        made = steps * (1 / span if span else math.copysign(math.inf, span))
+        if out is not None:
+            write_out(name, out, made, [])
+            return out
+        return finish(name, made, requires_grad)
+
+    transform = name.removesuffix("freq")
+    doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart."
+    return named(made_frequencies, name, doc)
 
 
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The frequencies of the points of an `fft` of `n` points that lie `d` apart."""
-    return frequencies("fftfreq", n, d, False, dtype, device, requires_grad, out)
-
-
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: dtypes.dtype | None = None,
-    layout: dtypes.layout | None = None,
-    device: DeviceLike = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The frequencies of the points of an `rfft` of `n` points that lie `d` apart."""
-    return frequencies("rfftfreq", n, d, True, dtype, device, requires_grad, out)
+fftfreq, rfftfreq = frequencies("fftfreq", False), frequencies("rfftfreq", True)
 
 
 def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:

@@ -62,7 +62,7 @@ def centred(window: Array | None, length: int, size: int, dtype: Any) -> Array:
     return jnp.pad(values, (left, size - length - left))
 
 
-@general(name="stft_frames", node="Stft", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="stft_frames", node="Stft", derivatives=FROM_KERNEL)
 def transforms(
     input: Array, window: Array | None, n_fft: int, hop: int, length: int, norm: str | None, onesided: bool
 ) -> Array:
@@ -188,7 +188,7 @@ def stft(
 # ---- the inverse ---------------------------------------------------------------------------------------------------
 
 
-@general(name="istft_signal", node="Istft", method=False, out=False, derivatives=FROM_KERNEL)
+@general(name="istft_signal", node="Istft", derivatives=FROM_KERNEL)
 def signal_of(
     input: Array,
     window: Array | None,

@@ -40,8 +40,6 @@ def _config(ndim: int, padding: Sequence[int], sign: int = 1) -> list[tuple[int,
 @general(
     formats=True,
     views="loop",
-    out=False,
-    method=False,
     derivatives=dict(
         input=lambda grad, pad: lax.pad(grad, jnp.zeros((), grad.dtype), _config(grad.ndim, pad, -1))
     ),
@@ -204,8 +202,6 @@ def _border_grad(grad: Array, input_shape: Any, pad: Any, border: str) -> Array:
     formats=True,
     name="border_pad",
     node="Pad",
-    method=False,
-    out=False,
     derivatives=dict(input=_border_grad),
 )
 def border_pad(input: Array, pad: Sequence[int], border: str) -> Array:

@@ -262,7 +262,7 @@ def _pooled_grad(grad: Array, indices: Array) -> Array:
     return jnp.take_along_axis(flat, places, axis=-1).reshape(indices.shape)
 
 
-@general(name="max_pool2d_scatter", method=False, out=False, derivatives=dict(grad_output=_pooled_grad))
+@general(name="max_pool2d_scatter", derivatives=dict(grad_output=_pooled_grad))
 def max_pool2d_scatter(grad_output: Array, indices: Array, sizes: Sequence[int]) -> Array:
     """Gradients added at the flat indices of maxima in images of `sizes`."""
     return scatter_flat(grad_output, indices, sizes, 2)

@@ -31,8 +31,8 @@ from ...operators.options import (
 from ...operators.reading import operand_of
 from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
-from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, store
-from ...storage import MetaArray, commit
+from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, refuse_captured, store
+from ...storage import MetaArray, births, commit
 from ...tensor import (
     Tensor,
     alias,
@@ -441,6 +441,8 @@ def overwrite(
 def _overwrite(
     target: Tensor, name: str, title: str, values: Callable[[], Any], source: Tensor | None
 ) -> Tensor:
+    if births.open:
+        refuse_captured(target, name)
     tracked = not modes.state.mode & modes.NO_GRAD
     own = edge = None
     if tracked:

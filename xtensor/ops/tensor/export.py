@@ -327,7 +327,7 @@ def rebuild_tensor(
 
 def finished(made: Tensor, requires_grad: bool, state: dict[str, Any] | None) -> Tensor:
     if requires_grad:
-        made.requires_grad_()
+        made._ask_grad(True)
     if state:
         made.__dict__.update(state)
     return made

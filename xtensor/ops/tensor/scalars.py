@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...engine import modes
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import Tensor, host_array
@@ -24,12 +25,25 @@ def item(self: Tensor) -> Any:
     if type(self._xt_storage.array) is MetaArray:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     if batches_of(self._xt_storage.array):
+        refuse_in_derivative()
         raise RuntimeError(
             "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
             "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch "
             "internals, please file a bug report."
         )
     return host_array(self).item()
+
+
+def refuse_in_derivative() -> None:
+    """RuntimeError for a value that is asked of a batch within a derivative: there nobody knows what for."""
+    if modes.state.transforms and modes.state.transforms[-1].born:
+        raise RuntimeError(
+            "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some "
+            "data-dependent control flow or (3) encountering this error in PyTorch internals. For (1): we don't support vmap "
+            "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations. For (2): we don't "
+            "support data-dependent control flow in vmap yet, please file an issue at "
+            "https://github.com/pytorch/pytorch/issues . For (3): please file an issue."
+        )
 
 
 def tolist(self: Tensor) -> Any:
@@ -45,6 +59,7 @@ def truth(self: Tensor) -> bool:
         few = "no values" if count == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
     if batches_of(self._xt_storage.array):
+        refuse_in_derivative()
         raise RuntimeError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that "
             "yet, please file an issue at https://github.com/pytorch/pytorch/issues ."

@@ -73,7 +73,7 @@ def make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -
     with SubclassesOff():
         source = data.detach()
     made = tensor_over(source._xt_storage, source._xt_view, kind=cls)
-    return made.requires_grad_() if require_grad else made
+    return made._ask_grad(True) if require_grad else made
 
 
 def make_wrapper_subclass(

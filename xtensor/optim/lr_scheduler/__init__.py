@@ -1,7 +1,5 @@
 """Learning rates that change from epoch to epoch (or step to step): call `step()` after the optimizer's."""
 
-from __future__ import annotations
-
 from ..optimizer import Optimizer as Optimizer
 from . import combined, cycles, formulas
 from .combined import *

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..optimizer import Optimizer
-from .scheduler import LRScheduler, check_optimizer, copied, per_group, set_value
+from .scheduler import LRScheduler, check_annealing, check_optimizer, copied, per_group, set_value
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -181,10 +181,7 @@ class OneCycleLR(_WithMomentum):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         if not isinstance(pct_start, float) or pct_start < 0 or pct_start > 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-        if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
-            )
+        check_annealing(anneal_strategy)
         self._anneal_func_type = anneal_strategy
         self._schedule_phases = one_cycle_phases(pct_start, self.total_steps, three_phase)
         if last_epoch == -1:

@@ -15,6 +15,7 @@ from ..optimizer import Optimizer
 __all__ = [
     "EPOCH_DEPRECATION_WARNING",
     "LRScheduler",
+    "check_annealing",
     "check_optimizer",
     "per_group",
     "set_value",
@@ -42,6 +43,12 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
         group[key].fill_(value)
     else:
         group[key] = value
+
+
+def check_annealing(strategy: str) -> None:
+    """Refuse ways from one rate to another that are not known."""
+    if strategy not in ("cos", "linear"):
+        raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {strategy}")
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:

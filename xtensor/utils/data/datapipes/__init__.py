@@ -1,7 +1,5 @@
 """Data pipes: datasets that are chained by methods, such as `pipe.shuffle().batch(4)`."""
 
-from __future__ import annotations
-
 from . import iter, map, pipe
 from .pipe import *
 

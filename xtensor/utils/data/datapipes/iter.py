@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
-from ....ops.create.random import randint
 from ..collate import default_collate
 from ..sampler import SequentialSampler
 from ..workers import get_worker_info
-from .pipe import DataChunk, IterDataPipe, functional_datapipe
+from .pipe import DataChunk, IterDataPipe, Shuffling, functional_datapipe
 
 __all__ = [
     "Batcher",
@@ -189,31 +187,20 @@ class UnBatcher(_Over):
 
 
 @functional_datapipe("shuffle")
-class Shuffler(_Over):
+class Shuffler(Shuffling, _Over):
     """The items in random order, through a buffer of `buffer_size` of them."""
 
     def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         if buffer_size <= 0:
             raise ValueError("buffer_size should be larger than 0")
         super().__init__(datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level))
-        self.buffer_size, self.enabled, self.seed = buffer_size, True, None
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Shuffle from the next pass on, or not."""
-        self.enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """The seed of the next pass."""
-        self.seed = seed
-        return self
+        self.buffer_size = buffer_size
 
     def __iter__(self) -> Iterator[Any]:
         if not self.enabled:
             yield from self.datapipe
             return
-        seed = self.seed if self.seed is not None else int(randint(0, 2**62, ()).item())
-        self.seed, source, buffer = None, random.Random(seed), []
+        source, buffer = self._source(), []
         for item in self.datapipe:
             if len(buffer) == self.buffer_size:
                 place = source.randint(0, len(buffer) - 1)

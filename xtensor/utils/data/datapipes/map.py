@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ....ops.create.random import randint
-from .pipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
+from .pipe import DataChunk, IterDataPipe, MapDataPipe, Shuffling, functional_datapipe
 
 __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Shuffler", "Zipper"]
 
@@ -95,29 +93,17 @@ class Zipper(Concater):
         return min(len(pipe) for pipe in self.datapipes)
 
 
-class Shuffler(IterDataPipe):
+class Shuffler(Shuffling, IterDataPipe):
     """The items in random order."""
 
     def __init__(self, datapipe: Any, *, indices: list[Any] | None = None) -> None:
-        self.datapipe, self.enabled, self.seed = datapipe, True, None
+        self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
-
-    def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Shuffle from the next pass on, or not."""
-        self.enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Shuffler:
-        """The seed of the next pass."""
-        self.seed = seed
-        return self
 
     def __iter__(self) -> Iterator[Any]:
         order = list(self.indices)
         if self.enabled:
-            seed = self.seed if self.seed is not None else int(randint(0, 2**62, ()).item())
-            self.seed = None
-            order = random.Random(seed).sample(order, len(order))
+            order = self._source().sample(order, len(order))
         return (self.datapipe[index] for index in order)
 
     def __len__(self) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, Self
 
+from ....ops.create.random import randint
 from ..dataset import Dataset, IterableDataset
 
 __all__ = [
@@ -61,6 +63,28 @@ class IterDataPipe(_Chained, IterableDataset[Any]):
 
     def reset(self) -> None:
         """Called by some programs before a new pass; pipes here begin anew by themselves."""
+
+
+class Shuffling:
+    """What pipes that shuffle are told: whether to, and by which seed the next pass."""
+
+    enabled = True
+    seed: int | None = None
+
+    def set_shuffle(self, shuffle: bool = True) -> Self:
+        """Shuffle from the next pass on, or not."""
+        self.enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> Self:
+        """The seed of the next pass."""
+        self.seed = seed
+        return self
+
+    def _source(self) -> random.Random:
+        seed = self.seed if self.seed is not None else int(randint(0, 2**62, ()).item())
+        self.seed = None
+        return random.Random(seed)
 
 
 class DFIterDataPipe(IterDataPipe):
