@@ -92,8 +92,7 @@ class SparseTensor(Tensor):
             handler = vars(handler).get("__wrapped__", handler)
             return handler(*args, **(kwargs or {}))
         if name in PLAIN or name in ("__get__", "__set__", "__delete__"):
-            with SubclassesOff():
-                return func(*args, **(kwargs or {}))
+            return plainly(func, args, kwargs or {})
         tensor = next(a for a in (*args, *(kwargs or {}).values()) if holds(a))
         tensor = tensor if isinstance(tensor, SparseTensor) else next(t for t in tensor if holds(t))
         raise refuse(name, tensor)
@@ -138,6 +137,15 @@ class SparseTensor(Tensor):
             self._coalesced,
             self.requires_grad,
         )
+
+
+def plainly(func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function makes of any tensor; what it calls itself asks again."""
+    within = getattr(func, "__dict__", {}).get("__wrapped__")
+    if within is not None:
+        return within(*args, **kwargs)
+    with SubclassesOff():
+        return func(*args, **kwargs)
 
 
 def rebuilt(
