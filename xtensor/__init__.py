@@ -232,7 +232,6 @@ if TYPE_CHECKING:
         onnx,
         overrides,
         settings,
-        sparse,
         torch_version,
         types,
         version,
