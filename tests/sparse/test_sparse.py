@@ -232,6 +232,26 @@ def test_sparse_gradients_pass_hooks_and_input_buffers() -> None:
     assert weight.grad.tolist() == [[2.0, 2.0], [3.0, 3.0], [1.0, 1.0], [2.0, 2.0], [1.0, 1.0]]
 
 
+def test_modules_hold_sparse_tensors() -> None:
+    class Heads(xtensor.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("heads", (xtensor.eye(3) > 0).to_sparse())
+            self.scale = xtensor.nn.Parameter(xtensor.eye(3).to_sparse())
+
+    model: Any = Heads().double()
+    assert [tuple(i.tolist()) for i in model.heads.indices().T] == [(0, 0), (1, 1), (2, 2)]
+    assert model.scale.dtype is xtensor.float64 and [n for n, _ in model.named_parameters()] == ["scale"]
+    assert sorted(model.state_dict()) == ["heads", "scale"]
+    twin = copy.deepcopy(model)
+    twin.load_state_dict(model.state_dict())
+    kept = twin.scale * 2
+    kept.retain_grad()
+    kept.to_dense().sum().backward()
+    assert twin.scale.grad.is_sparse and kept.grad.is_sparse
+    assert twin.scale.grad.to_dense().tolist() == (xtensor.eye(3) * 2).tolist()
+
+
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "SparseAdam": lambda t, p: t.optim.SparseAdam(p, lr=0.1),
     "SGD": lambda t, p: t.optim.SGD(p, lr=0.1),

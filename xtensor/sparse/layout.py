@@ -139,6 +139,19 @@ class SparseTensor(Tensor):
         )
 
 
+def data_of(self: SparseTensor) -> Any:
+    """The same elements, unknown to autograd."""
+    return twin(self)
+
+
+def set_data(self: SparseTensor, source: Any) -> None:
+    """Hold what another sparse tensor does."""
+    put(self, source)
+
+
+SparseTensor.data = property(data_of, set_data)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def plainly(func: Any, args: Any, kwargs: Any) -> Any:
     """What a function makes of any tensor; what it calls itself asks again."""
     within = getattr(func, "__dict__", {}).get("__wrapped__")
