@@ -98,7 +98,3 @@ def test_what_is_refused():
         masked.mean(x.to(xtensor.int64))
     with pytest.raises(RuntimeError, match="appears multiple times"):
         masked.sum(x, (0, 0))
-    with pytest.raises(AttributeError, match="tensors that carry a mask are absent"):
-        _ = masked.MaskedTensor
-    with pytest.raises(AttributeError, match="sparse tensors are absent"):
-        _ = xtensor.sparse.mm

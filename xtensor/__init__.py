@@ -181,6 +181,22 @@ from .sparse.construct import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
+from .sparse.functions import (
+    ccol_indices_copy,
+    col_indices_copy,
+    crow_indices_copy,
+    dsmm,
+    hsmm,
+    hspmm,
+    indices_copy,
+    resize_as_sparse_,
+    row_indices_copy,
+    saddmm,
+    smm,
+    spmm,
+    sspaddmm,
+    values_copy,
+)
 from .tensor import Size, Tensor
 from .xla import logs
 
@@ -216,7 +232,6 @@ if TYPE_CHECKING:
         onnx,
         overrides,
         settings,
-        sparse,
         torch_version,
         types,
         version,

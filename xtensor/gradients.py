@@ -457,7 +457,9 @@ def retain_grad(self: Tensor) -> None:
         if tensor is not None and grad is not None:
             kept = meta_of(tensor)
             if kept.grad is None:
-                kept.grad = grad if not modes.state.mode & modes.NO_GRAD else wrap(array_of(grad))
+                apart = type(grad._xt_storage.array) is WrapperArray
+                alone = twin(grad) if apart else wrap(array_of(grad))
+                kept.grad = grad if not modes.state.mode & modes.NO_GRAD else alone
             else:
                 kept.grad = kept.grad + grad
 

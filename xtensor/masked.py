@@ -2,7 +2,7 @@
 
 Every function takes `mask=`: a bool tensor that broadcasts to the input, True where an element counts. What does not
 count is replaced by the operation's identity, so that a row without any gives that (for means and variances: NaN).
-Differs from PyTorch: there are no tensors that carry a mask (`MaskedTensor`).
+Tensors that carry a mask are in `masked_tensor.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .masked_tensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 from .operators.attach import named
 from .ops.index.masks import where
 from .ops.pointwise import activations, special
@@ -22,9 +23,13 @@ from .sparse.masked_reductions import masked_reduction
 from .tensor import Tensor, sizes_of
 
 __all__ = [
+    "MaskedTensor",
     "amax",
     "amin",
     "argmax",
+    "as_masked_tensor",
+    "is_masked_tensor",
+    "masked_tensor",
     "argmin",
     "cumprod",
     "cumsum",
@@ -44,19 +49,6 @@ __all__ = [
 ]
 
 Dims = int | Sequence[int] | None
-ABSENT = {"MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in ABSENT:
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: tensors that carry a mask are absent; the functions of this "
-            "module take mask= instead",
-            name=name,
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-
-
 # ---- masks and dimensions ------------------------------------------------------------------------------------------
 
 

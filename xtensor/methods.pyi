@@ -1104,6 +1104,8 @@ class Methods:
         """A copy of `input` with `src` at `start:end:step` of a dimension."""
     def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
         """The signs and the logarithms of the absolute values of determinants."""
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a sparse matrix and a dense one, as a sparse tensor."""
     def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def solve(self, **kwargs: Any) -> Any:
@@ -1146,6 +1148,8 @@ class Methods:
         """The view without dimensions of size one: all, or those named that have it."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor."""
     def std(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The standard deviation over `dim`: the root of `var`."""
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: Tensor | None = None, center: builtins.bool = True, pad_mode: str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None, align_to_window: builtins.bool | None = None) -> Tensor:

@@ -16,6 +16,7 @@ from xtensor.operators.levels.crossing import running
 from xtensor.storage import births
 from xtensor.transforms.tracking import Tracked
 from xtensor.transforms.unwrapping import Marked
+from xtensor.utils._python_dispatch import BaseTorchDispatchMode
 
 # An interrupt that falls into a finalizer is dropped there, and told so; it is none of ours.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -83,6 +84,7 @@ BLOCKS: dict[str, Callable[[], Any]] = {
     "device": lambda: xtensor.device("meta"),
     "arguments not asked": xtensor.overrides.DisableTorchFunctionSubclass,
     "mode asked": xtensor.overrides.BaseTorchFunctionMode,
+    "mode below autograd": BaseTorchDispatchMode,
     "nobody asked": xtensor.overrides.DisableTorchFunction,
     "dual_level": forward_ad.dual_level,
     "a batch": lambda: running("vmap", 3),
@@ -103,6 +105,7 @@ def held() -> Any:
         state.autocast_caching,
         state.overrides_off,
         state.function_modes,
+        state.dispatch_modes,
         state.transforms,
         births.open,
         forward_ad._current_level,

@@ -44,6 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "library",
         "linalg",
         "masked",
+        "masked_tensor",
         "nn",
         "optim",
         "plans",

@@ -361,5 +361,29 @@ def test_plain_calls_take_the_inline_path_with_classes_about(Plain: Any) -> None
 def test_the_page_s_examples_run() -> None:
     page = (pathlib.Path(__file__).parents[2] / "docs" / "extending.md").read_text("utf-8")
     code = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    assert len(code) == 2
+    assert len(code) == 4
+    assert all(len(block.splitlines()) < 60 for block in code)
     exec("\n".join(code), {})
+
+
+def test_frames_of_functions_that_ask_can_be_looked_at(Plain: Any) -> None:
+    """Debuggers and test runners read the variables of every frame of a traceback."""
+    xtensor.ones(2).as_subclass(Plain) + 1
+    seen = 0
+    try:
+        xtensor.ones(2).as_subclass(Plain).reshape(3)
+    except RuntimeError as error:
+        at: Any = error.__traceback__
+        while at is not None:
+            seen += len(at.tb_frame.f_locals) >= 0
+            at = at.tb_next
+    assert seen
+    for function in list(xtensor.operators.overriding._routed.values()):
+        assert function.__code__.co_freevars == function.__wrapped__.__code__.co_freevars
+        assert not function.__code__.co_freevars or function.__code__.co_code[0:1] == copying()
+
+
+def copying() -> bytes:
+    """The instruction by which a function takes in its surroundings' variables."""
+    variable = 0
+    return (lambda: variable).__code__.co_code[0:1]

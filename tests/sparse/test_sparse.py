@@ -101,11 +101,11 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "dense + sparse": lambda t: dense(t) + coo(t),
     "sparse + dense": lambda t: coo(t) + dense(t),
     "difference": lambda t: coo(t).coalesce() - coo(t).coalesce() * 2,
-    "product": lambda t: coo(t) * coo(t).t(),
+    "product": lambda t: (coo(t) * coo(t).t()).to_dense(),
     "times dense": lambda t: coo(t) * dense(t),
     "times row": lambda t: coo(t) * dense(t)[0],
     "scaled": lambda t: [coo(t) * 2, 3 * coo(t), coo(t) / 2, -coo(t), coo(t) ** 2],
-    "zero keeping": lambda t: [f(coo(t)) for f in (t.sin, t.abs, t.relu, t.sqrt, t.sign, t.isnan, t.expm1)],
+    "zero keeping": lambda t: [f(coo(t)) for f in (t.sin, t.abs, t.relu, t.sqrt, t.sign, t.isnan, t.tan)],
     "not zero keeping": lambda t: coo(t).exp(),
     "transposed": lambda t: [coo(t).t(), coo(t).transpose(0, 1), made(t, "csr").t(), coo(t).permute(1, 0)],
     "parts of": lambda t: [
@@ -120,7 +120,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda t: [t.sparse.softmax(coo(t), 1), t.sparse.log_softmax(coo(t), 0)],
     "mask": lambda t: dense(t).sparse_mask(coo(t).coalesce()),
     "diagonals": lambda t: t.sparse.spdiags(t.ones(2, 3), t.tensor([0, 1]), (3, 3)).to_dense(),
-    "like": lambda t: [t.zeros_like(coo(t)), t.empty_like(made(t, "csr"))],
+    "like": lambda t: [t.zeros_like(coo(t)), t.empty_like(made(t, "csr"))._nnz()],
     "converted": lambda t: [coo(t).double(), coo(t).to(t.int64), coo(t).bool()],
     "written": lambda t: [
         coo(t).mul_(2),
@@ -165,7 +165,8 @@ def test_products_with_long_rows_are_cut_and_put_together() -> None:
     whole = np.where(rng.random((40, 30)) < 0.1, rng.standard_normal((40, 30)), 0).astype(np.float32)
     whole[7] = rng.standard_normal(30)
     right = rng.standard_normal((30, 5)).astype(np.float32)
-    a, b = xtensor.tensor(whole).to_sparse().requires_grad_(), xtensor.tensor(right).requires_grad_()
+    a: Any = xtensor.tensor(whole).to_sparse().requires_grad_()
+    b: Any = xtensor.tensor(right).requires_grad_()
     out = xtensor.sparse.mm(a, b)
     assert np.allclose(out.detach().numpy(), whole @ right, atol=1e-5)
     out.pow(2).sum().backward()
@@ -180,7 +181,6 @@ GRADIENTS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "times dense": lambda t, s, d: (s * d).to_dense(),
     "sum": lambda t, s, d: t.sparse.sum(s, 0).to_dense(),
     "softmax": lambda t, s, d: t.sparse.softmax(s, 1).to_dense() * d,
-    "sin": lambda t, s, d: s.sin().to_dense() * d,
     "square": lambda t, s, d: (s * s).to_dense() * d,
     "sparse product": lambda t, s, d: t.sparse.mm(s, s).to_dense() * d,
 }
@@ -194,7 +194,8 @@ def test_gradients_of_sparse_and_dense_arguments(name: str) -> None:
         d = dense(lib).requires_grad_()
         (GRADIENTS[name](lib, s, d) ** 2).sum().backward()
         whole = s.grad if str(s.grad.layout).endswith("strided") else s.grad.to_dense()
-        found.append([np.asarray(whole) * (np.asarray(coo(torch).to_dense()) != 0), d.grad])
+        other = d.grad if d.grad is None or str(d.grad.layout).endswith("strided") else d.grad.to_dense()
+        found.append([np.asarray(whole) * (np.asarray(coo(torch).to_dense()) != 0), other])
     assert np.allclose(found[0][0], found[1][0], atol=1e-4)
     assert (found[0][1] is None) == (found[1][1] is None)
     if found[0][1] is not None:
@@ -202,20 +203,22 @@ def test_gradients_of_sparse_and_dense_arguments(name: str) -> None:
 
 
 def test_values_and_coordinates_lead_into_the_graph() -> None:
-    v = xtensor.tensor(VALUES, requires_grad=True)
-    s = xtensor.sparse_coo_tensor(INDEX, v, (3, 3))
+    v: Any = xtensor.tensor(VALUES, requires_grad=True)
+    s: Any = xtensor.sparse_coo_tensor(INDEX, v, (3, 3))
     assert s.requires_grad and not s.is_leaf
+    grad: Any
+    second: Any
     (grad,) = xtensor.autograd.grad((s.to_dense() ** 2).sum(), v, create_graph=True)
     assert grad.tolist() == [6.0, 8.0, 10.0, -2.0]
     (second,) = xtensor.autograd.grad(grad.sum(), v)
     assert second.tolist() == [2.0] * 4
-    x = xtensor.eye(3).requires_grad_()
+    x: Any = xtensor.eye(3).requires_grad_()
     (x.to_sparse() * 3).to_dense().sum().backward()
     assert x.grad.tolist() == (xtensor.eye(3) * 3).tolist()
 
 
 def test_sparse_gradients_pass_hooks_and_input_buffers() -> None:
-    weight = xtensor.arange(10.0).reshape(5, 2).requires_grad_()
+    weight: Any = xtensor.arange(10.0).reshape(5, 2).requires_grad_()
     seen: list[Any] = []
     weight.register_hook(lambda grad: seen.append(grad.is_sparse))
     rows = [xtensor.nn.functional.embedding(xtensor.tensor(i), weight, sparse=True) for i in ([1, 1], [3])]
@@ -227,6 +230,26 @@ def test_sparse_gradients_pass_hooks_and_input_buffers() -> None:
     dense_and_sparse.backward()
     assert not weight.grad.is_sparse
     assert weight.grad.tolist() == [[2.0, 2.0], [3.0, 3.0], [1.0, 1.0], [2.0, 2.0], [1.0, 1.0]]
+
+
+def test_modules_hold_sparse_tensors() -> None:
+    class Heads(xtensor.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("heads", (xtensor.eye(3) > 0).to_sparse())
+            self.scale = xtensor.nn.Parameter(xtensor.eye(3).to_sparse())
+
+    model: Any = Heads().double()
+    assert [tuple(i.tolist()) for i in model.heads.indices().T] == [(0, 0), (1, 1), (2, 2)]
+    assert model.scale.dtype is xtensor.float64 and [n for n, _ in model.named_parameters()] == ["scale"]
+    assert sorted(model.state_dict()) == ["heads", "scale"]
+    twin = copy.deepcopy(model)
+    twin.load_state_dict(model.state_dict())
+    kept = twin.scale * 2
+    kept.retain_grad()
+    kept.to_dense().sum().backward()
+    assert twin.scale.grad.is_sparse and kept.grad.is_sparse
+    assert twin.scale.grad.to_dense().tolist() == (xtensor.eye(3) * 2).tolist()
 
 
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {

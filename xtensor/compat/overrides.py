@@ -182,6 +182,7 @@ def _functions() -> dict[Any, dict[str, Any]]:
             and not name.startswith("_")
             and name not in overriding.FACTORIES
             and value.__module__.partition(".")[0] == library
+            and value.__module__ != Tensor.__module__
             and overriding.takes_tensors(value)
         }
     methods: dict[str, Any] = {

@@ -38,13 +38,8 @@ REASONS: tuple[tuple[str, str], ...] = (
         OWN_KERNELS,
     ),
     (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", OWN_KERNELS),
-    (
-        (
-            r"(.*\.)?(\w*sparse\w*|hsmm|hspmm|smm|spmm|dsmm|saddmm|sspaddmm|(c?col|crow|row)_indices(_copy)?|"
-            r"indices(_copy)?|values(_copy)?|coalesce|is_coalesced|dense_dim|to_dense|Sparse\w+|legacy_contiguous_format)$"
-        ),
-        "sparse layouts: XLA's arrays are dense",
-    ),
+    (r"(.*\.)?(\w*semi_structured\w*|SparseSemiStructured\w+|\w*_sparse_(compressed|semi)\w*)$", OWN_KERNELS),
+    (r"legacy_contiguous_format$", "removed from PyTorch's documentation"),
     (r"(.*\.)?(nested|jagged|to_padded_tensor)\b", "nested tensors"),
     (
         r"(fx|export|library|package|overrides|ops|classes|utils\.(cpp_extension|_pytree))\b",

@@ -6,9 +6,11 @@ import weakref
 from typing import Any
 
 from .. import capture, devices, dtypes
+from ..operators.below.dispatching import twin
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import empty
 from ..ops.tensor.export import deepcopy as deepcopy_tensor
+from ..storage import WrapperArray
 from ..tensor import Tensor, make_view, meta_of, sizes_of, strides_of, tensor_over
 
 __all__ = ["Buffer", "Parameter", "adopt", "register_empty", "share"]
@@ -89,7 +91,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if not isinstance(data, Tensor):
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         kind = type(data)
-        made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
+        if type(data._xt_storage.array) is WrapperArray:
+            made = twin(data)
+        else:
+            made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)
         require(made, requires_grad)
         if not isinstance(made, cls):
             made._is_param = True

@@ -394,8 +394,19 @@ def answered(name: str, found: list[Any], args: Any, kwargs: dict[str, Any]) -> 
     return made.requires_grad_() if wish else made
 
 
-def _stand_in(*args: Any, _xt_route: Any, **kwargs: Any) -> Any:
-    return _xt_route(args, kwargs)
+@bounded(1024)
+def stand_in(free: tuple[str, ...]) -> types.CodeType:
+    """Code that asks, of a function with these variables of its surroundings: who looks at its frame finds them."""
+    text = (
+        "def around():\n"
+        + "".join(f"    {name} = None\n" for name in free)
+        + "    def asking(*_xt_args, _xt_route, **_xt_kwargs):\n        return _xt_route(_xt_args, _xt_kwargs)\n"
+        + "".join(f"        {name}\n" for name in free)
+        + "    return asking\n"
+    )
+    made: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec"), {}, made)
+    return made["around"]().__code__
 
 
 def route(function: types.FunctionType, modes_only: bool) -> None:
@@ -434,9 +445,7 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
         return plain(*args, **kwargs)
 
     code = function.__code__
-    function.__code__ = _stand_in.__code__.replace(
-        co_freevars=code.co_freevars, co_name=code.co_name, co_qualname=code.co_qualname
-    )
+    function.__code__ = stand_in(code.co_freevars).replace(co_name=code.co_name, co_qualname=code.co_qualname)
     function.__defaults__ = None
     function.__kwdefaults__ = {"_xt_route": ask}
     function.__wrapped__ = plain  # pyright: ignore[reportFunctionMemberAccess]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 
-from ..operators.write import rewrite
 from ..ops.create.creation import full_like
 from ..tensor import Tensor, array_of
-from ..xla.x64 import jit
 from .optimizer import ParamsT, RuleOptimizer, as_float, check_fused, check_options, options_of
-from .rows import rows_of
+from .rows import RowUpdate, rows_of
 from .rules import decayed
 
 __all__ = ["Adagrad"]
@@ -28,13 +25,13 @@ def adagrad(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state:
     return param - size * (grad / (jnp.sqrt(total) + eps.astype(kind))), total
 
 
-@partial(jit, donate_argnums=0)
+@RowUpdate
 def adagrad_total(total: Any, rows: Any, values: Any) -> Any:
     """The sums of squared gradients with some rows' added."""
     return total.at[rows].add(values * values, mode="drop")
 
 
-@partial(jit, donate_argnums=0)
+@RowUpdate
 def adagrad_rows(param: Any, rows: Any, values: Any, total: Any, size: Any, eps: Any) -> Any:
     """A parameter with some rows' steps made."""
     root = jnp.sqrt(total.at[rows].get(mode="fill", fill_value=1)) + eps.astype(param.dtype)
@@ -89,8 +86,8 @@ class Adagrad(RuleOptimizer):
         lr, decay = as_float(group["lr"]), as_float(group["lr_decay"])
         size = lr / (1 + (float(own["step"]) - 1) * decay)
         rows, values = rows_of(-grad if group["maximize"] else grad)
-        rewrite(own["sum"], "step", adagrad_total, rows, values)
-        rewrite(param, "step", adagrad_rows, rows, values, array_of(own["sum"]), size, as_float(group["eps"]))
+        adagrad_total(own["sum"], rows, values)
+        adagrad_rows(param, rows, values, array_of(own["sum"]), size, as_float(group["eps"]))
 
     def numbers_of(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return group["lr"], group["lr_decay"], group["weight_decay"], group["eps"]

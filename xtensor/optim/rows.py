@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import devices
-from ..tensor import array_of
+from ..operators.write import covers, rewrite
+from ..tensor import Tensor, array_of, wrap
+from ..xla.x64 import call, jit
 
-__all__ = ["rows_of"]
+__all__ = ["RowUpdate", "rows_of"]
+
+
+class RowUpdate:
+    """A function of a parameter's or state's array and rows that gives the array with those rows changed, in place where it can be."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.copying, self.donating = jit(function), jit(function, donate_argnums=0)
+
+    def __call__(self, target: Tensor, *args: Any) -> None:
+        """Change the target."""
+        if covers(target):
+            # Zeros may be one array for several states: it is given up where nobody else holds it.
+            sole = target._xt_storage.sole_owner()
+            rewrite(target, "step", self.donating if sole else self.copying, *args)
+        else:
+            target.copy_(wrap(call(self.copying, array_of(target), *args)))
 
 
 def rows_of(grad: Any) -> tuple[Any, Any]:

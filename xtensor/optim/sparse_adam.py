@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 
 from ..engine import enable_grad, no_grad
-from ..operators.write import rewrite
 from ..ops.create.creation import zeros_like
 from ..tensor import array_of
-from ..xla.x64 import jit
 from .optimizer import Optimizer, ParamsT, as_float, check_one_element, check_option, check_options
-from .rows import rows_of
+from .rows import RowUpdate, rows_of
 
 __all__ = ["SparseAdam"]
 
@@ -70,22 +67,22 @@ class SparseAdam(Optimizer):
         own["step"] += 1
         beta1, beta2 = group["betas"]
         rows, values = rows_of(-grad if group["maximize"] else grad)
-        rewrite(own["exp_avg"], "step", towards, rows, values, 1.0 - beta1)
-        rewrite(own["exp_avg_sq"], "step", towards, rows, values * values, 1.0 - beta2)
+        towards(own["exp_avg"], rows, values, 1.0 - beta1)
+        towards(own["exp_avg_sq"], rows, values * values, 1.0 - beta2)
         lr = as_float(group["lr"])
         size = lr * (1 - beta2 ** own["step"]) ** 0.5 / (1 - beta1 ** own["step"])
         moments = array_of(own["exp_avg"]), array_of(own["exp_avg_sq"])
-        rewrite(param, "step", moved, rows, *moments, float(size), float(group["eps"]))
+        moved(param, rows, *moments, float(size), float(group["eps"]))
 
 
-@partial(jit, donate_argnums=0)
+@RowUpdate
 def towards(average: Any, rows: Any, values: Any, share: Any) -> Any:
     """A moving average with some rows moved."""
     old = average.at[rows].get(mode="fill", fill_value=0)
     return average.at[rows].add((values - old) * share.astype(values.dtype), mode="drop")
 
 
-@partial(jit, donate_argnums=0)
+@RowUpdate
 def moved(param: Any, rows: Any, first: Any, second: Any, size: Any, eps: Any) -> Any:
     """A parameter with some rows' steps made."""
     root = jnp.sqrt(second.at[rows].get(mode="fill", fill_value=1)) + eps.astype(param.dtype)

@@ -92,7 +92,7 @@ def as_indices(indices: Any, place: devices.device) -> Tensor:
     return found.detach() if found.device is place else found.detach().to(place)
 
 
-def finished(made: SparseTensor, requires_grad: bool) -> SparseTensor:
+def finished(made: Any, requires_grad: bool) -> Any:
     return made.requires_grad_() if requires_grad else made
 
 

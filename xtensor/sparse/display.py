@@ -8,7 +8,7 @@ from .. import checks, dtypes
 from ..ops.tensor.display import grad_fn_name
 from ..tensor import Tensor
 from .construct import names_of
-from .layout import SparseTensor, handles, is_coo
+from .layout import HANDLERS, SparseTensor, handles, is_coo
 
 __all__: list[str] = []
 
@@ -45,7 +45,7 @@ def represent(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
     else:
         names = names_of(self._layout)
     parts = [part(n, t, indent) for n, t in zip((*names, "values"), self._held, strict=True)]
-    nnz = self._nnz()
+    nnz = HANDLERS["_nnz"](self)
     ends = [f"size={size}", f"nnz={nnz}"]
     if str(self.device) != "cpu":
         ends.insert(0, f"device='{self.device}'")

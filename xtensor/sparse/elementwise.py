@@ -279,7 +279,7 @@ def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     )  # fmt: skip
     dtype = dtypes.promote_types(a.dtype, b.dtype)
     first, second = elements(a).to(dtype), elements(b).to(dtype)
-    if a._held[0] is b._held[0]:
+    if a._held[0] is b._held[0] or np.array_equal(pattern_of(a).indices, pattern_of(b).indices):
         return with_elements(a, first + second, coalesced=a._coalesced)
     index = np.concatenate([pattern_of(a).indices, pattern_of(b).indices], 1)
     made = of_pattern(Pattern(index, pattern_of(a).sizes), cat([first, second]), tuple(a.shape), False)
@@ -365,7 +365,7 @@ def zero_(self: SparseTensor) -> Tensor:
     return adopt(self, empty, "zero_")
 
 
-@handles("zeros_like", "empty_like")
+@handles("zeros_like")
 def like_zeros(
     input: SparseTensor,
     *,
@@ -373,6 +373,7 @@ def like_zeros(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    keep: bool = False,
     **more: Any,
 ) -> Tensor:
     """A tensor of the same sizes and layout without elements; dense if `layout` says so."""
@@ -380,6 +381,11 @@ def like_zeros(
         return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
     if layout is not None and layout is not input._layout:
         return empty_in(layout, input, dtype or input.dtype)
+    if not is_coo(input) and keep:
+        values = zeros(
+            tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=device or input.device
+        )
+        return with_elements(input, values)
     held = input._held[-1]
     if is_coo(input):
         values = zeros((0, *held.shape[1:]), dtype=dtype or input.dtype, device=device or input.device)
@@ -396,6 +402,13 @@ def like_zeros(
         made = with_elements(input, values)
         made._held, made._place = (pointers, plain, values), None
     return made.requires_grad_() if requires_grad else made
+
+
+@handles("empty_like")
+def empty_like(input: SparseTensor, **options: Any) -> Tensor:
+    """A tensor of the same sizes and layout; of compressed layouts with elements at the same places."""
+    options.pop("memory_format", None)
+    return like_zeros(input, keep=True, **options)
 
 
 def empty_in(layout: Any, like: SparseTensor, dtype: Any) -> Tensor:

@@ -9,12 +9,13 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..linalg import solve
+from ..operators.attach import attach_methods, named
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor
 from . import products, reductions
 from .construct import check_sparse_tensor_invariants
-from .convert import convert, densify
-from .layout import SparseTensor, host, is_coo
+from .convert import convert, densify, sparsify
+from .layout import HANDLERS, SparseTensor, host, is_coo
 from .parts import coalesce, elements, of_pattern, pattern_of
 from .pattern import Pattern
 
@@ -172,3 +173,62 @@ def remade(sparse: SparseTensor, values: Tensor) -> Tensor:
     )
     blocks = tuple(sparse._held[-1].shape[sparse._held[1].dim() :][:2])
     return convert(coo, sparse._layout, blocks if "bs" in str(sparse._layout) else None)
+
+
+def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`sparse.mm`, by an older name."""
+    return mm(mat1, mat2)
+
+
+def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`sparse.mm`, by an older name."""
+    return mm(mat1, mat2)
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one, as a sparse tensor."""
+    made = mm(input, mat)
+    return made if isinstance(made, SparseTensor) else sparsify(made)
+
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one, as a tensor with a sparse dimension of rows."""
+    assert isinstance(mat1, SparseTensor)
+    return products.hspmm(mat1, mat2)
+
+
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`hspmm`, by an older name."""
+    return hspmm(mat1, mat2)
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor."""
+    assert isinstance(input, SparseTensor) and isinstance(mat1, SparseTensor)
+    return products.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`addmm` with a sparse `mat1`."""
+    return products.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor another one's sizes and number of sparse dimensions, in place."""
+    assert isinstance(input, SparseTensor)
+    return HANDLERS["resize_as_sparse_"](input, the_template)
+
+
+def part_copied(name: str) -> Callable[[Tensor], Tensor]:
+    """`indices_copy` and the like: a copy of a part of a sparse tensor."""
+
+    def copied(input: Tensor) -> Tensor:
+        return HANDLERS[name](input).clone() if isinstance(input, SparseTensor) else getattr(input, name)()
+
+    return named(copied, f"{name}_copy", f"A copy of the {name.replace('_', ' ')} of a sparse tensor.")
+
+
+indices_copy, values_copy = part_copied("indices"), part_copied("values")
+crow_indices_copy, col_indices_copy = part_copied("crow_indices"), part_copied("col_indices")
+ccol_indices_copy, row_indices_copy = part_copied("ccol_indices"), part_copied("row_indices")
+attach_methods(smm=smm, sspaddmm=sspaddmm)

@@ -92,8 +92,7 @@ class SparseTensor(Tensor):
             handler = vars(handler).get("__wrapped__", handler)
             return handler(*args, **(kwargs or {}))
         if name in PLAIN or name in ("__get__", "__set__", "__delete__"):
-            with SubclassesOff():
-                return func(*args, **(kwargs or {}))
+            return plainly(func, args, kwargs or {})
         tensor = next(a for a in (*args, *(kwargs or {}).values()) if holds(a))
         tensor = tensor if isinstance(tensor, SparseTensor) else next(t for t in tensor if holds(t))
         raise refuse(name, tensor)
@@ -123,20 +122,12 @@ class SparseTensor(Tensor):
         return HANDLERS["t"](self).conj()
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return HANDLERS["real"](self)
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         return HANDLERS["imag"](self)
-
-    @property
-    def data(self) -> Any:
-        return twin(self)
-
-    @data.setter
-    def data(self, new: Any) -> None:
-        put(self, new)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt, (
@@ -148,11 +139,34 @@ class SparseTensor(Tensor):
         )
 
 
+def data_of(self: SparseTensor) -> Any:
+    """The same elements, unknown to autograd."""
+    return twin(self)
+
+
+def set_data(self: SparseTensor, source: Any) -> None:
+    """Hold what another sparse tensor does."""
+    put(self, source)
+
+
+SparseTensor.data = property(data_of, set_data)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def plainly(func: Any, args: Any, kwargs: Any) -> Any:
+    """What a function makes of any tensor; what it calls itself asks again."""
+    within = getattr(func, "__dict__", {}).get("__wrapped__")
+    if within is not None:
+        return within(*args, **kwargs)
+    with SubclassesOff():
+        return func(*args, **kwargs)
+
+
 def rebuilt(
     layout: str, held: Any, size: tuple[int, ...], coalesced: bool, requires_grad: bool
 ) -> SparseTensor:
     """A sparse tensor as pickle finds it."""
-    return make(getattr(dtypes, layout), held, size, coalesced).requires_grad_(requires_grad)
+    made: Any = make(getattr(dtypes, layout), held, size, coalesced)
+    return made.requires_grad_(requires_grad)
 
 
 def holds(value: Any) -> bool:
@@ -304,7 +318,7 @@ def put(target: SparseTensor, source: SparseTensor) -> None:
     target._xt_view = source._xt_view
 
 
-def adopt(target: SparseTensor, made: SparseTensor, name: str) -> SparseTensor:
+def adopt(target: SparseTensor, made: Any, name: str) -> SparseTensor:
     """An in-place operator's end: the target becomes what was made, in the graph too."""
     tracked = not modes.state.mode & modes.NO_GRAD
     if tracked:

@@ -26,7 +26,7 @@ def arrays_of(pattern: Pattern, like: Tensor) -> tuple[Any, Any, Any]:
     if found is None or found[0] is not like.device:
         parts = [None if part is None else devices.put(part, like.device) for part in pattern.rows]
         found = pattern.__dict__["arrays"] = (like.device, *parts)
-    return found[1:]
+    return found[1], found[2], found[3]
 
 
 def spread_values(pattern: Pattern, values: Tensor, dense: Tensor) -> Tensor:
@@ -211,7 +211,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The product of two vectors."""
     if isinstance(input, SparseTensor) and isinstance(tensor, SparseTensor):
-        return elements(coalesce(as_coo(input)) * coalesce(as_coo(tensor))).sum()
+        both: Any = coalesce(as_coo(input)) * coalesce(as_coo(tensor))
+        return elements(both).sum()
     sparse, dense = (input, tensor) if isinstance(input, SparseTensor) else (tensor, input)
     assert isinstance(sparse, SparseTensor)
     return (flat_elements(sparse) * at_places(dense, as_coo(sparse))).sum()
@@ -273,7 +274,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.t() + bias` with a sparse weight or input."""
     if isinstance(weight, SparseTensor) and not isinstance(input, SparseTensor):
         flat = input.reshape(-1, input.shape[-1])
-        made = spread_or_zeros(weight.t(), flat).t().reshape(*input.shape[:-1], weight.shape[0])
+        turned: Any = weight.t()
+        made = spread_or_zeros(turned, flat).t().reshape(*input.shape[:-1], weight.shape[0])
     else:
         made = matmul(input, weight.t())
     return made if bias is None else made + bias

@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from .convert import as_coo, densify
 from .elementwise import restored
 from .layout import (
+    HANDLERS,
     SparseTensor,
     adopt,
     assembled,
@@ -473,7 +474,10 @@ def unsupported(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
 @handles("resize_as_sparse_")
 def resize_as_sparse_(self: SparseTensor, the_template: SparseTensor) -> Tensor:
     """Take over another tensor's sizes and number of sparse dimensions."""
-    return self.sparse_resize_(tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim())
+    template: Any = the_template
+    return HANDLERS["sparse_resize_"](
+        self, tuple(template.shape), template.sparse_dim(), template.dense_dim()
+    )
 
 
 @handles("t_", "transpose_")

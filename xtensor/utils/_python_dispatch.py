@@ -40,9 +40,9 @@ class TorchDispatchMode(DispatchPushed):
     tensor(4., grad_fn=<SumBackward0>)
     """
 
-    def __enter__(self) -> Any:
+    def prepare(self) -> None:
+        """Have functions written in Python ask."""
         arm(type(self))
-        return super().__enter__()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

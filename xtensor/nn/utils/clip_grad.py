@@ -13,7 +13,7 @@ from ... import checks
 from ...engine import no_grad
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
-from ...storage import MetaArray
+from ...storage import MetaArray, WrapperArray
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
 from ...xla.threads import others
@@ -99,6 +99,10 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return zeros(())
+    if any(type(t._xt_storage.array) is WrapperArray for t in tensors):
+        raise NotImplementedError(
+            "Could not run 'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend."
+        )
     program = norm_program(norm_type)
     groups = list(by_device(tensors).values())
     if any(t.is_meta for t in tensors):

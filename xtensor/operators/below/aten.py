@@ -294,6 +294,9 @@ def resolved(name: str) -> Callable[..., Any] | None:
         return BESIDES[name]
     if name.startswith("native_") and getattr(REGISTRY.get(name[7:]), "hidden", 0):
         return functools.partial(whole, REGISTRY[name[7:]])
+    views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
+    if name in views:
+        return views[name].function
     library = sys.modules[LIBRARY]
     places = (library, library.nn.functional, Tensor, library.special, library.linalg, library.fft)
     for holder in places:
@@ -301,9 +304,6 @@ def resolved(name: str) -> Callable[..., Any] | None:
             found = getattr(holder, spelled, None)
             if callable(found):
                 return found
-    views = sys.modules[f"{LIBRARY}.operators.views"].VIEWS
-    if name in views:
-        return views[name].function
     aten = sys.modules.get(f"{library.__name__}.ops.tensor.aten")
     return getattr(aten, name, None) or REGISTRY.get(name, _NONE).function
 
@@ -373,6 +373,8 @@ def declared(
 
 DERIVED = {"pow": ("fixed",), "cdist": ("by_product",), "elu": ("scale", "input_scale")}
 """Arguments of operators that their functions work out from the others."""
+APART = frozenset("adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d ctc_loss linalg_eig".split())
+"""Operators whose functions of that name give something else: a part of it, or its mean."""
 
 
 @bounded(1024)
@@ -381,7 +383,7 @@ def spelling(name: str) -> dict[str, int] | None:
     op, function = REGISTRY[name], resolved(ALSO.get(name, name))
     if function is op.function or name in ALSO:
         return {}
-    if function is None:
+    if function is None or name in APART:
         return None
     found = [n for n, p in inspect.signature(function).parameters.items() if p.kind is not p.VAR_POSITIONAL]
     wanted = [n for n in op.schema.names() if n not in DERIVED.get(name, ())]

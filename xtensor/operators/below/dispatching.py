@@ -144,22 +144,28 @@ class below(Asked):
 class DispatchPushed:
     """A block in which this object is asked before all modes, below autograd."""
 
-    _blocks: list[Asked]
+    _before: list[tuple[tuple[Any, ...], int]]
+
+    def prepare(self) -> None:
+        """What is to be ready before the block begins."""
 
     def __enter__(self) -> Any:
-        block = Asked((*state.dispatch_modes, self))
-        self.__dict__.setdefault("_blocks", []).append(block)
-        block.__enter__()
+        self.prepare()
+        before = self.__dict__.setdefault("_before", [])
+        before.append((state.dispatch_modes, state.mode & DISPATCH_MODE))
+        modes, flags = (*state.dispatch_modes, self), state.mode | DISPATCH_MODE
+        # Assignments alone from here on: an interrupt comes before the block or within it.
+        state.dispatch_modes, state.mode = modes, flags
         return self
 
     @from_start
     def __exit__(self, *error: object) -> None:
         try:
-            self._blocks  # noqa: B018
+            self._before  # noqa: B018
         finally:
-            block = self._blocks.pop()
-            if block.before:
-                block.__exit__()
+            state.dispatch_modes = self._before[-1][0]
+            state.mode = state.mode & ~DISPATCH_MODE | self._before[-1][1]
+            self._before.pop()
 
 
 # ---- results -------------------------------------------------------------------------------------------------------
@@ -178,7 +184,7 @@ def parts(made: Any, args: Iterable[Any] = ()) -> list[Tensor]:
     return found
 
 
-def twin(tensor: Tensor) -> Tensor:
+def twin(tensor: Tensor) -> Any:
     """Another object of the same class, memory and attributes, unknown to autograd."""
     kind = type(tensor)
     made = tensor_over(tensor._xt_storage, tensor._xt_view, kind=kind)
@@ -199,7 +205,7 @@ def wrapper(
     offset: int,
     dtype: Any,
     place: Any,
-) -> Tensor:
+) -> Any:
     """A tensor of a class that keeps its values elsewhere."""
     storage = WrapperStorage(WrapperArray(sizes, dtype.numpy), place)
     view = make_view(storage, storage, dtype, sizes, strides or contiguous_strides(sizes), offset)
