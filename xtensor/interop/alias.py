@@ -273,7 +273,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
         if fullname == "functorch":  # the package that `torch.func` was before
-            module = importlib.import_module(f"{LIBRARY}.func")
+            module = importlib.import_module(f"{LIBRARY}.compat.functorch")
             return importlib.machinery.ModuleSpec(fullname, _Loader(module))
         if head != "torch":
             return None
