@@ -153,3 +153,13 @@ def seed(request: pytest.FixtureRequest) -> int:
 def rng(seed: int) -> np.random.Generator:
     """NumPy's generator on the test's seed."""
     return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def waits():
+    """First calls wait for their programs, as with no threads that compile."""
+    from xtensor.xla import pending
+
+    before = pending.threads(0)
+    yield
+    pending.threads(before)

@@ -153,8 +153,10 @@ _implied: BoundedCache[Any, tuple[Any, Any]] = BoundedCache(256)
 
 def implied_grad(tensor: Tensor) -> Tensor | None:
     """The gradient that a real scalar implies, one; None where there is more to check."""
+    if tensor._xt_view is not None:
+        return None
     array = tensor._xt_storage.array
-    if tensor._xt_view is not None or isinstance(array, MetaArray):
+    if isinstance(array, MetaArray):
         return None
     if isinstance(array, Tracer) or (type(array) in KINDS and isinstance(ground(array), Tracer)):
         scalar = array.size == 1 and tensor.dtype.is_floating_point

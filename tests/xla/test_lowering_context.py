@@ -49,7 +49,7 @@ def test_programs_of_a_thread_share_one_context(made):
     assert len(made) == 1
 
 
-def test_operators_and_their_gradients_share_it(made):
+def test_operators_and_their_gradients_share_it(made, waits: None):
     x = xtensor.ones(3, 7, requires_grad=True)
     (x.sin() * x).sum().backward()
     assert len(made) <= 1

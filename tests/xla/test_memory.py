@@ -112,7 +112,7 @@ def test_free_memory_is_looked_at_by_large_programs_alone(monkeypatch: pytest.Mo
     assert (large + 1)[-1].item() == 2
 
 
-def test_what_a_program_takes_beside_its_results_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_program_takes_beside_its_results_counts(monkeypatch: pytest.MonkeyPatch, waits: None) -> None:
     """The loss compares all classes with all targets of a row: 1,500 by 1,500 values, ten times."""
     values, targets = x.rand(10, 1500), x.randint(0, 9, (10, 1500))
     expected = F.multilabel_margin_loss(values, targets)

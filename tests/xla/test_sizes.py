@@ -40,7 +40,7 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.fixture
-def made() -> Iterator[collections.Counter[str]]:
+def made(waits: None) -> Iterator[collections.Counter[str]]:
     """The programs that are made meanwhile, by name."""
     found: collections.Counter[str] = collections.Counter()
 

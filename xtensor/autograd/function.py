@@ -400,7 +400,7 @@ class Function:
         finally:
             profiler.end(token)
         outputs = output if isinstance(output, tuple) else (output,)
-        if recording and (levels or any(type(t._xt_storage.array) in KINDS for t in tensors)):
+        if recording and (levels or any(type(t._xt_storage.raw) in KINDS for t in tensors)):
             node._beyond = beyond(outputs, tensors)
         results = wrap_outputs(node, tensors, outputs, recording)
         return results if isinstance(output, tuple) else results[0]

@@ -54,7 +54,7 @@ def levels_in(args: Sequence[Any]) -> list[Level]:
     """The levels of tensors among arguments, those of tangents first, then the highest."""
     found: dict[int, Level] = {}
     for a in args:
-        if isinstance(a, Tensor) and type(a._xt_storage.array) in KINDS:
+        if isinstance(a, Tensor) and type(a._xt_storage.raw) in KINDS:
             for at in every_layer(array_of(a)):
                 if at.level.open and (type(at) is Dual or at.mapped):  # type: ignore[attr-defined]
                     found[at.level.number] = at.level
@@ -192,7 +192,7 @@ class revived:
         self.levels = {
             at.level
             for g in grads
-            if isinstance(g, Tensor) and type(g._xt_storage.array) in KINDS
+            if isinstance(g, Tensor) and type(g._xt_storage.raw) in KINDS
             for at in every_layer(array_of(g))
             if at.outer and not at.level.open
         }

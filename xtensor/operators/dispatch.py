@@ -23,16 +23,20 @@ from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
     array_of,
+    array_or_pending,
     edge_of,
     plain_edge,
     recipe_of,
     sizes_of,
     strides_of,
+    values_or_pending,
     wrap,
+    wrap_pending,
     wrap_strided,
 )
 from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
+from ..xla.pending import Deferred, Pending, settled
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
@@ -46,6 +50,7 @@ from .write import write_out
 __all__ = ["clean", "complete", "execute", "handed", "invoke", "is_unusual", "node_for", "record"]
 
 new = object.__new__
+state = modes.state
 
 
 # Set by `autocast`: the arguments of a call with the dtypes that autocast wants for this operator.
@@ -54,7 +59,7 @@ autocast: Callable[[Operator, tuple[Any, ...]], tuple[Any, ...]] | None = None
 
 def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     """Call `op` with one value per parameter of its schema, with every check and mode."""
-    if modes.state.mode & modes.AUTOCAST and out is None and autocast is not None:
+    if state.mode & modes.AUTOCAST and out is None and autocast is not None:
         values = autocast(op, values)
     runtime, key = prepare(op, values)
     if dispatching or modes.state.mode & modes.DISPATCH_MODE:
@@ -68,7 +73,7 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     arrays = [arrays_of(v) for v in runtime]
     tensors = execute(op, key, runtime, arrays)
     refuse(op, key, runtime)
-    if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
+    if not state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, tensors)
     return handed(op, tensors)
 
@@ -118,10 +123,15 @@ def handed(op: Operator, results: list[Tensor]) -> Any:
 
 def arrays_of(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return array_of(value)
+        return array_or_pending(value)
     if type(value) is list:
-        return tuple([array_of(t) for t in value])
+        return tuple([array_or_pending(t) for t in value])
     return value
+
+
+def made_of(results: Any, single: bool) -> list[Tensor]:
+    """Tensors over results, pending ones among them."""
+    return [wrap_pending(r) if type(r) is Pending else wrap(r) for r in ((results,) if single else results)]
 
 
 def has_meta(arrays: list[Any]) -> bool:
@@ -139,7 +149,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
         if layout is not None:
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
-            return [wrap_strided(array, sizes, strides)]
+            return [wrap_strided(settled(array), sizes, strides)]
     if op.formats:
         order = channels_last(runtime)
         if order is not None:
@@ -148,7 +158,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
         out = fold(op, key, runtime)
     else:
         out = invoke(op, op.program(key), arrays)
-    return [wrap(out)] if op.single else [wrap(o) for o in out]
+    return made_of(out, op.single)
 
 
 def channels_last(runtime: Sequence[Any]) -> tuple[int, ...] | None:
@@ -165,7 +175,7 @@ def channels_last(runtime: Sequence[Any]) -> tuple[int, ...] | None:
 
 def in_order(op: Operator, key: tuple[Any, ...], arrays: list[Any], order: tuple[int, ...]) -> list[Tensor]:
     """Results that lie in memory in an order of dimensions, those of another rank aside."""
-    made = invoke(op, op.permuted_program(key, order), arrays)
+    made = settled(invoke(op, op.permuted_program(key, order), arrays))
     results = []
     for array in (made,) if op.single else made:
         if array.ndim != len(order):
@@ -187,13 +197,14 @@ def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
     reads = tuple([None if recipe is None else Read(recipe, False) for _, recipe in parts])
     if not any(reads):
         return invoke(op, op.program(key), arrays)
+    arrays = settled(arrays)
     offsets = [
         v._xt_view.offset
         for v, r in zip(runtime, reads, strict=True)
         if r is not None and not r.recipe.static
     ]
     program = reading_program(op, key, Form((-1,) * len(reads), reads))
-    return invoke(op, program, [*arrays, *offsets])[0]
+    return settled(invoke(op, program, [*arrays, *offsets])[0])
 
 
 # Told of every program that runs on this path: `ops.explain` looks on here.
@@ -203,7 +214,7 @@ watchers: list[Callable[[Operator, Any, list[Any]], None]] = []
 def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None = None) -> Any:
     """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames.
 
-    With a target, its array is the first argument, and the result takes its place.
+    With a target, its array is the first argument, and the result takes its place. Results may be pending.
     """
     for watch in watchers:
         watch(op, program, arrays if target is None else [target.array, *arrays])
@@ -211,8 +222,15 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
         if target is not None:
             return call(commit, target, program, *arrays)
         return call(program, *arrays)
+    except Deferred as deferred:
+        return deferred.results if may_pend() else settled(deferred.results)
     except Exception as error:
         raise clean(op, error) from None
+
+
+def may_pend() -> bool:
+    """Whether results may be pending: where nobody looks at each call."""
+    return state.mode & ~(modes.NO_GRAD | modes.AUTOCAST) == 0 and not watchers
 
 
 def clean(op: Operator, error: Exception) -> Exception:
@@ -270,7 +288,7 @@ def is_gone(error: Exception) -> bool:
 def is_unusual(values: Sequence[Any]) -> bool:
     """Whether there are tensors among arguments that no program can take as they are: of several devices, or without values."""
     tensors = [t for v in values for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, Tensor)]
-    return any(type(t._xt_storage.array) is MetaArray or t.device is not tensors[0].device for t in tensors)
+    return any(type(t._xt_storage.raw) is MetaArray or t.device is not tensors[0].device for t in tensors)
 
 
 def result_layout(runtime: list[Any]) -> tuple[Any, Any, Any] | None:
@@ -365,7 +383,7 @@ def node_for(
         else:
             saved.append(as_operand(array))
     node.saved = tuple(saved)
-    if modes.state.mode & modes.ANOMALY:
+    if state.mode & modes.ANOMALY:
         anomaly.record(node)
     return node
 
@@ -383,7 +401,7 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
         for at, name in rules.results:
             if any(e is not None for n in rules.needed[name] for e in edges_of(op, node, n)):
                 which = results if name == "results" else [results[result_index(name) or 0]]
-                entries = [save(t, array_of(t)) for t in which]
+                entries = [save(t, array_or_pending(t)) for t in which]
                 saved[at] = entries if name == "results" else entries[0]
         node.saved = tuple(saved)
     node.aval = form_of(results[0]) if op.single else tuple(map(form_of, results))
@@ -392,9 +410,12 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
 def form_of(tensor: Tensor) -> Any:
     """The shape and dtype of a tensor as JAX has them; nothing is read."""
     view, storage = tensor._xt_view, tensor._xt_storage
-    if view is None or type(storage.array) in KINDS:
+    if view is None or type(storage.raw) in KINDS:
         return array_of(tensor).aval
-    return recipe_of(storage, view).aval
+    recipe = recipe_of(storage, view)
+    if recipe.identity and type(array := values_or_pending(storage)) is Pending:
+        return array.aval
+    return recipe.aval
 
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:
@@ -433,12 +454,12 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
     """`out=`: compute, then write the results to the tensors given."""
     outs = [out] if isinstance(out, Tensor) else list(out)
     tensors = [t for v in runtime for t in (v if type(v) is list else (v,)) if isinstance(t, Tensor)]
-    if not modes.state.mode & modes.NO_GRAD and any(t.requires_grad for t in [*tensors, *outs]):
+    if not state.mode & modes.NO_GRAD and any(t.requires_grad for t in [*tensors, *outs]):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    if any(type(t._xt_storage.array) in KINDS and has_tangent(t._xt_storage.array) for t in tensors):
+    if any(type(t._xt_storage.raw) in KINDS and has_tangent(t._xt_storage.array) for t in tensors):
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )

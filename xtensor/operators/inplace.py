@@ -28,6 +28,7 @@ from ..tensor import (
     sizes_of,
     strides_of,
 )
+from ..xla.pending import Pending
 from . import dispatch
 from .arguments import prepare
 from .below.aten import declared
@@ -108,11 +109,12 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             donate = False
         del old
         dispatch.refuse(op, key, runtime)
+        waits = type(arrays[0]) is Pending
         if view is None:
             del arrays[0]
         bump(target, op.name + "_", 3)
         try:
-            program = op.inplace_program(key, donate)
+            program = op.inplace_program(key, None if waits else donate)
             if view is None:
                 dispatch.invoke(op, program, arrays, storage)
             else:

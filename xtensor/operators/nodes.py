@@ -17,6 +17,7 @@ from ..storage import UNREAD, MetaArray, Storage, WrapperArray, abstract, births
 from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
+from ..xla.pending import settled
 from ..xla.x64 import call, restore, swap
 from .below.dispatching import dispatching
 from .operator import Operator
@@ -251,6 +252,7 @@ class OpNode(Replayable):
 
     def _pullback(self, key: Any, grads: tuple[Any, ...], args: list[Any], whole: bool) -> Pullback:
         count = len(grads)
+        args = [settled(a) for a in args]
         saved = [concrete(a) for a in args[count:]]
         arrays = args[:count] if whole and all(a is b for a, b in zip(saved, args[count:])) else None
         found = self.op.pullbacks[key] = call(Pullback, self, grads, saved, arrays)
@@ -343,6 +345,7 @@ def itself(node: OpNode, index: int) -> Any:
     if type(entry) is not tuple or not isinstance(found, Tensor):
         return found
     counter, _, array = entry
+    array = settled(array)
     edge = found._xt_edge
     leaf = edge[0].variable if type(edge) is tuple and isinstance(edge[0], AccumulateGrad) else None
     if leaf is not None and counter_of(leaf) is counter and array_of(leaf) is array:

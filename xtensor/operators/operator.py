@@ -154,7 +154,7 @@ class Operator:
             if self.sizer is not None:
                 run.sized = self.sizer(key)
             run.pushforward = Pushforward(self, key)
-            found = self.programs[key] = jit(run)
+            found = self.programs[key] = jit(run, defers=True)
         return found
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
@@ -175,11 +175,11 @@ class Operator:
         """The program of `permuted`."""
         found = self.variants.get(("order", key, order))
         if found is None:
-            found = self.variants["order", key, order] = jit(self.permuted(key, order))
+            found = self.variants["order", key, order] = jit(self.permuted(key, order), defers=True)
         return found
 
-    def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:
-        """The program whose result replaces its first argument: same shape and dtype, its buffer reused if donated."""
+    def inplace_program(self, key: tuple[Any, ...], donate: bool | None) -> Any:
+        """The program whose result replaces its first argument: same shape and dtype, its buffer reused if donated; None: it may pend."""
         found = self.variants.get(("inplace", key, donate))
         if found is None:
             run = self.traced(key)
@@ -191,7 +191,7 @@ class Operator:
             replace.__name__ = self.name + "_"
             replace.writes = "pointwise" if self.kind == "pointwise" else "other"  # pyright: ignore[reportFunctionMemberAccess]
             replace.pushforward = Pushforward(self, key, like_target)  # pyright: ignore[reportFunctionMemberAccess]
-            found = jit(replace, donate_argnums=0 if donate else ())
+            found = jit(replace, defers=donate is None, donate_argnums=0 if donate else ())
             self.variants["inplace", key, donate] = found
         return found
 

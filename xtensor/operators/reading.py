@@ -18,8 +18,8 @@ import jax
 from jax import lax
 
 from .. import lowering
-from ..storage import UNREAD, Storage
-from ..tensor import Tensor, View, read_view, recipe_of
+from ..storage import UNREAD, LazyStorage, Storage
+from ..tensor import Tensor, View, read_view, recipe_of, values_or_pending
 from ..xla.x64 import jit
 from .apart import apart
 from .operator import Operator
@@ -57,7 +57,7 @@ def fresh(storage: Storage, view: View) -> Any:
 
 def whole(storage: Storage, view: View) -> Any:
     """The values of a view that is its storage's array."""
-    if type(view) is View and recipe_of(storage, view).identity:
+    if type(view) is View and type(storage) is not LazyStorage and recipe_of(storage, view).identity:
         return storage.array
     raise LookupError
 
@@ -68,7 +68,7 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
     again: whether it reads what has been read before.
     """
     storage, view = tensor._xt_storage, tensor._xt_view
-    array = storage.array
+    array = storage.array if type(storage) is not LazyStorage else values_or_pending(storage)
     if view is None:
         return array, None
     if view.cached_at == storage.writes and not again:
@@ -98,7 +98,7 @@ def reading_program(
         program.steps = in_steps(op, key, form, order)  # pyright: ignore[reportFunctionMemberAccess]
         if op.views != "fold":
             program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
-        found = op.variants[name] = jit(program)
+        found = op.variants[name] = jit(program, defers=True)
     return found
 
 

@@ -16,6 +16,7 @@ from .. import dtypes
 from ..engine import AccumulateGrad, modes
 from ..storage import WrapperArray
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
+from ..xla.pending import settled
 from .below.dispatching import twin
 
 __all__ = [
@@ -176,7 +177,7 @@ def unpack_array(entry: Any, node: Any) -> Any:
         counter = entry[0]
         if counter is not None and counter.version != entry[1]:
             check_version(entry, node)
-        return entry[2]
+        return settled(entry[2])
     if kind is list:
         return tuple([unpack_array(e, node) for e in entry])
     if kind is Hooked:
@@ -191,7 +192,7 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
     kind = type(entry)
     if kind is tuple:
         check_version(entry, node, edge)
-        tensor = wrap(entry[2])
+        tensor = wrap(settled(entry[2]))
     elif kind is Hooked:
         found = entry.tensor()
         array = array_of(found)

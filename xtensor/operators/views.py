@@ -42,6 +42,7 @@ from ..tensor import (
     wrap,
 )
 from ..xla.cache import bounded
+from ..xla.pending import at_once
 from .attach import attach
 from .below.aten import find
 from .below.dispatching import asked_about, dispatched, dispatching, parts
@@ -128,7 +129,7 @@ class ViewNode(Replayable):
             if not isinstance(offset, Tracer):
                 return (view_adjoint(grad, offset, recipe=recipe),)
             op = view_adjoint.operator
-            return (wrap(op.program((recipe,))(array_of(grad), offset)),)
+            return (wrap(at_once(op.program((recipe,)), array_of(grad), offset)),)
         return (
             views_adjoint(
                 [g for g, _ in present],

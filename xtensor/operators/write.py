@@ -17,8 +17,9 @@ import numpy as np
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import state
 from ..storage import MetaArray, Storage, births, commit, commit_all, resize
-from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
+from ..tensor import Tensor, array_of, counter_of, make_view, promise, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
+from ..xla.pending import Pending
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
 
@@ -169,9 +170,13 @@ SOLE = references_of_one()
 
 
 def store(tensor: Tensor, values: Any) -> None:
-    """Put an array of the tensor's own sizes and dtype in its place in the storage."""
+    """Put an array of the tensor's own sizes and dtype in its place in the storage; one may be pending."""
     storage, view = tensor._xt_storage, tensor._xt_view
-    if type(storage.array) is MetaArray:
+    if type(values) is Pending:
+        if covers(tensor) and promise(storage, values):
+            return
+        values = values.value()
+    if type(storage.raw) is MetaArray:
         storage.writes += 1
     elif view is None:
         storage.replace(values)

@@ -68,13 +68,12 @@ def unwatch(watcher: Watcher) -> None:
 
 
 def watched(name: str) -> contextlib.AbstractContextManager[None]:
-    """A context for making a program of that name; without watchers it does nothing."""
-    return _watched(name) if _watchers else _nobody
+    """A context for making a program of that name, here or on another thread: who asks is asking now. Without watchers it does nothing."""
+    return _told([watcher(name) for watcher in _watchers]) if _watchers else _nobody
 
 
 @contextlib.contextmanager
-def _watched(name: str) -> Iterator[None]:
-    told = [watcher(name) for watcher in _watchers]
+def _told(told: list[Callable[[bool | None], None]]) -> Iterator[None]:
     built, loaded = _counts.built, _counts.loaded
     try:
         yield

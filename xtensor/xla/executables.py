@@ -17,20 +17,24 @@ from jax.sharding import SingleDeviceSharding
 from .cache import bounded
 from .jax_internals import programs as inside
 
-__all__ = ["Entry", "as_compiled", "from_bytes", "is_simple", "to_bytes"]
+__all__ = ["Entry", "as_compiled", "from_bytes", "interned", "is_simple", "placement", "to_bytes"]
 
 
 class Entry:
     """An executable that is ready: `run(leaves)` gives the leaves of its results, whose structure is `tree`.
 
-    fast: what JAX's compiled call takes over. size: bytes of its results. key: JAX's own for it. seconds: what compiling it took.
+    avals: the results' forms. fast: what JAX's compiled call takes over. size: bytes of its results. key: JAX's own for it.
+    seconds: what compiling it took.
     """
 
-    __slots__ = ("fast", "key", "run", "seconds", "size", "tree")
+    __slots__ = ("__weakref__", "avals", "fast", "key", "run", "seconds", "size", "tree")
 
-    def __init__(self, run: Any, tree: Any, fast: Any, size: int, key: str, seconds: float) -> None:
+    def __init__(
+        self, run: Any, tree: Any, avals: Any, fast: Any, size: int, key: str, seconds: float
+    ) -> None:
         self.run = run
         self.tree = tree
+        self.avals = avals
         self.fast = fast
         self.size = size
         self.key = key
@@ -58,7 +62,7 @@ def is_simple(executable: Any, count: int) -> bool:
 
 def as_compiled(executable: Any, tree: Any, committed: bool, count: int, facts: dict[str, Any]) -> Entry:
     """An executable as JAX compiled it for so many arguments."""
-    avals = executable.out_avals
+    avals = list(map(interned, executable.out_avals))
     fast = inside.Fast(
         executable.xla_executable,
         inside.registry.flatten(jax.tree.unflatten(tree, list(range(len(avals)))), None)[1],
@@ -70,7 +74,7 @@ def as_compiled(executable: Any, tree: Any, committed: bool, count: int, facts: 
         executable._dispatch_in_layouts,
         [],
     )
-    return Entry(lambda leaves: executable.unsafe_call(*leaves), tree, fast, **facts)
+    return Entry(lambda leaves: executable.unsafe_call(*leaves), tree, avals, fast, **facts)
 
 
 def to_bytes(
@@ -106,7 +110,7 @@ def from_bytes(content: bytes, device: Any) -> Entry:
     kept = [mark == "1" for mark in facts["kept"]]
     places = [i for i, k in enumerate(kept) if k]
     ins = [placed] * len(places)
-    avals = [ShapedArray(tuple(s), dtype_named(n), weak_type=w) for s, n, w in facts["results"]]
+    avals = [form_named(tuple(s), n, w) for s, n, w in facts["results"]]
     committed = facts["committed"]
     skeleton = unspelled(facts["tree"])
     fast = inside.Fast(
@@ -126,7 +130,7 @@ def from_bytes(content: bytes, device: Any) -> Entry:
     def run(leaves: list[Any]) -> Any:
         return executable.execute_sharded(take([leaves[i] for i in places])).consume_with_handlers(give)
 
-    return Entry(run, jax.tree.structure(skeleton), fast, **{name: facts[name] for name in FACTS})
+    return Entry(run, jax.tree.structure(skeleton), avals, fast, **{name: facts[name] for name in FACTS})
 
 
 FACTS = ("key", "seconds", "size")
@@ -142,6 +146,17 @@ def placement(device: Any) -> tuple[Any, Any]:
 def dtype_named(name: str) -> Any:
     """A dtype by NumPy's name for it, or by that of `ml_dtypes`."""
     return np.dtype(getattr(jnp, name, name))
+
+
+@bounded(4096)
+def form_named(shape: tuple[int, ...], dtype: str, weak_type: bool) -> Any:
+    """A form by its shape and its dtype's name: one object, so that results of several programs are told alike by identity."""
+    return ShapedArray(shape, dtype_named(dtype), weak_type=weak_type)
+
+
+def interned(aval: Any) -> Any:
+    """The one object that stands for a result's form."""
+    return form_named(tuple(aval.shape), aval.dtype.name, bool(aval.weak_type))
 
 
 @bounded(1)

@@ -17,7 +17,17 @@ import numpy as np
 
 from .cache import BoundedCache
 
-__all__ = ["Batched", "Dual", "Level", "LevelAval", "Leveled", "ground", "host_values", "levels_of"]
+__all__ = [
+    "Batched",
+    "Dual",
+    "Level",
+    "LevelAval",
+    "Leveled",
+    "ground",
+    "host_values",
+    "levels_of",
+    "open_levels",
+]
 
 _alive: weakref.WeakValueDictionary[int, Level] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
@@ -56,6 +66,11 @@ class Level:
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"
+
+
+def open_levels() -> bool:
+    """Whether there is any level."""
+    return bool(_alive)
 
 
 class LevelAval:

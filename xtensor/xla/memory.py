@@ -21,7 +21,17 @@ try:
 except ImportError:  # Windows
     resource = None
 
-__all__ = ["ASKED", "LARGE", "available", "check", "check_sizes", "needed", "sizes", "temporaries"]
+__all__ = [
+    "ASKED",
+    "LARGE",
+    "available",
+    "check",
+    "check_sizes",
+    "has_room",
+    "needed",
+    "sizes",
+    "temporaries",
+]
 
 LARGE = 64 << 20
 """Bytes from which what a program takes is compared with the free memory."""
@@ -68,6 +78,11 @@ def check(nbytes: int) -> None:
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes, and {max(free, 0)} are free. "
             "Error code 12 (Cannot allocate memory)"
         )
+
+
+def has_room(nbytes: int) -> bool:
+    """Whether there are so many bytes."""
+    return nbytes <= LARGE or nbytes <= available()
 
 
 def check_sizes(sizes: Any, itemsize: int) -> None:

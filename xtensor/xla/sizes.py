@@ -23,6 +23,7 @@ from jax.sharding import SingleDeviceSharding
 
 from .cache import BoundedCache
 from .jax_internals import evaluate_dimension
+from .pending import Pending, settled
 from .spans import Family, HostArray, Way, counts
 from .terms import ALIKE, Vector, alike, values_of, varied
 
@@ -144,7 +145,7 @@ class Families:
         form: list[Any] = [tree]
         vector: list[int] = []
         for leaf in leaves:
-            if not isinstance(leaf, (jax.Array, HostArray)) or isinstance(leaf, Tracer):
+            if not isinstance(leaf, (jax.Array, HostArray, Pending)) or isinstance(leaf, Tracer):
                 return NO
             aval: Any = leaf.aval
             if aval.dtype.itemsize == 1 and aval.dtype.kind not in "biu":
@@ -185,7 +186,7 @@ class Families:
                 entry.way = None
         if not _State.enabled:
             return None, came
-        found = way.call(leaves)
+        found = way.call([settled(leaf) for leaf in leaves])
         if found is None:
             entry.way = None
             return None, came
@@ -242,7 +243,7 @@ def site() -> int:
 
 def is_one_cpu(array: Any) -> bool:
     """Whether an array lies on one CPU."""
-    return isinstance(array, jax.Array) and place_of([array]) is not None
+    return isinstance(array, (jax.Array, Pending)) and place_of([array]) is not None
 
 
 def place_of(leaves: Sequence[Any]) -> Any:

@@ -18,7 +18,8 @@ from jax.core import Tracer
 
 from .compiles import watched
 from .jax_internals import jitting, programs
-from .levels import KINDS
+from .levels import KINDS, open_levels
+from .pending import Pending, settled, workers
 from .sizes import Families, Sized
 from .store import Program, signatures
 
@@ -51,14 +52,15 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
         restore(previous)
 
 
-def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], defers: bool = False, **options: Any) -> Callable[..., Any]:
     """`jax.jit(function, **options)` whose calls with arrays alone have 64-bit types, whatever the caller's JAX is set to.
 
     Python and NumPy numbers need `call`: JAX would narrow them on their way in. Compiled programs are kept on disk.
+    defers: whether it may raise `Deferred` where its program is to be compiled, with pending results.
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options), options)
+            return _with_own_miss(jax.jit(function, **options), options, defers)
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -81,7 +83,7 @@ def copied(array: Any) -> Any:
     return array
 
 
-def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
+def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
@@ -95,9 +97,16 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
-        if not KINDS.isdisjoint(map(type, leaves)):
-            return leveled(made, args), None, False
+        leveled_ = not KINDS.isdisjoint(map(type, leaves))
         traced = any(isinstance(leaf, Tracer) for leaf in leaves)
+        if Pending in map(type, leaves) and (leveled_ or traced or not defers):
+            # A copy where a buffer may be given up: others hold what pended.
+            args = tuple(
+                [jax.tree.map(copied, settled(a)) if i in donated else settled(a) for i, a in enumerate(args)]
+            )
+            return made(*args), None, False
+        if leveled_:
+            return leveled(made, args), None, False
         if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
             if came:
@@ -109,6 +118,11 @@ def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
             args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
         if traced:
             return call(jitted._cache_miss, *args)
+        if defers:
+            if workers.count and not open_levels():
+                call(program.later, args)
+            if Pending in map(type, leaves):
+                return made(*map(settled, args)), None, False
         with watched(name):
             return call(program, args)
 

@@ -108,7 +108,7 @@ def <name>(<parameters>):
             m = <target>._xt_meta
             if <target>._xt_view is not None or (m is not None and m.inference): raise LookupError
             if flags == 0 and <target>._xt_edge is not None: raise LookupError
-            donate = not (others or storage.shared or references(storage.array) != SOLE or type(storage.array) is MetaArray)
+            donate = not (others or storage.shared or references(storage.array) != SOLE or type(storage.raw) is MetaArray)
             <operands>
             <conditions>
             program = variants['inplace', <key>, donate]

@@ -211,7 +211,7 @@ def make_like(
     if type(value) is tuple:
         value = number_array(value[0], chosen)
     made = filled(tuple(input.shape), chosen, place, value, like_strides(input, memory_format))
-    if type(input._xt_storage.array) in KINDS:
+    if type(input._xt_storage.raw) in KINDS:
         as_batched(input, made)
     return made if requires_grad is False else finish(function, made, requires_grad)
 
@@ -312,7 +312,7 @@ def make_new(
     if type(value) is tuple:
         value = number_array(value[0], chosen)
     made = filled(sizes, chosen, place, value)
-    if type(self._xt_storage.array) in KINDS:
+    if type(self._xt_storage.raw) in KINDS:
         as_batched(self, made)
     return finish(function, made, requires_grad)
 

@@ -34,6 +34,7 @@ from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.cache import bounded
+from ...xla.pending import at_once
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
@@ -287,13 +288,13 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
 def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tensor:
     """Run `index`; in the default modes without the complete call path, which costs more than the program."""
     mode = modes.state.mode
-    if mode > 1 or type(view._xt_storage.array) is MetaArray:
+    if mode > 1 or type(view._xt_storage.raw) is MetaArray:
         return INDEX.call((view, indices, dims))
     if view._xt_view is not None:
         return INDEX.call((view, indices, dims))
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
-    result = wrap(call(INDEX.program((dims,)), array, arrays))
+    result = wrap(call(at_once, INDEX.program((dims,)), array, arrays))
     if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
         node.edges = (plain_edge(edge),)
@@ -379,7 +380,7 @@ def fill_view(view: Tensor, number: Any) -> None:
     """`view.fill_(number)`; where no graph is involved, spreading and writing the number are one program."""
     storage, geometry_, mode = view._xt_storage, view._xt_view, modes.state.mode
     tracked = not mode & modes.NO_GRAD and edge_of(view) is not None
-    if geometry_ is None or tracked or type(storage.array) is MetaArray or mode & modes.PROFILING:
+    if geometry_ is None or tracked or type(storage.raw) is MetaArray or mode & modes.PROFILING:
         view.fill_(number)
         return
     check_inplace(view, False)

@@ -20,7 +20,7 @@ from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
-from ...tensor import Tensor, array_of, sizes_of
+from ...tensor import Tensor, array_or_pending, sizes_of
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
 from ...xla.transformed import batches_of
@@ -228,7 +228,7 @@ def check_statistics(training: bool, running_mean: Tensor | None, running_var: T
 def update(running: Tensor | None, new: Tensor) -> None:
     """Write new running statistics, outside autograd."""
     if running is not None:
-        store(running, array_of(new))
+        store(running, array_or_pending(new))
         bump(running, "batch_norm")
 
 
@@ -294,8 +294,8 @@ def shown(input: Tensor, statistics: tuple[Tensor, Tensor], *others: Tensor | No
 
 def refuse_unbatched_statistics(input: Tensor, *running: Tensor | None) -> None:
     """RuntimeError where samples of a batch would move statistics that there are once for all."""
-    own = batches_of(input._xt_storage.array)
-    given = [batches_of(r._xt_storage.array) for r in running if r is not None]
+    own = batches_of(input._xt_storage.raw)
+    given = [batches_of(r._xt_storage.raw) for r in running if r is not None]
     if any(level not in found for found in given for level in own):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "

@@ -38,7 +38,7 @@ def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph."""
     g = geometry_of(input)
     # Of a storage that is still to be read nothing is read.
-    levels = modes.state.transforms and type(input._xt_storage.array) in KINDS
+    levels = modes.state.transforms and type(input._xt_storage.raw) in KINDS
     if levels and has_tangent(input._xt_storage.array):
         # In forward mode, too, nothing follows it.
         storage = Storage(without_tangents(input._xt_storage.array))

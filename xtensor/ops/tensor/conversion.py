@@ -37,6 +37,7 @@ from ...tensor import (
     Tensor,
     alias,
     array_of,
+    array_or_pending,
     asks_grad,
     counter_of,
     edge_of,
@@ -45,11 +46,13 @@ from ...tensor import (
     sizes_of,
     strides_of,
     wrap,
+    wrap_pending,
     wrap_strided,
 )
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.number_arrays import operand
+from ...xla.pending import Pending
 from ...xla.transformed import refuse_batch, refuse_draws, still_batched
 from ...xla.x64 import call, jit
 
@@ -337,6 +340,8 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
     if view is None and (plain or memory_format is dtypes.contiguous_format):
         array = storage.array
         made = wrap(array, storage.shared)
+    elif memory_format is dtypes.contiguous_format and type(array := array_or_pending(input)) is Pending:
+        made = wrap_pending(array)
     elif plain or memory_format is dtypes.contiguous_format:
         array, strides = memory_array(input) if plain else (array_of(input), None)
         made = wrap(array) if strides is None else wrap_strided(array, tuple(sizes_of(input)), strides)
@@ -357,7 +362,9 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
             node.key = (None,)
             node.shapes = node.saved = ()
             node.aval = (
-                array.aval if made._xt_view is None else ShapedArray(tuple(sizes_of(made)), array.dtype)
+                array.aval
+                if made._xt_view is None or type(array) is Pending
+                else ShapedArray(tuple(sizes_of(made)), array.dtype)
             )
             made._xt_edge = (node, 0)
             if modes.state.mode & modes.ANOMALY:
@@ -465,7 +472,7 @@ def _overwrite(
         store(target, None)
         bump(target, name)
     else:
-        if source is not None and type(source._xt_storage.array) in KINDS:
+        if source is not None and type(source._xt_storage.raw) in KINDS:
             refuse_batch("inplace arithmetic", before, (source._xt_storage.array,))
         # Where others hold the array it cannot be reused.
         leveled = before if type(before) in KINDS else None

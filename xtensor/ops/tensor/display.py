@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 def text_of(tensor: Tensor) -> str:
     """A tensor as PyTorch prints it; of a long one only the edges come to the host."""
-    leveled = array_of(tensor) if type(tensor._xt_storage.array) in KINDS else None
+    leveled = array_of(tensor) if type(tensor._xt_storage.raw) in KINDS else None
     if isinstance(leveled, Leveled) and leveled.level.open:
         return leveled_text(leveled)
     # A subclass prints under its own name; one that is a tensor to the eye (Parameter) sets `_prints_as`.

@@ -22,7 +22,7 @@ def item(self: Tensor) -> Any:
     """The value of a tensor of one element as a Python number."""
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    if type(self._xt_storage.array) is MetaArray:
+    if type(self._xt_storage.raw) is MetaArray:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     if batches_of(self._xt_storage.array):
         refuse_in_derivative()
@@ -48,7 +48,7 @@ def refuse_in_derivative() -> None:
 
 def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
-    if type(self._xt_storage.array) is MetaArray:
+    if type(self._xt_storage.raw) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return host_array(self).tolist()
 
