@@ -163,3 +163,15 @@ def waits():
     before = pending.threads(0)
     yield
     pending.threads(before)
+
+
+@pytest.fixture(autouse=True)
+def modes_are_put_back():
+    """No test leaves a mode on for those after it."""
+    state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
+    before = 0 if state is None else state.mode
+    yield
+    state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
+    if state is not None and state.mode != before:
+        left, state.mode = state.mode, before
+        pytest.fail(f"the test left the modes {left:#x}, where they had been {before:#x}")

@@ -111,7 +111,7 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
     present = meta.grad
     if present is None:
         view = self._xt_view
-        if create_graph and type(grad._xt_storage.array) is WrapperArray:
+        if create_graph and type(grad._xt_storage.raw) is WrapperArray:
             meta.grad = grad
             return
         if create_graph:
@@ -133,7 +133,7 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
             meta.grad = wrap(array)
     elif create_graph:
         meta.grad = present + grad
-    elif type(present._xt_storage.array) is WrapperArray and type(grad._xt_storage.array) is not WrapperArray:
+    elif type(present._xt_storage.raw) is WrapperArray and type(grad._xt_storage.array) is not WrapperArray:
         with modes.no_grad():
             meta.grad = grad + present
     else:
@@ -216,7 +216,7 @@ def make_grads(
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {dtype}"
                 )
-            if isinstance(out, Tensor) and type(out._xt_storage.array) is WrapperArray:
+            if isinstance(out, Tensor) and type(out._xt_storage.raw) is WrapperArray:
                 made.append(out.detach().new_ones(shape_of(out)))
                 continue
             place = getattr(what, "device", None) or devices.current()
@@ -457,7 +457,7 @@ def retain_grad(self: Tensor) -> None:
         if tensor is not None and grad is not None:
             kept = meta_of(tensor)
             if kept.grad is None:
-                apart = type(grad._xt_storage.array) is WrapperArray
+                apart = type(grad._xt_storage.raw) is WrapperArray
                 alone = twin(grad) if apart else wrap(array_of(grad))
                 kept.grad = grad if not modes.state.mode & modes.NO_GRAD else alone
             else:

@@ -91,7 +91,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if not isinstance(data, Tensor):
             raise AttributeError(f"'{type(data).__name__}' object has no attribute 'detach'")
         kind = type(data)
-        if type(data._xt_storage.array) is WrapperArray:
+        if type(data._xt_storage.raw) is WrapperArray:
             made = twin(data)
         else:
             made = share(cls if kind is Tensor or isinstance(data, _PLAIN) else kind, data)

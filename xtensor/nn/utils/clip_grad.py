@@ -99,7 +99,7 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return zeros(())
-    if any(type(t._xt_storage.array) is WrapperArray for t in tensors):
+    if any(type(t._xt_storage.raw) is WrapperArray for t in tensors):
         raise NotImplementedError(
             "Could not run 'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend."
         )

@@ -323,6 +323,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             shape = sizes_of(index)
             if shape and (sizes := sizes_of(self)) and sizes[0] and 0 not in shape:
                 return read(self, Placed((0,), [index], tuple(shape), frozenset()))
+    if kind is slice and not sizes_of(self):
+        slice_first(self, index)
     view, picks = subscript(self, index)
     if picks:
         return read(view, resolve(view, picks))
