@@ -129,6 +129,9 @@ for number, cell in enumerate({cells!r}):
 def start():
     """Starts programs, each with a process group of its own; what a failed test has left of them is killed."""
     started = []
+    # Where the tests run in a shell's background interrupts are ignored, and programs inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def begin(*arguments):
         command = [sys.executable, *arguments]
