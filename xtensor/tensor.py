@@ -170,9 +170,8 @@ def read_view(storage: Storage, view: View) -> Any:
 def recipe_of(storage: Storage, view: View) -> Any:
     recipe = view.recipe
     if recipe is None:
-        array = (
-            storage.raw if type(storage) is LazyStorage else storage.array
-        )  # the form of one still to be read
+        # Of an array that is still to be read, its form.
+        array = storage.raw if type(storage) is LazyStorage else storage.array
         recipe = view.recipe = lowering.recipe_for(
             array.shape,
             view.sizes,

@@ -62,7 +62,7 @@ def complete(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
     if state.mode & modes.AUTOCAST and out is None and autocast is not None:
         values = autocast(op, values)
     runtime, key = prepare(op, values)
-    if dispatching or modes.state.mode & modes.DISPATCH_MODE:
+    if dispatching or state.mode & modes.DISPATCH_MODE:
         found = asked_about((*runtime, out))
         if found is not None:
             if out is not None:
@@ -85,7 +85,7 @@ def answered(
     func, args, kwargs = declared(op, values)
     arrays = [arrays_of(v) for v in runtime]
     results = parts(dispatched(func, found, args, kwargs), args)
-    if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
+    if not state.mode & modes.NO_GRAD and op.rules.differentiable:
         record(op, key, runtime, arrays, results)
     return results
 

@@ -10,7 +10,9 @@ from . import data, deterministic, dlpack
 __all__ = ["data", "deterministic", "dlpack"]
 
 # Imported when first asked for.
-_MODULES = frozenset(("_python_dispatch", "_pytree", "flop_counter", "checkpoint", "hooks", "model_zoo"))
+_MODULES = frozenset(
+    ("_python_dispatch", "_pytree", "benchmark", "flop_counter", "checkpoint", "hooks", "model_zoo")
+)
 
 
 def __getattr__(name: str) -> Any:

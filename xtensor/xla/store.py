@@ -117,8 +117,9 @@ class Program:
         if entry.size <= LARGE:
             self.kept.pop(form, None)
             self._begun.pop(form, None)
-            self._handed[form] = weakref.ref(entry)
-            _recent.append(entry)
+            if workers.count:
+                self._handed[form] = weakref.ref(entry)
+                _recent.append(entry)
             _handed[0] += 1
             return outs, entry.fast, False
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes

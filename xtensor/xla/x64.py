@@ -97,15 +97,15 @@ def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callab
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
-        leveled_ = not KINDS.isdisjoint(map(type, leaves))
+        at_levels = not KINDS.isdisjoint(map(type, leaves))
         traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-        if Pending in map(type, leaves) and (leveled_ or traced or not defers):
+        if Pending in map(type, leaves) and (at_levels or traced or not defers):
             # A copy where a buffer may be given up: others hold what pended.
             args = tuple(
                 [jax.tree.map(copied, settled(a)) if i in donated else settled(a) for i, a in enumerate(args)]
             )
             return made(*args), None, False
-        if leveled_:
+        if at_levels:
             return leveled(made, args), None, False
         if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
