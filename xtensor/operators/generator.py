@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import struct
 import threading
@@ -80,27 +79,16 @@ class Generator:
         watcher = capture.running()
         if watcher is not None:
             seed, draw = watcher.draw(self)
-            return seed, self._draw_of_each(apart, draw) if apart else draw
+            return seed, draw_of_each(apart, draw) if apart else draw
         with self._lock:
             draw = self.draws
             self.draws = draw + 1
         if apart:
-            draw = self._draw_of_each(apart, draw)
+            draw = draw_of_each(apart, draw)
         seed = self._seed
         if type(seed) is int and seed >= 2**63:
             seed -= 2**64
         return seed, draw
-
-    def _draw_of_each(self, apart: Sequence[Level], draw: Any) -> Any:
-        """The number of the draw for each sample of the batches, of which the first has this one."""
-        sizes = [level.size or 0 for level in apart]
-        count = math.prod(sizes)
-        with self._lock:
-            self.draws += max(count, 1) - 1
-        numbers: Any = call(jnp.add, np.arange(count, dtype=np.int64).reshape(sizes), draw)
-        for level in apart:
-            numbers = Batched(level, numbers)
-        return numbers
 
     def operands(self) -> tuple[Any, Any]:
         """Seed and number of the next draw, which is not made."""
@@ -136,6 +124,14 @@ class Generator:
 
     def __reduce__(self) -> Any:
         return _rebuild, (str(self._device), self._seed, int(self.draws))
+
+
+def draw_of_each(apart: Sequence[Level], draw: Any) -> Any:
+    """The number of a draw as a batch: the samples get the numbers that this one draw has for all of them together."""
+    numbers: Any = call(jnp.full, tuple([level.size or 0 for level in apart]), draw, np.int64)
+    for level in apart:
+        numbers = Batched(level, numbers)
+    return numbers
 
 
 def levels_apart() -> list[Level]:

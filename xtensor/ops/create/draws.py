@@ -8,12 +8,14 @@ same numbers again. The stream is not PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap
 
 __all__ = [
     "below",
@@ -59,6 +61,18 @@ def draw_key(seed: Any, draw: Any) -> tuple[Any, Any]:
     return threefry(halves(seed), halves(draw))
 
 
+@custom_vmap
+def own_key(seed: Any, draw: Any) -> tuple[Any, Any]:
+    """The key of one draw, another for each sample of a batch of draws."""
+    return draw_key(seed, draw)
+
+
+@own_key.def_vmap
+def _own_keys(size: int, batched: Any, seed: Any, draw: Any) -> Any:
+    first = own_key(seed, draw[0])
+    return threefry(first, (jnp.zeros(size, np.uint32), lax.iota(np.uint32, size))), (True, True)
+
+
 def counters(index: Any, stream: int) -> tuple[Any, Any]:
     """Counters for indices (of at most 2**48 elements), apart for each of the streams that one draw takes."""
     if index.dtype == np.uint32:
@@ -73,14 +87,33 @@ def indices(count: int) -> Any:
 
 def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
     """32 random bits per element, two elements from each block."""
+    return _drawn(_bits32, tuple(shape), stream)(seed, draw)
+
+
+def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
+    """64 random bits per element."""
+    return _drawn(_bits64, tuple(shape), stream)(seed, draw)
+
+
+def _drawn(kernel: Any, shape: tuple[int, ...], stream: int) -> Any:
+    """The kernel for a shape; where the number of the draw is a batch, the numbers of one draw for the whole batch."""
+    found: Any = custom_vmap(functools.partial(kernel, shape=shape, stream=stream))
+
+    @found.def_vmap
+    def whole(size: int, batched: Any, seed: Any, draw: Any) -> Any:
+        return _drawn(kernel, (size, *shape), stream)(seed, draw[0]), True
+
+    return found
+
+
+def _bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int) -> Any:
     index = indices(math.prod(shape))
     one = index.dtype.type(1)
     x, y = threefry(draw_key(seed, draw), counters(index >> one, stream))
     return jnp.where((index & one).astype(bool), y, x).reshape(shape)
 
 
-def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
-    """64 random bits per element."""
+def _bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int) -> Any:
     x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), stream))
     wide = (lax.convert_element_type(x, np.uint64) << np.uint64(32)) | lax.convert_element_type(y, np.uint64)
     return wide.reshape(shape)
@@ -151,13 +184,12 @@ def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.
 def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bool) -> Any:
     """Integers in [0, span) as uint64; `wide` says that span (a 64-bit integer, 0 for 2**64) is above 2**32."""
     span = lax.convert_element_type(span, np.uint64)
+    words = bits64(seed, draw, shape)
     if wide:
-        words = bits64(seed, draw, shape)
         return jnp.where(span == 0, words, words % jnp.maximum(span, np.uint64(1)))
     # The high part of a 64-bit fraction times span: no division, and a bias of at most span / 2**64.
-    x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), 0))
-    high, low = (lax.convert_element_type(w, np.uint64) * span for w in (x, y))
-    return ((high + (low >> np.uint64(32))) >> np.uint64(32)).reshape(shape)
+    high, low = (words >> np.uint64(32)) * span, (words & np.uint64(0xFFFFFFFF)) * span
+    return (high + (low >> np.uint64(32))) >> np.uint64(32)
 
 
 def permutation(seed: Any, draw: Any, count: int) -> Any:

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from .. import checks
-from ..func import (
+from ... import checks
+from ...func import (
     functional_call,
     functionalize,
     grad,
@@ -19,9 +19,9 @@ from ..func import (
     vjp,
     vmap,
 )
-from ..nn.modules.module import Module
-from ..nn.stateless import stack_module_state
-from ..tensor import Tensor
+from ...nn.modules.module import Module
+from ...nn.stateless import stack_module_state
+from ...tensor import Tensor
 
 __all__ = [
     "FunctionalModule",
