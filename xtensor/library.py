@@ -629,7 +629,9 @@ def _spelled(annotation: Any) -> str:
 
 
 def _schema_type(annotation: Any, name: str) -> str:
-    text, optional = _optional(re.sub(r"int\|float\|bool|Union\[int,float,bool\]", "Number", _spelled(annotation)))
+    text, optional = _optional(
+        re.sub(r"int\|float\|bool|Union\[int,float,bool\]", "Number", _spelled(annotation))
+    )
     many = re.fullmatch(r"(?:Sequence|List|list)\[(.*)\]", text)
     inner, missing = _optional(many[1]) if many else (text, "")
     if inner not in (LISTED if many else SCHEMA_TYPES) or (missing and inner != "Tensor"):

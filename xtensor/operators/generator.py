@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import struct
 import threading
@@ -73,16 +74,22 @@ class Generator:
         capture.refuse("it asks for a generator's seed")
         return self._seed
 
-    def next_draw(self) -> tuple[Any, Any]:
-        """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made."""
+    def next_draw(self, each: bool = False) -> tuple[Any, Any]:
+        """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made.
+
+        each: whether every sample of a batch whose numbers differ makes a draw, and not all of them one together.
+        """
         apart = levels_apart() if modes.state.transforms else ()
+        count = math.prod([level.size or 0 for level in apart]) if each else 1
         watcher = capture.running()
         if watcher is not None:
             seed, draw = watcher.draw(self)
+            for _ in range(count - 1):
+                watcher.draw(self)
             return seed, draw_of_each(apart, draw) if apart else draw
         with self._lock:
             draw = self.draws
-            self.draws = draw + 1
+            self.draws = draw + count
         if apart:
             draw = draw_of_each(apart, draw)
         seed = self._seed
@@ -101,7 +108,7 @@ class Generator:
         raw = np.frombuffer(STATE.pack(self._seed, int(self.draws)), np.uint8)
         return placed(raw.copy(), devices.device("cpu"))
 
-    def set_state(self, new_state: Tensor) -> None:
+    def set_state(self, new_state: Tensor) -> Generator:
         """Go back to a state that `get_state` gave."""
         capture.refuse("it sets a generator's state")
         if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
@@ -112,6 +119,7 @@ class Generator:
                 f"Expected a GeneratorState of size {STATE.size} but found the input RNG state size to be {len(raw)}"
             )
         self._seed, self.draws = STATE.unpack(raw)
+        return self
 
     def clone_state(self) -> Generator:
         """Another generator at the same point of the same stream."""
@@ -127,8 +135,9 @@ class Generator:
 
 
 def draw_of_each(apart: Sequence[Level], draw: Any) -> Any:
-    """The number of a draw as a batch: the samples get the numbers that this one draw has for all of them together."""
-    numbers: Any = call(jnp.full, tuple([level.size or 0 for level in apart]), draw, np.int64)
+    """The number of a draw and those after it, as a batch. Kernels read the first, and draw for all samples together."""
+    sizes = [level.size or 0 for level in apart]
+    numbers: Any = call(jnp.add, np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes), draw)
     for level in apart:
         numbers = Batched(level, numbers)
     return numbers

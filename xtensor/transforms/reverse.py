@@ -10,7 +10,7 @@ from ..engine import enable_grad, is_grad_enabled
 from ..gradients import grad as gradients
 from ..ops.create.creation import ones, zeros_like
 from ..ops.create.ranges import eye
-from ..ops.shape.joining import cat
+from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from .batches import vmapped
@@ -99,9 +99,13 @@ def grad(
     return wrapper
 
 
-def tensors_only(tree: Any, name: str) -> list[Tensor]:
-    """The leaves of a function's result; RuntimeError where one is no tensor."""
+def tensors_only(tree: Any, name: str, some: bool = True) -> list[Tensor]:
+    """The leaves of a function's result; RuntimeError where one is no tensor, or where there is none and `some` must be."""
     found = tree_leaves(tree)
+    if (some and not found) or tree is None:
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = {found})"
+        )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
@@ -218,11 +222,15 @@ def jacobian_rows(
     def pull(*cotangents: Tensor) -> tuple[Tensor, ...]:
         return tuple(derived([outputs[i] for i in asked], inputs, cotangents, create_graph))
 
-    columns = vmapped(pull, chunk_size)(*basis)
+    if chunk_size == 1:  # one after the other, as PyTorch takes them: what a batch refuses is possible
+        each = [pull(*[b[k] for b in basis]) for k in range(sum(counts[i] for i in asked))]
+        columns = tuple([stack(list(column)) for column in zip(*each, strict=True)])
+    else:
+        columns = vmapped(pull, chunk_size)(*basis)
     start = 0
     for i in asked:
         found[i] = [
-            column.narrow(0, start, counts[i]).reshape(*outputs[i].shape, *x.shape)
+            column.narrow(0, start, counts[i]).reshape((*outputs[i].shape, *x.shape))
             for column, x in zip(columns, inputs, strict=True)
         ]
         start += counts[i]

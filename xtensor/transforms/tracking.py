@@ -168,11 +168,12 @@ def chosen(argnums: Any, count: int) -> tuple[int, ...]:
     places = _listed(argnums)
     if not places:
         raise RuntimeError("argnums must be non-empty")
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     for i in places:
         if not -count <= i < count:
             raise RuntimeError(f"Got argnum={i}, but only {count} positional inputs")
+    places = tuple([i % count for i in places])
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {places}")
     return places
 
 

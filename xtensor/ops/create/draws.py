@@ -18,6 +18,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 __all__ = [
+    "at_once",
     "below",
     "bits32",
     "bits64",
@@ -61,18 +62,6 @@ def draw_key(seed: Any, draw: Any) -> tuple[Any, Any]:
     return threefry(halves(seed), halves(draw))
 
 
-@custom_vmap
-def own_key(seed: Any, draw: Any) -> tuple[Any, Any]:
-    """The key of one draw, another for each sample of a batch of draws."""
-    return draw_key(seed, draw)
-
-
-@own_key.def_vmap
-def _own_keys(size: int, batched: Any, seed: Any, draw: Any) -> Any:
-    first = own_key(seed, draw[0])
-    return threefry(first, (jnp.zeros(size, np.uint32), lax.iota(np.uint32, size))), (True, True)
-
-
 def counters(index: Any, stream: int) -> tuple[Any, Any]:
     """Counters for indices (of at most 2**48 elements), apart for each of the streams that one draw takes."""
     if index.dtype == np.uint32:
@@ -102,6 +91,21 @@ def _drawn(kernel: Any, shape: tuple[int, ...], stream: int) -> Any:
     @found.def_vmap
     def whole(size: int, batched: Any, seed: Any, draw: Any) -> Any:
         return _drawn(kernel, (size, *shape), stream)(seed, draw[0]), True
+
+    return found
+
+
+def at_once(kernel: Any) -> Any:
+    """A kernel of a seed, the number of a draw and arrays, which for a batch of draws makes one draw over all samples."""
+    found: Any = custom_vmap(kernel)
+
+    @found.def_vmap
+    def whole(size: int, batched: Any, seed: Any, draw: Any, *arrays: Any) -> Any:
+        spread = [
+            a if b else jnp.broadcast_to(a, (size, *a.shape))
+            for a, b in zip(arrays, batched[2:], strict=True)
+        ]
+        return found(seed, draw[0] if batched[1] else draw, *spread), True
 
     return found
 
@@ -194,6 +198,6 @@ def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bo
 
 def permutation(seed: Any, draw: Any, count: int) -> Any:
     """The integers below `count` in random order, as int64."""
-    keys = bits64(seed, draw, (count,))
+    keys = _bits64(seed, draw, (count,), 0)  # of a batch each sample has a draw of its own, as in PyTorch
     _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
     return order
