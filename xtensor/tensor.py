@@ -713,6 +713,9 @@ class Tensor(Methods):
         result = alias(source, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._xt_view is not None
         result._xt_view.counter = Counter()
+        if modes.state.transforms and asks_grad(self):
+            cuts = (t.cut(self) for t in reversed(modes.state.transforms) if hasattr(t, "cut"))
+            result._xt_edge = next((edge for edge in cuts if edge is not None), None)
         return result
 
     @data.setter

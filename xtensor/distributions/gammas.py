@@ -35,8 +35,13 @@ __all__ = [
 
 def _gamma_of(seed: Any, draw: Any, shape: Any) -> Any:
     wide = np.float64 if shape.dtype == np.float64 else np.float32
+    return _gamma_drawn(seed, draw, shape.astype(wide)).astype(shape.dtype), jnp.all(shape >= 0)
+
+
+@draws.at_once
+def _gamma_drawn(seed: Any, draw: Any, shape: Any) -> Any:
     key = jax.random.wrap_key_data(jnp.stack(draws.draw_key(seed, draw)), impl="threefry2x32")
-    return jax.random.gamma(key, shape.astype(wide), dtype=wide).astype(shape.dtype), jnp.all(shape >= 0)
+    return jax.random.gamma(key, shape, dtype=shape.dtype)
 
 
 def _slope(shape: Any, drawn: Any) -> Any:

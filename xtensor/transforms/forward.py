@@ -194,7 +194,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         # v -> J^T v is linear: its own derivative, pulled back along the tangents, is J times them.
         asked = [o for o in outputs if o.requires_grad]
         duals = [level.leaf(zeros_like(o)) for o in asked]
-        pulled = derived(asked, inputs, duals, create_graph=True)
+        pulled = derived(level, asked, inputs, duals, create_graph=True)
     with enable_grad():
         shown = level.shown(value)
 
@@ -217,7 +217,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 )
         live = level.keeps(outputs, directions)
         with enable_grad():
-            products = iter(derived(pulled, duals, directions, live))
+            products = iter(derived(level, pulled, duals, directions, live))
             found = [next(products) if o.requires_grad else zeros_like(o) for o in outputs]
             return level.shown(tree_unflatten(found, form))
 

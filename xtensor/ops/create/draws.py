@@ -84,9 +84,9 @@ def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any
     return _drawn(_bits64, tuple(shape), stream)(seed, draw)
 
 
-def _drawn(kernel: Any, shape: tuple[int, ...], stream: int) -> Any:
+def _drawn(kernel: Any, shape: tuple[int, ...], stream: Any) -> Any:
     """The kernel for a shape; where the number of the draw is a batch, the numbers of one draw for the whole batch."""
-    found: Any = custom_vmap(functools.partial(kernel, shape=shape, stream=stream))
+    found: Any = custom_vmap(functools.partial(kernel, shape, stream))
 
     @found.def_vmap
     def whole(size: int, batched: Any, seed: Any, draw: Any) -> Any:
@@ -110,14 +110,14 @@ def at_once(kernel: Any) -> Any:
     return found
 
 
-def _bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int) -> Any:
+def _bits32(shape: tuple[int, ...], stream: Any, seed: Any, draw: Any) -> Any:
     index = indices(math.prod(shape))
     one = index.dtype.type(1)
     x, y = threefry(draw_key(seed, draw), counters(index >> one, stream))
     return jnp.where((index & one).astype(bool), y, x).reshape(shape)
 
 
-def _bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int) -> Any:
+def _bits64(shape: tuple[int, ...], stream: Any, seed: Any, draw: Any) -> Any:
     x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), stream))
     wide = (lax.convert_element_type(x, np.uint64) << np.uint64(32)) | lax.convert_element_type(y, np.uint64)
     return wide.reshape(shape)
@@ -198,6 +198,6 @@ def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bo
 
 def permutation(seed: Any, draw: Any, count: int) -> Any:
     """The integers below `count` in random order, as int64."""
-    keys = _bits64(seed, draw, (count,), 0)  # of a batch each sample has a draw of its own, as in PyTorch
+    keys = _bits64((count,), 0, seed, draw)  # of a batch each sample has a draw of its own, as in PyTorch
     _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
     return order
