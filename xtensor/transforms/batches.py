@@ -9,7 +9,7 @@ from typing import Any
 from ..operators.generator import kept_state, put_back
 from ..operators.levels.crossing import enter, leave, running
 from ..ops.shape.joining import cat
-from ..tensor import Tensor, array_of
+from ..tensor import Tensor, array_of, wrap
 from ..trees import (
     TreeSpec,
     _broadcast_to_and_flatten,
@@ -93,7 +93,8 @@ def run(
             leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
         ]
         batched = [(a, d, b) for a, b, d in zip(leaves, given, dims, strict=True) if d is not None]
-        level.origins = {id(inner): (leaf, dim, inner) for leaf, dim, inner in batched}
+        level.origins = {id(origin[2]): origin for origin in batched}
+        memory = {id(origin[2]._xt_storage): (origin[2]._xt_storage, origin) for origin in batched}
         found = func(*tree_unflatten(given, structure), **kwargs)
         results, shape = tree_flatten(found)
         places = result_dims(func, out_dims, found, results, shape)
@@ -118,17 +119,16 @@ def run(
                     f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {place})"
                 )
             out.append(result)
-        for leaf, dim, inner in batched:
-            if inner._xt_storage.version:
+        for storage, (leaf, dim, inner) in memory.values():
+            if storage.version and inner._xt_storage is storage:
                 # A write to an argument is one to the tensor that the samples came from.
-                leaf.copy_(leave(inner, level, dim))
+                leaf.copy_(leave(inner if inner._xt_view is None else wrap(storage.array), level, dim))
         level.origins = {}
-        origins = {id(inner._xt_storage): (leaf, dim, inner) for leaf, dim, inner in batched}
         for i, (result, place) in enumerate(zip(out, places, strict=True)):
             if place is not None:
                 place %= result.dim() + 1
-                origin = origins.get(id(result._xt_storage))
-                view = None if origin is None else view_of(*origin, result, place)
+                origin = memory.get(id(result._xt_storage))
+                view = None if origin is None else view_of(*origin[1], result, place)
                 out[i] = leave(result, level, 0).movedim(0, place) if view is None else view
     return tree_unflatten(out, shape)
 

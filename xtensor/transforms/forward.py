@@ -86,6 +86,7 @@ def pushed(
     with running("jvp") as level:
         level.given = tuple([t._xt_storage for t in tensors(others)])
         given = [dual(p, d.to(p.dtype), level) for p, d in zip(points, directions, strict=True)]
+        memories = [g._xt_storage for g in given]
         value, aux = split(func(*tree_unflatten(given, structure)), has_aux, NAME)
         outputs = tensors_only(value, NAME)
         along = [tangent(o, level) for o in outputs]
@@ -98,7 +99,11 @@ def pushed(
         aux = tree_map(lambda t: primal(t, level) if isinstance(t, Tensor) else t, aux)
         form = tree_structure(value)
         tangents = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
-        written = [(p, primal(g, level)) for p, g in zip(points, given, strict=True) if g._xt_storage.version]
+        written = [
+            (p, primal(g, level))
+            for p, g, memory in zip(points, given, memories, strict=True)
+            if memory.version and g._xt_storage is memory
+        ]
     for p, found in written:  # a write to an argument is one to the tensor that was given
         p.copy_(found)
     if level.leaves:

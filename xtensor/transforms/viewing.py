@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 
 from ..engine import no_grad
+from ..geometry import contiguous_strides
 from ..ops.shape.reinterpret import view_as_complex, view_as_real
 from ..tensor import Tensor, asks_grad, sizes_of, strides_of
+from ..xla.levels import KINDS
 
 __all__ = ["view_of"]
 
@@ -20,12 +22,14 @@ def view_of(leaf: Tensor, dim: int, inner: Tensor, result: Tensor, place: int) -
     """The view of `leaf`, whose samples along `dim` are `inner`, that has those of `result` along `place`; None where it is no
     view of theirs.
     """
-    if result._xt_storage is not inner._xt_storage:
-        return None
-    if result is inner:
+    own = tuple(sizes_of(result)), tuple(strides_of(result))
+    sizes = tuple([n for i, n in enumerate(sizes_of(leaf)) if i != dim])
+    if result is inner and own == (sizes, contiguous_strides(sizes)):
         return leaf if place == dim else leaf.movedim(dim, place)
-    viewed = result._base is inner
-    if (asks_grad(result) and not viewed) or result.is_conj() or result.is_neg():
+    viewed = result is inner or result._base is inner
+    if result.is_conj() or result.is_neg():
+        return None
+    if not viewed and (asks_grad(result) or type(leaf._xt_storage.raw) in KINDS):
         return None
     base = leaf if viewed else leaf.detach()
     if result.dtype is not inner.dtype:
@@ -35,18 +39,16 @@ def view_of(leaf: Tensor, dim: int, inner: Tensor, result: Tensor, place: int) -
             base = view_as_complex(base)
         else:
             return None
-    geometry = taken_back(
-        base, dim, tuple(sizes_of(result)), tuple(strides_of(result)), result.storage_offset()
-    )
+    geometry = taken_back(base, dim, *own, result.storage_offset())
     if geometry is None:
         return None
-    sizes, strides, offset = geometry
-    sizes.insert(place, base.shape[dim])
+    shape, strides, offset = geometry
+    shape.insert(place, base.shape[dim])
     strides.insert(place, base.stride(dim))
     if viewed and not asks_grad(result):
         with no_grad():
-            return base.as_strided(sizes, strides, offset)
-    return base.as_strided(sizes, strides, offset)
+            return base.as_strided(shape, strides, offset)
+    return base.as_strided(shape, strides, offset)
 
 
 def taken_back(

@@ -12,6 +12,7 @@ import functools
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -67,7 +68,7 @@ def counters(index: Any, stream: int) -> tuple[Any, Any]:
     if index.dtype == np.uint32:
         return jnp.full(index.shape, stream << 16, np.uint32), index
     high, low = halves(index)
-    return high + np.uint32(stream << 16), low
+    return high + lax.convert_element_type(stream << 16, np.uint32), low
 
 
 def indices(count: int) -> Any:
@@ -76,21 +77,26 @@ def indices(count: int) -> Any:
 
 def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
     """32 random bits per element, two elements from each block."""
-    return _drawn(_bits32, tuple(shape), stream)(seed, draw)
+    return _drawn(_bits32, tuple(shape))(seed, draw, np.uint32(stream) if isinstance(stream, int) else stream)
 
 
 def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
     """64 random bits per element."""
-    return _drawn(_bits64, tuple(shape), stream)(seed, draw)
+    return _drawn(_bits64, tuple(shape))(seed, draw, np.uint32(stream) if isinstance(stream, int) else stream)
 
 
-def _drawn(kernel: Any, shape: tuple[int, ...], stream: Any) -> Any:
+def _drawn(kernel: Any, shape: tuple[int, ...]) -> Any:
     """The kernel for a shape; where the number of the draw is a batch, the numbers of one draw for the whole batch."""
-    found: Any = custom_vmap(functools.partial(kernel, shape, stream))
+    found: Any = custom_vmap(functools.partial(kernel, shape=shape))
 
     @found.def_vmap
-    def whole(size: int, batched: Any, seed: Any, draw: Any) -> Any:
-        return _drawn(kernel, (size, *shape), stream)(seed, draw[0]), True
+    def whole(size: int, batched: Any, seed: Any, draw: Any, stream: Any) -> Any:
+        if not batched[1]:
+            axes = [0 if b else None for b in batched]
+            return jax.vmap(functools.partial(kernel, shape=shape), axes)(seed, draw, stream), True
+        # In a loop over a batch, those of its samples that go on are at the same turn, which is the last.
+        turn = jnp.max(stream) if batched[2] else stream
+        return _drawn(kernel, (size, *shape))(seed, draw[0], turn), True
 
     return found
 
@@ -101,23 +107,25 @@ def at_once(kernel: Any) -> Any:
 
     @found.def_vmap
     def whole(size: int, batched: Any, seed: Any, draw: Any, *arrays: Any) -> Any:
+        if not batched[1]:  # the same numbers for all samples
+            return jax.vmap(kernel, [0 if b else None for b in batched])(seed, draw, *arrays), True
         spread = [
             a if b else jnp.broadcast_to(a, (size, *a.shape))
             for a, b in zip(arrays, batched[2:], strict=True)
         ]
-        return found(seed, draw[0] if batched[1] else draw, *spread), True
+        return found(seed, draw[0], *spread), True
 
     return found
 
 
-def _bits32(shape: tuple[int, ...], stream: Any, seed: Any, draw: Any) -> Any:
+def _bits32(seed: Any, draw: Any, stream: Any, shape: tuple[int, ...]) -> Any:
     index = indices(math.prod(shape))
     one = index.dtype.type(1)
     x, y = threefry(draw_key(seed, draw), counters(index >> one, stream))
     return jnp.where((index & one).astype(bool), y, x).reshape(shape)
 
 
-def _bits64(shape: tuple[int, ...], stream: Any, seed: Any, draw: Any) -> Any:
+def _bits64(seed: Any, draw: Any, stream: Any, shape: tuple[int, ...]) -> Any:
     x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), stream))
     wide = (lax.convert_element_type(x, np.uint64) << np.uint64(32)) | lax.convert_element_type(y, np.uint64)
     return wide.reshape(shape)
@@ -198,6 +206,8 @@ def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bo
 
 def permutation(seed: Any, draw: Any, count: int) -> Any:
     """The integers below `count` in random order, as int64."""
-    keys = _bits64((count,), 0, seed, draw)  # of a batch each sample has a draw of its own, as in PyTorch
+    keys = _bits64(
+        seed, draw, np.uint32(0), (count,)
+    )  # of a batch each sample has a draw of its own, as in PyTorch
     _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
     return order

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .draws import at_once, uniform
+from .draws import uniform
 
 __all__ = ["poisson"]
 
@@ -24,7 +24,6 @@ SMALL = 10.0
 MOST, ROUNDS = 120, 512
 
 
-@at_once
 def poisson(seed: Any, draw: Any, rate: Any) -> Any:
     """Poisson numbers of the given rates, as float64: whole numbers."""
     rate = lax.convert_element_type(rate, np.float64)
