@@ -21,7 +21,7 @@ from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, jit
 from . import constraints
 from .continuous import LocationScale
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, read
 
 __all__ = [
     "Beta",
@@ -269,9 +269,7 @@ class StudentT(LocationScale):
     def mean(self) -> Tensor:
         return self.loc.where(self.df > 1, math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = read("loc")
 
     @property
     def variance(self) -> Tensor:
