@@ -58,26 +58,26 @@ class Var:
 class Linear(Node):
     """Each output is the sum of the inputs by its row of factors."""
 
-    __slots__ = ("device", "factors", "num_inputs", "released")
+    __slots__ = ("_xt_device", "factors", "_xt_num_inputs", "released")
 
     def __init__(self, edges, factors, device=None):
         super().__init__(edges)
         self.factors = factors
-        self.num_inputs = len(factors)
-        self.device = device
+        self._xt_num_inputs = len(factors)
+        self._xt_device = device
         self.released = False
 
     def apply(self, grads):
         if self.released:
             raise RuntimeError(engine.RELEASED)
         results = []
-        for column in range(len(self.edges)):
+        for column in range(len(self._xt_edges)):
             terms = [g * row[column] for g, row in zip(grads, self.factors) if g is not None]
-            wanted = self.num_inputs > 1 or engine.should_compute(self, column)
+            wanted = self._xt_num_inputs > 1 or engine.should_compute(self, column)
             results.append(sum(terms[1:], terms[0]) if terms and wanted else None)
         return tuple(results)
 
-    def release(self):
+    def _xt_release(self):
         self.released = True
 
 
@@ -86,7 +86,7 @@ class Constant(Linear):
 
     __slots__ = ()
 
-    def release(self):
+    def _xt_release(self):
         pass
 
 

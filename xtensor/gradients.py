@@ -38,7 +38,7 @@ TensorOrTensors = Tensor | Sequence[Tensor]
 
 def validate(node: engine.Node, slot: int, grad: Any) -> Any:
     """A gradient fit for the place it goes to: summed to its shape, cast to its dtype; or InvalidGradient."""
-    metadata = node.input_metadata
+    metadata = node._xt_metadata
     if slot >= len(metadata):
         return grad
     want = metadata[slot]
@@ -191,7 +191,7 @@ class GradientEdge(NamedTuple):
 
 def metadata_of(output: Any) -> Any:
     """What has the shape, dtype and device of a tensor, or of the tensor at an edge."""
-    return output.node.input_metadata[output.output_nr] if isinstance(output, GradientEdge) else output
+    return output.node._xt_metadata[output.output_nr] if isinstance(output, GradientEdge) else output
 
 
 def shape_of(output: Any) -> tuple[int, ...]:

@@ -666,7 +666,7 @@ class Tensor(Methods):
         if edge is None or edge is engine.UNREACHED:
             return vars(self).get("_backward_hooks_given")
         if type(edge) is tuple:
-            meta = edge[0].meta
+            meta = edge[0]._xt_meta
             return (meta.tensor_hooks or {}).get(edge[1]) if meta is not None else None
         return None if edge.tensor_hooks is None else edge.tensor_hooks[0]
 

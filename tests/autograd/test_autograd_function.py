@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+import xtensor
 from tests.oracle import Cases, attempt, facts, leaf
 
 case = Cases()
@@ -632,3 +635,28 @@ def keyword_arguments(T):
 
 
 test_functions = case.test()
+
+
+KEPT = "edges meta name device num_inputs trusted release dirty sequence_nr input_metadata targets key saved shapes op".split()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_context_keeps_what_a_program_gives_it_under_any_name(name: str) -> None:
+    class Keeping(xtensor.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            setattr(ctx, name, 7)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            assert getattr(ctx, name) == 7
+            return g * 2 + h
+
+    x = xtensor.ones(2, requires_grad=True)
+    y, _ = Keeping.apply(x)
+    (y * y).sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [8.0, 8.0]
+    assert getattr(y.grad_fn, name) == 7
+    with pytest.warns(UserWarning), xtensor.autograd.detect_anomaly():
+        y.sum().backward()

@@ -40,7 +40,7 @@ def test_several_roots_and_a_leaf_as_root():
 def test_no_edge_where_no_gradient_is_needed():
     x = leaf()
     out = mul(Var(4.0), x)
-    assert out.edge[0].edges[0] is None
+    assert out.edge[0]._xt_edges[0] is None
     backward(out)
     assert x.grad == 4.0
 
@@ -76,7 +76,7 @@ def test_order_is_by_sequence_number_and_accumulators_run_at_once():
     y.register_hook(lambda g: order.append("y"))
     backward(out)
     assert order == ["out", "c", "b", "y", "a", "x"]
-    assert x.leaf.edge()[0].sequence_nr == LEAF_SEQUENCE_NR
+    assert x.leaf.edge()[0]._xt_sequence_nr == LEAF_SEQUENCE_NR
 
 
 # Captures
@@ -202,7 +202,7 @@ def test_an_edge_that_appears_during_backward():
     x, y = leaf(), leaf()
     middle = scale(x)
     out = scale(middle)
-    out.edge[0].register_hook(lambda gi, go: setattr(out.edge[0], "edges", (y._gradient_edge(),)))
+    out.edge[0].register_hook(lambda gi, go: setattr(out.edge[0], "_xt_edges", (y._gradient_edge(),)))
     with pytest.raises(RuntimeError, match="dependency not found for torch::autograd::AccumulateGrad"):
         backward(out)
 
@@ -217,15 +217,17 @@ def test_nodes_show_themselves():
     assert node.name() == "Linear" and "Linear object" in repr(node)
     assert node.next_functions == ((None, 0), (x.leaf.edge()[0], 0))
     assert node.next_edges[1].function is x.leaf.accumulator() and node.next_edges[1].input_nr == 0
-    assert node.meta is None
+    assert node._xt_meta is None
     node.metadata["note"] = 1
     assert node.metadata == {"note": 1}
     assert node(2.0) == (None, 8.0) and scale(x).edge[0](3.0) == 6.0
     with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
         node(1.0, 2.0)
     accumulator = x.leaf.accumulator()
-    assert isinstance(accumulator, AccumulateGrad) and accumulator.variable is x and accumulator.edges == ()
-    assert scale(x).edge[0].sequence_nr < scale(x).edge[0].sequence_nr
+    assert (
+        isinstance(accumulator, AccumulateGrad) and accumulator.variable is x and accumulator._xt_edges == ()
+    )
+    assert scale(x).edge[0]._xt_sequence_nr < scale(x).edge[0]._xt_sequence_nr
 
 
 def test_an_accumulator_is_shared_while_alive_and_made_anew_after():
@@ -263,9 +265,9 @@ def test_executors_may_decline_and_the_choice_is_counted():
         name = "plan"
 
         def run(self, roots, grads, inputs, keep_graph, create_graph, accumulate):
-            if roots[0][0].meta is not None:
+            if roots[0][0]._xt_meta is not None:
                 return engine.Fallback("hooks")
-            roots[0][0].edges[0][0].variable.grad = "planned"
+            roots[0][0]._xt_edges[0][0].variable.grad = "planned"
             return ()
 
         def stats(self):

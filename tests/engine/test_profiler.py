@@ -146,7 +146,7 @@ def test_backward_nodes_are_reported_from_every_thread():
             pass
 
     class Step(Node):
-        __slots__ = ("device",)
+        __slots__ = ("_xt_device",)
 
         def apply(self, grads):
             operator("inside")
@@ -154,7 +154,7 @@ def test_backward_nodes_are_reported_from_every_thread():
 
     def step(edge, device):
         node = Step((edge,))
-        node.device = device
+        node._xt_device = device
         return (node, 0)
 
     x = Leaf()

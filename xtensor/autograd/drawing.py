@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..engine import Node
-from ..engine.graph import AccumulateGrad
+from ..engine.graph import AccumulateGrad, name_of
 from ..gradients import gradient_edge
 from ..operators.inplace import CopySlices
 from ..operators.nodes import OpNode
@@ -47,7 +47,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
         if node in seen:
             continue
         seen[node] = None
-        stack.extend(edge[0] for edge in node.edges if edge is not None)
+        stack.extend(edge[0] for edge in node._xt_edges if edge is not None)
     return list(seen)
 
 
@@ -101,7 +101,7 @@ def conflict(counter: Any, version: int) -> list[str]:
 
 
 def hooks_of(node: Node) -> int:
-    meta = node.meta
+    meta = node._xt_meta
     if meta is None:
         return 0
     count = sum(len(h) for h in (meta.pre_hooks, meta.post_hooks) if h)
@@ -110,7 +110,7 @@ def hooks_of(node: Node) -> int:
 
 def shapes_of(node: Node) -> str:
     try:
-        shapes = [list(m.shape) for m in node.input_metadata if m is not None]
+        shapes = [list(m.shape) for m in node._xt_metadata if m is not None]
     except (AttributeError, TypeError):
         return ""
     return ", ".join(map(str, shapes))
@@ -126,7 +126,7 @@ def describe(node: Node, names: Mapping[int, str]) -> dict[str, str]:
         if count:
             lines.append(f"{count} hook{'s' if count > 1 else ''}")
         return {"label": "\n".join(lines), "shape": "box", "style": "filled", "fillcolor": "#cfe8cf"}
-    lines = [node.name(), shapes_of(node)]
+    lines = [name_of(node), shapes_of(node)]
     nbytes, conflicts = saved_of(node)
     if nbytes:
         lines.append(f"saved {size_text(nbytes)}")
@@ -174,9 +174,9 @@ def draw(
     for node in nodes:
         picture.add_node(f"n{id(node)}", **describe(node, names))
     for node in nodes:
-        for edge in node.edges:
+        for edge in node._xt_edges:
             if edge is not None:
-                label = str(edge[1]) if edge[0].num_inputs > 1 else ""
+                label = str(edge[1]) if edge[0]._xt_num_inputs > 1 else ""
                 picture.add_edge(f"n{id(edge[0])}", f"n{id(node)}", label=label)
     data = picture.draw(format="svg", prog="dot")
     svg = data.decode() if isinstance(data, bytes) else str(data)

@@ -106,7 +106,7 @@ class FunctionCtx:
     """What `forward` leaves for `backward`; the object is also the node in the graph."""
 
     to_save: tuple[Any, ...] = ()
-    dirty: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     materialize_grads: bool = True
     _materialize_non_diff_grads: bool = True
@@ -138,7 +138,7 @@ class FunctionCtx:
                     f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}"
                 )
             bump(t, "mark_dirty")
-        self.dirty = tensors
+        self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say which outputs have no gradient."""
@@ -177,11 +177,11 @@ class BackwardCFunction(Node, FunctionCtx):
         return type(self).__name__
 
     @property
-    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def _xt_num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self._avals)
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return self._avals
 
     @property
@@ -210,7 +210,7 @@ class BackwardCFunction(Node, FunctionCtx):
             return saved_tensor(lambda: None, lambda: False, lambda hooked: None)
         return saved_tensor(lambda: saved.unpack(self), lambda: type(saved.entry) is Hooked, saved.keep)
 
-    def release(self) -> None:
+    def _xt_release(self) -> None:
         self._saved = None
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -247,7 +247,7 @@ class BackwardCFunction(Node, FunctionCtx):
             found = found[:count]
         if len(found) != count:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {count}, got "
+                f"function {type(self).__name__} returned an incorrect number of gradients (expected {count}, got "
                 f"{len(found)})"
             )
         result = []
@@ -255,7 +255,7 @@ class BackwardCFunction(Node, FunctionCtx):
             if not is_tensor:
                 if g is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different than None at position "
+                        f"function {type(self).__name__} returned a gradient different than None at position "
                         f"{i + 1}, but the "
                         "corresponding forward input was not a Variable"
                     )
@@ -384,7 +384,7 @@ class Function:
         node.needs_input_grad = tuple([isinstance(a, Tensor) and asks_grad(a) for a in args])
         recording = not mode & NO_GRAD and any(node.needs_input_grad)
         if recording:
-            node.edges = tuple([plain_edge(edge_of(t)) for t in tensors])
+            node._xt_edges = tuple([plain_edge(edge_of(t)) for t in tensors])
             noted(node)
         token = (
             profiler.begin(cls.__name__, [tuple(sizes_of(t)) for t in tensors]) if mode & PROFILING else None
@@ -422,7 +422,7 @@ def wrap_outputs(
     node: BackwardCFunction, inputs: list[Tensor], outputs: tuple[Any, ...], recording: bool
 ) -> tuple[Any, ...]:
     """Give the outputs of a Function their place in the graph, and settle what was saved."""
-    dirty = {id(t) for t in node.dirty}
+    dirty = {id(t) for t in node.dirty_tensors}
     inert = {id(t) for t in node.non_differentiable}
     given = {id(t) for t in inputs}
     if dirty - {id(o) for o in outputs}:
@@ -464,7 +464,7 @@ def wrap_outputs(
         node._saved = tuple(
             [None if t is None else SavedForFunction(t, places.get(id(t))) for t in node.to_save]
         )
-    node.to_save = node.dirty = node.non_differentiable = ()
+    node.to_save = node.dirty_tensors = node.non_differentiable = ()
     return tuple(results)
 
 

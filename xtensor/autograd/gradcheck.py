@@ -360,7 +360,7 @@ class UndefinedGrad(Node):
         self.form = of.detach()
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.form,)
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:

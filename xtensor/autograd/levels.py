@@ -202,7 +202,7 @@ def outputs_at_levels(
     for o, t in zip(outputs, tangents, strict=True):
         if not isinstance(o, Tensor):
             made.append(o)
-        elif id(o) in instead and any(o is d for d in node.dirty):
+        elif id(o) in instead and any(o is d for d in node.dirty_tensors):
             target = instead[id(o)]
             store(target, array_of(dual(o, t, level)))
             made.append(target)
@@ -210,7 +210,7 @@ def outputs_at_levels(
             made.append(dual(o, t, level))
     instead |= {id(o): m for o, m in zip(outputs, made, strict=True)}
     node.to_save = tuple([instead.get(id(t), t) for t in node.to_save])
-    node.dirty = tuple([instead.get(id(t), t) for t in node.dirty])
+    node.dirty_tensors = tuple([instead.get(id(t), t) for t in node.dirty_tensors])
     node.non_differentiable = tuple([instead.get(id(t), t) for t in node.non_differentiable])
     return made[0] if single else tuple(made)
 

@@ -38,10 +38,10 @@ set_draws: Any = Generator.draws.__set__  # type: ignore[attr-defined]
 class CompiledBackward(Node):
     """The node of a captured function: from the gradients of its results to those of what it read, by one program."""
 
-    __slots__ = ("again", "entries", "metadata_of", "num_inputs", "program", "released_at")
+    __slots__ = ("again", "entries", "metadata_of", "_xt_num_inputs", "program", "released_at")
 
-    num_inputs: int
-    trusted = True
+    _xt_num_inputs: int
+    _xt_trusted = True
 
     def __init__(self, program: Program, edges: Any, entries: list[Any], again: Any) -> None:
         super().__init__(edges)
@@ -51,13 +51,13 @@ class CompiledBackward(Node):
         leaves = program.leaves
         self.metadata_of = tuple(leaves.avals)
         self.released_at = leaves.released
-        self.num_inputs = len(leaves.avals)
+        self._xt_num_inputs = len(leaves.avals)
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return self.metadata_of
 
-    def release(self) -> None:
+    def _xt_release(self) -> None:
         self.entries = self.again = None
 
     def origin_of(self, entry: Any) -> Any:
@@ -69,7 +69,7 @@ class CompiledBackward(Node):
         if entries is None or any(g is not None and r for g, r in zip(grads, self.released_at, strict=True)):
             raise RuntimeError(RELEASED)
         if all(g is None for g in grads):
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         for entry in entries:
             if entry[0] is not None and entry[0].version != entry[1]:
                 check_version(entry, self)

@@ -264,9 +264,9 @@ class _Describer:
             number = trace.arguments.get(key)
             borders.append(("held", met.tensor) if number is None else ("given", number))
             nodes.append(node)
-        metas = [(node, node.meta) for node, _ in nodes]
+        metas = [(node, node._xt_meta) for node, _ in nodes]
         for node, _ in nodes:
-            node.meta = None  # hooks of what was there before run when a gradient arrives there
+            node._xt_meta = None  # hooks of what was there before run when a gradient arrives there
         try:
             sent = [wrap(trace.bind(Source("sent", i), aval)) for i, (_, aval) in enumerate(self.roots)]
             live = list(range(len(sent)))
@@ -280,7 +280,7 @@ class _Describer:
             leaves.released = [i not in live for i in range(len(sent))]
         finally:
             for node, meta in metas:
-                node.meta = meta
+                node._xt_meta = meta
         leaves.avals = [aval for _, aval in self.roots]
         for border, grad in zip(borders, found):
             if grad is not None:

@@ -128,7 +128,7 @@ class Boundary(Node):
         self.aval = aval
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:

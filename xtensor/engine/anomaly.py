@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import checks
 from ..xla.signals import from_start
-from .graph import Gradients, Node
+from .graph import Gradients, Node, name_of
 from .modes import ANOMALY, set_flag, state
 from .task import local
 
@@ -64,7 +64,7 @@ def check(node: Node, outputs: Any, is_nan: Callable[[Any], bool]) -> None:
     if is_anomaly_check_nan_enabled():
         for index, output in enumerate(outputs):
             if output is not None and is_nan(output):
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {index}th output.")
+                raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {index}th output.")
 
 
 def report(node: Node) -> None:
@@ -72,7 +72,7 @@ def report(node: Node) -> None:
     metadata = node.metadata
     trace = metadata.get(TRACE_KEY)
     messages = []
-    message = f"Error detected in {node.name()}. "
+    message = f"Error detected in {name_of(node)}. "
     if trace is None:
         message += (
             "No forward pass information available. Enable detect anomaly during forward pass "
@@ -83,7 +83,7 @@ def report(node: Node) -> None:
     parent = metadata.get(PARENT_KEY)
     while parent is not None:
         messages.append(message)
-        message = f"\n\nPrevious calculation was induced by {parent.name()}. "
+        message = f"\n\nPrevious calculation was induced by {name_of(parent)}. "
         trace = parent.metadata.get(TRACE_KEY)
         if trace is None:
             message += "No forward pass information available."

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from typing import Any, Protocol
 
 from . import anomaly, profiler
-from .graph import EdgeTuple, Gradients, GraphRoot, Node, NodeMeta
+from .graph import EdgeTuple, Gradients, GraphRoot, Node, NodeMeta, name_of
 from .handles import HookDict
 from .modes import ANOMALY, NO_GRAD, PROFILING, state
 from .task import GraphTask, InputBuffer, local
@@ -67,7 +67,7 @@ def _never(grad: Any) -> bool:
 
 
 def _own_device(node: Node, grads: Sequence[Any]) -> Any:
-    return node.device
+    return node._xt_device
 
 
 class Interpreter:
@@ -114,7 +114,7 @@ class Interpreter:
         first = roots[0][0]
         if len(roots) == 1:
             root, slot = roots[0]
-            start = (*(None,) * slot, grads[0], *(None,) * (root.num_inputs - slot - 1))
+            start = (*(None,) * slot, grads[0], *(None,) * (root._xt_num_inputs - slot - 1))
         else:
             root = GraphRoot(roots, grads)
             start = ()
@@ -155,7 +155,7 @@ class Interpreter:
         ticks = itertools.count().__next__
 
         def push(node: Node, grads: Sequence[Any]) -> None:
-            heappush(ready, (-node.sequence_nr, ticks(), node, grads))
+            heappush(ready, (-node._xt_sequence_nr, ticks(), node, grads))
 
         if task.needed is not None or state.mode & (ANOMALY | PROFILING):
             push(node, grads)
@@ -165,30 +165,30 @@ class Interpreter:
             return
         counts, not_ready, keep_graph = task.dependencies, task.not_ready, task.keep_graph
         while True:
-            if node.meta is None:
+            if node._xt_meta is None:
                 outputs = node.apply(grads if type(grads) is tuple else tuple(grads))
-                if not node.trusted:
-                    outputs = self._validate(node, node.edges, outputs)
+                if not node._xt_trusted:
+                    outputs = self._validate(node, node._xt_edges, outputs)
                 if not keep_graph:
-                    node.release()
+                    node._xt_release()
             else:
                 outputs = self._evaluate(task, node, tuple(grads))
             # The same as `task.route`, which this loop is too hot to call.
-            for edge, grad in zip(node.edges, outputs):
+            for edge, grad in zip(node._xt_edges, outputs):
                 if edge is None:
                     continue
                 target, slot = edge
                 try:
                     counts[target] = left = counts[target] - 1
                 except KeyError:
-                    raise RuntimeError(f"dependency not found for {target.name()}") from None
+                    raise RuntimeError(f"dependency not found for {name_of(target)}") from None
                 waiting = not_ready.get(target)
                 if waiting is not None:
                     waiting.add(slot, grad)
                     if not left:
                         push(target, not_ready.pop(target))
                     continue
-                size = target.num_inputs
+                size = target._xt_num_inputs
                 full = (grad,) if size == 1 else (*(None,) * slot, grad, *(None,) * (size - slot - 1))
                 if left:
                     not_ready[target] = InputBuffer(full)
@@ -212,7 +212,7 @@ class Interpreter:
     def _evaluate(self, task: GraphTask, node: Node, grads: Gradients) -> Gradients:
         """Run one node with everything around it; a node that is only captured gives None along every edge."""
         mode = state.mode
-        meta = node.meta
+        meta = node._xt_meta
         if task.needed is not None:
             needed = node in task.needed
             if not needed and meta is not None:
@@ -221,20 +221,20 @@ class Interpreter:
             for slot, index in task.captures.get(node, ()):  # pyright: ignore[reportOptionalMemberAccess]
                 task.captured[index] = grads[slot]
             if not needed:
-                return (None,) * len(node.edges)
+                return (None,) * len(node._xt_edges)
         if meta is not None:
             grads = self._tensor_hooks(meta, grads)
             if meta.pre_hooks:
                 grads = self._pre_hooks(meta.pre_hooks, grads)
-        token = profiler.begin(node.name(), None, "backward") if mode & PROFILING else None
+        token = profiler.begin(name_of(node), None, "backward") if mode & PROFILING else None
         try:
             outputs = anomaly.watch(node, grads) if mode & ANOMALY else node.apply(grads)
-            if not node.trusted:
-                outputs = self._validate(node, node.edges, outputs)
+            if not node._xt_trusted:
+                outputs = self._validate(node, node._xt_edges, outputs)
             if meta is not None and meta.post_hooks:
                 outputs = self._post_hooks(meta.post_hooks, tuple(outputs), grads)
             if not task.keep_graph:
-                node.release()
+                node._xt_release()
             if mode & ANOMALY:
                 anomaly.check(node, outputs, self.is_nan)
         except BaseException:
@@ -248,7 +248,7 @@ class Interpreter:
 
     def _validate(self, node: Node | None, edges: tuple[EdgeTuple | None, ...], grads: Any) -> Any:
         """Fit `grads` to the nodes that `edges` lead to; errors name `node`, the producer (None for the caller)."""
-        prefix = "" if node is None else f"Function {node.name()} returned an "
+        prefix = "" if node is None else f"Function {name_of(node)} returned an "
         if len(grads) != len(edges):
             raise RuntimeError(
                 f"{prefix}invalid number of gradients - expected {len(edges)}, but got {len(grads)}"
@@ -326,21 +326,21 @@ def execution_order(task: GraphTask) -> list[Node]:
     """The nodes that a pass runs or captures, in the order in which one thread takes them."""
     counts: dict[Node, int] = dict.fromkeys(task.dependencies, 0)
     for node in counts:
-        for edge in node.edges:
+        for edge in node._xt_edges:
             if edge is not None:
                 counts[edge[0]] += 1
     found: list[Node] = []
-    ready = [(-task.root.sequence_nr, 0, task.root)]
+    ready = [(-task.root._xt_sequence_nr, 0, task.root)]
     while ready:
         _, _, node = heappop(ready)
         if not isinstance(node, GraphRoot):
             found.append(node)
-        for edge in node.edges:
+        for edge in node._xt_edges:
             if edge is not None and task.should_execute(edge[0]):
                 target = edge[0]
                 counts[target] -= 1
                 if not counts[target]:
-                    heappush(ready, (-target.sequence_nr, len(found), target))
+                    heappush(ready, (-target._xt_sequence_nr, len(found), target))
     return found
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "NodeMeta",
     "Replayable",
     "Unreached",
+    "name_of",
     "next_sequence_nr",
 ]
 
@@ -65,53 +66,59 @@ class NodeMeta:
         self.metadata: dict[Any, Any] | None = None
 
 
+def name_of(node: Any) -> str:
+    """The name of a node's class, whatever its context holds under `name`."""
+    return type(node).name(node)
+
+
 class Node:
     """A step of the backward graph: turns the gradients of an operator's outputs into those of its inputs.
 
-    Nodes may be made without `__init__` (`object.__new__`); the maker must then store all three slots: `edges`,
-    `sequence_nr` (from `next_sequence_nr()`) and `meta` (None). Subclasses override the class attributes below by a
+    What the engine keeps of a node has names that no program gives to what it keeps: the context of a custom Function is its
+    node. Nodes may be made without `__init__` (`object.__new__`); the maker must then store all three slots: `_xt_edges`,
+    `_xt_sequence_nr` (from `next_sequence_nr()`) and `_xt_meta` (None). Subclasses override the class attributes below by a
     class attribute, a slot or a property, whichever is cheapest.
     """
 
-    __slots__ = ("__weakref__", "edges", "meta", "sequence_nr")
+    __slots__ = ("__weakref__", "_xt_edges", "_xt_meta", "_xt_sequence_nr")
 
-    edges: tuple[EdgeTuple | None, ...]
-    sequence_nr: int
-    meta: NodeMeta | None
+    _xt_edges: tuple[EdgeTuple | None, ...]
+    _xt_sequence_nr: int
+    _xt_meta: NodeMeta | None
 
-    num_inputs: int = 1
+    _xt_num_inputs: int = 1
     """How many gradients `apply` receives (the number of the operator's outputs)."""
-    device: Any = None
+    _xt_device: Any = None
     """Hashable key of the device whose worker runs the node; None is the thread that called backward."""
-    trusted: bool = False
+    _xt_trusted: bool = False
     """Whether the results of `apply` need no validation of shape, dtype and device."""
 
     def __init__(self, edges: tuple[EdgeTuple | None, ...] = ()) -> None:
-        self.edges = edges
-        self.sequence_nr = next_sequence_nr()
-        self.meta = None
+        self._xt_edges = edges
+        self._xt_sequence_nr = next_sequence_nr()
+        self._xt_meta = None
 
     def apply(self, grads: Gradients) -> Gradients:
         """Return one gradient (or None) per edge; `grads` holds one (or None) per output of the operator."""
         raise NotImplementedError(f"{self.name()} has no derivative")
 
-    def release(self) -> None:
+    def _xt_release(self) -> None:
         """Drop the values saved for backward; a later `apply` must raise the engine's `RELEASED` message."""
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         """Per incoming gradient, an object with the `shape`, `dtype` and `device` that it must have."""
         return ()
 
     @property
     def _input_metadata(self) -> tuple[Any, ...]:
-        return self.input_metadata
+        return self._xt_metadata
 
     def _sequence_nr(self) -> int:
-        return self.sequence_nr
+        return self._xt_sequence_nr
 
     def _set_sequence_nr(self, sequence_nr: int) -> None:
-        self.sequence_nr = sequence_nr
+        self._xt_sequence_nr = sequence_nr
 
     def name(self) -> str:
         """The name shown in messages and drawings."""
@@ -122,15 +129,15 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node by hand on one gradient per output, without hooks."""
-        if len(grads) != self.num_inputs:
-            raise TypeError(f"expected {self.num_inputs} arguments, got {len(grads)} instead")
+        if len(grads) != self._xt_num_inputs:
+            raise TypeError(f"expected {self._xt_num_inputs} arguments, got {len(grads)} instead")
         results = self.apply(grads)
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
     def next_edges(self) -> tuple[Edge, ...]:
         """The edges as `Edge(function, input_nr)`, with `Edge(None, 0)` where no gradient flows."""
-        return tuple(Edge(None, 0) if edge is None else Edge(*edge) for edge in self.edges)
+        return tuple(Edge(None, 0) if edge is None else Edge(*edge) for edge in self._xt_edges)
 
     next_functions = next_edges
 
@@ -144,9 +151,9 @@ class Node:
 
     def ensure_meta(self) -> NodeMeta:
         """Return the node's `NodeMeta`, made now if there was none."""
-        if self.meta is None:
-            self.meta = NodeMeta()
-        return self.meta
+        if self._xt_meta is None:
+            self._xt_meta = NodeMeta()
+        return self._xt_meta
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_inputs, grad_outputs)` after the node has run; a returned tuple replaces `grad_inputs`."""
@@ -185,9 +192,9 @@ class Node:
 
     def pop_retain_hook(self, slot: int) -> Callable[[Any], None] | None:
         """Take the `retain_grad` hook of output `slot` away, to set it on the node of an in-place result."""
-        if self.meta is None or self.meta.retain_hooks is None:
+        if self._xt_meta is None or self._xt_meta.retain_hooks is None:
             return None
-        return self.meta.retain_hooks.pop(slot, None)
+        return self._xt_meta.retain_hooks.pop(slot, None)
 
 
 class Replayable(Node):
@@ -238,11 +245,11 @@ class AccumulateGrad(Node):
     Tensor hooks and post-accumulate hooks live with the leaf (`LeafEdge`), node hooks with this node.
     """
 
-    __slots__ = ("device", "leaf", "variable")
+    __slots__ = ("_xt_device", "leaf", "variable")
 
     variable: Any
     leaf: LeafEdge
-    trusted = True
+    _xt_trusted = True
 
     def apply(self, grads: Gradients) -> Gradients:
         grad = grads[0]
@@ -259,7 +266,7 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.variable,)
 
     def tensor_hooks(self, slot: int) -> HookDict:
@@ -310,12 +317,12 @@ class LeafEdge:
                 if variable is None:
                     raise ReferenceError("the leaf of this edge no longer exists")
                 node = AccumulateGrad.__new__(AccumulateGrad)
-                node.edges = ()
-                node.sequence_nr = LEAF_SEQUENCE_NR
-                node.meta = None
+                node._xt_edges = ()
+                node._xt_sequence_nr = LEAF_SEQUENCE_NR
+                node._xt_meta = None
                 node.variable = variable
                 node.leaf = self
-                node.device = self.device
+                node._xt_device = self.device
                 if self.tensor_hooks is not None:
                     node.ensure_meta().tensor_hooks = self.tensor_hooks
                 self._accumulator = weakref.ref(node)
@@ -377,8 +384,8 @@ class GraphRoot(Node):
 
     __slots__ = ("grads",)
 
-    num_inputs = 0
-    trusted = True
+    _xt_num_inputs = 0
+    _xt_trusted = True
 
     def __init__(self, edges: tuple[EdgeTuple, ...], grads: Gradients) -> None:
         super().__init__(edges)
@@ -391,12 +398,12 @@ class GraphRoot(Node):
 class Error(Node):
     """A node whose gradient cannot be taken: raises when the walk reaches it with a gradient."""
 
-    __slots__ = ("message", "num_inputs")
+    __slots__ = ("message", "_xt_num_inputs")
 
     def __init__(self, message: str, edges: tuple[EdgeTuple | None, ...] = (), num_inputs: int = 1) -> None:
         super().__init__(edges)
         self.message = message
-        self.num_inputs = num_inputs
+        self._xt_num_inputs = num_inputs
 
     def apply(self, grads: Gradients) -> Gradients:
         raise RuntimeError(self.message)

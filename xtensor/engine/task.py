@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .graph import EdgeTuple, Node
+from .graph import EdgeTuple, Node, name_of
 
 __all__ = [
     "GraphTask",
@@ -73,17 +73,17 @@ class GraphTask:
     def _scan(self, root: Node) -> None:
         """Count for every node below `root` the edges that lead to it; nodes stay in the table at zero."""
         self.dependencies = counts = {root: 0}
-        self.devices = devices = {root.device}
+        self.devices = devices = {root._xt_device}
         stack = [root]
         while stack:
-            for edge in stack.pop().edges:
+            for edge in stack.pop()._xt_edges:
                 if edge is not None:
                     node = edge[0]
                     if node in counts:
                         counts[node] += 1
                     else:
                         counts[node] = 1
-                        devices.add(node.device)
+                        devices.add(node._xt_device)
                         stack.append(node)
 
     def restrict(self, outputs: tuple[EdgeTuple | None, ...], accumulate: bool) -> None:
@@ -101,7 +101,7 @@ class GraphTask:
                     captures.setdefault(edge[0], []).append((edge[1], index))
         self.needed = needed = set(wanted) if accumulate else set()
         seen = {self.root}
-        stack = [(self.root, iter(self.root.edges))]
+        stack = [(self.root, iter(self.root._xt_edges))]
         while stack:
             node, rest = stack[-1]
             for edge in rest:
@@ -110,7 +110,7 @@ class GraphTask:
                 child = edge[0]
                 if child not in seen:
                     seen.add(child)
-                    stack.append((child, iter(child.edges)))
+                    stack.append((child, iter(child._xt_edges)))
                     break
                 if child in needed or child in wanted:
                     needed.add(node)
@@ -124,20 +124,20 @@ class GraphTask:
         counts = self.dependencies
         not_ready = self.not_ready
         whole = self.needed is None
-        for edge, grad in zip(node.edges, outputs):
+        for edge, grad in zip(node._xt_edges, outputs):
             if edge is None:
                 continue
             target, slot = edge
             try:
                 counts[target] = left = counts[target] - 1
             except KeyError:
-                raise RuntimeError(f"dependency not found for {target.name()}") from None
+                raise RuntimeError(f"dependency not found for {name_of(target)}") from None
             if target in not_ready:
                 not_ready[target].add(slot, grad)
                 if not left:
                     push(target, not_ready.pop(target))
             elif whole or self.should_execute(target):
-                size = target.num_inputs
+                size = target._xt_num_inputs
                 grads = (grad,) if size == 1 else (*(None,) * slot, grad, *(None,) * (size - slot - 1))
                 if left:
                     not_ready[target] = InputBuffer(grads)
@@ -196,7 +196,7 @@ def is_complete() -> bool:
 
 def should_compute(node: Node, index: int) -> bool:
     """Whether the current backward pass has a use for what `node` sends along its edge `index`."""
-    edge = node.edges[index]
+    edge = node._xt_edges[index]
     if edge is None:
         return False
     return local.task is None or local.task.should_execute(edge[0])

@@ -93,7 +93,7 @@ class ReadyQueue:
     def push(self, shared: SharedTask, node: Node, grads: Sequence[Any]) -> None:
         """Add a ready node."""
         with self._changed:
-            heappush(self._heap, (-shared.depth, -node.sequence_nr, next(_ticks), shared, node, grads))
+            heappush(self._heap, (-shared.depth, -node._xt_sequence_nr, next(_ticks), shared, node, grads))
             self._changed.notify()
 
     def wake(self) -> None:

@@ -362,10 +362,10 @@ def node_for(
     if True not in wanted:
         return None
     node = new(op.node_class)
-    node.edges = tuple(edges)
+    node._xt_edges = tuple(edges)
     node.targets = tuple(targets)
-    node.sequence_nr = next_sequence_nr()
-    node.meta = None
+    node._xt_sequence_nr = next_sequence_nr()
+    node._xt_meta = None
     node.key = key
     node.shapes = tuple([shape_of(runtime[at]) for at in rules.shape_places])
     saved: list[Any] = []
@@ -420,12 +420,12 @@ def form_of(tensor: Tensor) -> Any:
 
 def edges_of(op: Operator, node: Any, name: str) -> tuple[Any, ...]:
     rules = op.rules
-    length = len(node.edges) - len(rules.differentiable) + 1
+    length = len(node._xt_edges) - len(rules.differentiable) + 1
     at = 0
     for n in rules.differentiable:
         step = length if n == rules.sequence else 1
         if n == name:
-            return node.edges[at : at + step]
+            return node._xt_edges[at : at + step]
         at += step
     return ()
 

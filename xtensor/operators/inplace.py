@@ -226,7 +226,7 @@ class CopySlices(Node):
     __slots__ = ("aval", "base", "beyond", "fn", "seen", "view")
 
     def __init__(self, base: Tensor, view: Tensor, fn: Any) -> None:
-        super().__init__((plain_edge(edge_of(base)), *fn.edges[1:]))
+        super().__init__((plain_edge(edge_of(base)), *fn._xt_edges[1:]))
         offset = base.storage_offset()
         self.base = (tuple(sizes_of(base)), tuple(strides_of(base)))
         dtype, bits = view.dtype, (view.is_conj(), view.is_neg())
@@ -245,20 +245,20 @@ class CopySlices(Node):
         self.beyond = levels_beyond((dispatch.form_of(base),), getattr(fn, "targets", (None,))[0])
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
-    def release(self) -> None:
-        self.fn.release()
+    def _xt_release(self) -> None:
+        self.fn._xt_release()
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         grad = grads[0]
         if grad is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         sizes, strides = self.base
         buffer = self._spread(grad)
         own, *others = self.fn.apply((self._part(buffer).clone(),))
-        if self.edges[0] is None:
+        if self._xt_edges[0] is None:
             return (None, *others)
         if own is None:
             own = grad.new_zeros(self.view.sizes)

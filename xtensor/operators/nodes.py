@@ -59,7 +59,7 @@ class OpNode(Replayable):
     saved: Any
     shapes: tuple[Any, ...]
     targets: tuple[Any, ...]
-    trusted = True
+    _xt_trusted = True
 
     def name(self) -> str:
         namer = self.op.namer
@@ -70,19 +70,19 @@ class OpNode(Replayable):
         return self.key[[p.name for p in self.op.static].index(name)]
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         aval = self.aval
         return aval if type(aval) is tuple else (aval,)
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        return tuple([InputMetadata(a.shape, FROM_NUMPY[np.dtype(a.dtype)]) for a in self.input_metadata])
+        return tuple([InputMetadata(a.shape, FROM_NUMPY[np.dtype(a.dtype)]) for a in self._xt_metadata])
 
     @property
-    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def _xt_num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is tuple else 1
 
-    def release(self) -> None:
+    def _xt_release(self) -> None:
         # As in PyTorch, a node that saved no tensor can run again.
         if self.op.rules.keeps:
             self.saved = None
@@ -100,12 +100,12 @@ class OpNode(Replayable):
                 if name not in rules.functions:
                     return None
                 place = edge_position(self, name)
-                return self.edges[place][at] if isinstance(kept, list) else self.edges[place]
+                return self._xt_edges[place][at] if isinstance(kept, list) else self._xt_edges[place]
         return None
 
     def __getattr__(self, name: str) -> Any:
         if name == "targets":
-            found = self.targets = targets_of(self.edges)
+            found = self.targets = targets_of(self._xt_edges)
             return found
         if name.startswith("_saved_"):
             return saved_attribute(self, name[7:])
@@ -133,7 +133,7 @@ class OpNode(Replayable):
         for g in grads:
             if g is None:
                 if op.single or all(e is None for e in grads):
-                    return (None,) * len(self.edges)
+                    return (None,) * len(self._xt_edges)
                 args.append(None)
                 continue
             v, s = g._xt_view, g._xt_storage
@@ -246,7 +246,7 @@ class OpNode(Replayable):
     def replay(cls, pattern: Any, grads: tuple[Any, ...], values: Sequence[Any]) -> tuple[Any, ...]:
         made = object.__new__(cls)
         made.key, made.shapes, made.aval, made.targets, _ = pattern
-        made.edges = tuple([None if t is None else NOWHERE for t in made.targets])
+        made._xt_edges = tuple([None if t is None else NOWHERE for t in made.targets])
         made.saved = [replayed(v) for v in values]
         return made.apply(grads)
 
@@ -262,11 +262,11 @@ class OpNode(Replayable):
     def _apply_recorded(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """With create_graph: the rules as operators over Tensors, which autograd follows."""
         if all(g is None for g in grads):
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         values: list[Any] = [*grads, *[unpack_saved(self, i) for i in range(len(self.op.rules.saved))]]
         structure, flat = structure_of(values), flatten(values)
         forms = tuple([trace_form(v) for v in flat])
-        outputs = tuple(map(id, self.input_metadata))
+        outputs = tuple(map(id, self._xt_metadata))
         key = ("recorded", self.key, self.shapes, outputs, tuple(map(id, self.targets)), structure, forms)
         cache = self.op.pullbacks
         found = cache.get(key)
@@ -312,7 +312,7 @@ def concrete(value: Any) -> Any:
 
 def targets_of(edges: tuple[Any, ...]) -> tuple[Any, ...]:
     """Shape and dtype that the gradient for each edge must have."""
-    return tuple([None if e is None else aval_of(e[0].input_metadata[e[1]]) for e in edges])
+    return tuple([None if e is None else aval_of(e[0]._xt_metadata[e[1]]) for e in edges])
 
 
 def aval_of(metadata: Any) -> Any:
@@ -410,7 +410,7 @@ def unpack_saved(node: OpNode, index: int) -> Any:
     at = result_index(name)
     if at is not None:
         return unpack_tensor(entry, node, (node, at))
-    edges = node.edges[edge_position(node, name)] if name in rules.functions else None
+    edges = node._xt_edges[edge_position(node, name)] if name in rules.functions else None
     if isinstance(entry, list):
         return [unpack_tensor(e, node, edges[i] if edges else None) for i, e in enumerate(entry)]
     return unpack_tensor(entry, node, edges)
@@ -419,7 +419,7 @@ def unpack_saved(node: OpNode, index: int) -> Any:
 def edge_position(node: OpNode, name: str) -> Any:
     """Where the edges of an argument lie among a node's edges: an index, or a slice for a sequence."""
     rules = node.op.rules
-    length = len(node.edges) - len(rules.differentiable) + 1
+    length = len(node._xt_edges) - len(rules.differentiable) + 1
     at = 0
     for n in rules.differentiable:
         step = length if n == rules.sequence else 1

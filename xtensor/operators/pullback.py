@@ -41,14 +41,14 @@ def rules_function(node: Any, mask: tuple[bool, ...]) -> Callable[..., tuple[Any
     """`(grads, saved) -> gradients of the edges in mask` of a node."""
     op = node.op
     statics = dict(zip([p.name for p in op.static], node.key, strict=True))
-    return backward_function(op.rules, statics, mask, node.targets, node.shapes, node.input_metadata)
+    return backward_function(op.rules, statics, mask, node.targets, node.shapes, node._xt_metadata)
 
 
 def incoming(node: Any, grads: Sequence[Any]) -> list[Any]:
     """The shapes and dtypes of the gradients that a node receives, None where undefined."""
     return [
         None if g is None else jax.ShapeDtypeStruct(o.shape, o.dtype)
-        for g, o in zip(grads, node.input_metadata, strict=True)
+        for g, o in zip(grads, node._xt_metadata, strict=True)
     ]
 
 
@@ -69,7 +69,7 @@ def traceable(arrays: Sequence[Any], given: Sequence[Any]) -> bool:
 def sees_gradients_only(node: Any, edge: int) -> bool:
     """Whether the rule for an edge takes no saved array: their shapes, say of an empty index, are not in the key."""
     rules = node.op.rules
-    extra = len(node.edges) - len(rules.differentiable)
+    extra = len(node._xt_edges) - len(rules.differentiable)
     names = [n for n in rules.differentiable for _ in range(extra + 1 if n == rules.sequence else 1)]
     arrays = {p.name for p in rules.schema.runtime if p.kind != "Number"} | {"result", "results"}
     return not any(w in arrays or w.startswith("result") for w in rules.parameters[names[edge]])
@@ -363,7 +363,7 @@ class RecordedPullback:
 def argument_at(node: Any, edge: int) -> str:
     """The name of the argument that an edge of a node leads to."""
     rules = node.op.rules
-    length = len(node.edges) - len(rules.differentiable) + 1
+    length = len(node._xt_edges) - len(rules.differentiable) + 1
     names = [n for n in rules.differentiable for _ in range(length if n == rules.sequence else 1)]
     return names[edge]
 

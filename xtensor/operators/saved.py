@@ -14,6 +14,7 @@ import jax
 
 from .. import dtypes
 from ..engine import AccumulateGrad, modes
+from ..engine.graph import name_of
 from ..storage import WrapperArray
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
 from ..xla.levels import Batched
@@ -181,7 +182,7 @@ def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> N
 
 def forward_name(node: Any) -> str:
     """The operator's name in messages: a node's, less what makes it a backward one."""
-    return re.sub(r"Backward\d*$", "", node.name())
+    return re.sub(r"Backward\d*$", "", name_of(node))
 
 
 def unpack_array(entry: Any, node: Any) -> Any:

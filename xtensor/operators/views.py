@@ -103,16 +103,16 @@ class ViewNode(Replayable):
     op: ViewOperator
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         aval = self.aval
         return tuple(aval) if type(aval) is list else (aval,)
 
     @property
-    def num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def _xt_num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is list else 1
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        if self.edges[0] is None:
+        if self._xt_edges[0] is None:
             return (None,)
         recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
         return self.adjoint(grads, recipes)
@@ -142,7 +142,7 @@ class ViewNode(Replayable):
         return self.sizes
 
     def pattern(self) -> Any:
-        if self.edges[0] is None:
+        if self._xt_edges[0] is None:
             return None
         fields = self.sizes, self.dtype, self.args, self.result
         recipes = relative(self.op.make, self.sizes, self.dtype, self.args, *self.result)
@@ -155,7 +155,7 @@ class ViewNode(Replayable):
         fields, way, values = pattern
         if (self.sizes, self.dtype, self.args, self.result) == fields:
             args += values
-            return self.edges[0] is not None
+            return self._xt_edges[0] is not None
         # Other arguments may lead the same way, at another offset.
         own = self.pattern()
         if own is None or own[1] != way:
@@ -293,9 +293,9 @@ def alias_of(
         view.creation = creation if creation == CUSTOM_FUNCTION else made_in
     elif edge is not None:
         node = new(op.node_class)
-        node.edges = (edge if type(edge) is tuple else edge.edge(),)
-        node.sequence_nr = next_sequence_nr()
-        node.meta = None
+        node._xt_edges = (edge if type(edge) is tuple else edge.edge(),)
+        node._xt_sequence_nr = next_sequence_nr()
+        node._xt_meta = None
         node.sizes = storage.array.shape if old is None else old.sizes
         node.dtype = FROM_NUMPY[storage.array.dtype] if old is None else old.dtype
         node.args = tuple([tuple(a) if type(a) is list else a for a in args])
@@ -526,8 +526,8 @@ def answered(op: ViewOperator, input: Tensor, args: tuple[Any, ...], found: list
     edge = None if modes.state.mode & modes.NO_GRAD else edge_of(input)
     if edge is not None:
         node = new(op.node_class)
-        node.edges = (edge if type(edge) is tuple else edge.edge(),)
-        node.sequence_nr, node.meta = next_sequence_nr(), None
+        node._xt_edges = (edge if type(edge) is tuple else edge.edge(),)
+        node._xt_sequence_nr, node._xt_meta = next_sequence_nr(), None
         node.sizes, node.dtype = tuple(sizes_of(input)), input.dtype
         node.args = tuple([tuple(a) if type(a) is list else a for a in args])
         avals = [ViewAval(make_view(r._xt_storage, None, r.dtype, tuple(r.shape), (), 0)) for r in results]

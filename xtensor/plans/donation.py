@@ -65,7 +65,7 @@ def matching(
     """For as many gradients as there are, a free argument of the same shape and dtype."""
     room: dict[Any, int] = {}
     for leaf in leaves:
-        (aval,) = leaf.input_metadata
+        (aval,) = leaf._xt_metadata
         form = (tuple(aval.shape), np.dtype(getattr(aval.dtype, "numpy", aval.dtype)))
         room[form] = room.get(form, 0) + 1
     found = []

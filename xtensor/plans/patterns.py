@@ -55,17 +55,17 @@ class Pattern:
         args = [grad]
         nodes[0] = root
         place: Any = None
-        last = root.sequence_nr + 1
+        last = root._xt_sequence_nr + 1
         for at, (kind, pattern, edges) in enumerate(self.steps):
             node = nodes[at]
             # Numbers that fall strictly show that the order is the interpreter's, and that no node has two places.
-            number = node.sequence_nr
-            if type(node) is not kind or number >= last or node.meta is not None:
+            number = node._xt_sequence_nr
+            if type(node) is not kind or number >= last or node._xt_meta is not None:
                 return None
             if not node.matches(pattern, args):
                 return None
             last = number
-            for edge, (to, slot) in zip(node.edges, edges):
+            for edge, (to, slot) in zip(node._xt_edges, edges):
                 if edge is None:
                     if to is not None:
                         return None
@@ -82,11 +82,11 @@ class Pattern:
                     continue
                 known = leaves[to]
                 if known is None:
-                    if target.__class__ is not AccumulateGrad or target.meta is not None:
+                    if target.__class__ is not AccumulateGrad or target._xt_meta is not None:
                         return None
-                    if target.leaf.post_accumulate or (target.device is not place and place is not None):
+                    if target.leaf.post_accumulate or (target._xt_device is not place and place is not None):
                         return None
-                    place = target.device
+                    place = target._xt_device
                     leaves[to] = target
                 elif known is not target:
                     return None
@@ -107,7 +107,7 @@ def pattern_of(nodes: Sequence[Any], place: Any, grad: Any) -> Pattern | None:
         if own is None:
             return None
         edges = []
-        for edge in node.edges:
+        for edge in node._xt_edges:
             to = NOWHERE
             if edge is not None:
                 to = (number.get(edge[0]), edge[1])

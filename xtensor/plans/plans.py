@@ -46,7 +46,7 @@ __all__ = ["PlanExecutor", "executor"]
 state = modes.state
 NO_GRAD = modes.NO_GRAD
 set_grad: Any = AutogradMeta.grad.__set__  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-by_age = attrgetter("sequence_nr")
+by_age = attrgetter("_xt_sequence_nr")
 # Where too many structures are known, one in so many is forgotten.
 SHARE = 8
 # A graph of which one node in so many would make a program of its own is a plan at once.
@@ -199,7 +199,7 @@ class PlanExecutor:
             self.compiled += 1
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
-                node.release()
+                node._xt_release()
         if wanted is not None and not accumulate:
             return tuple([None if w is None or found[w] is None else wrap(found[w]) for w in wanted])
         metas: list[Any] = []
@@ -252,10 +252,10 @@ class PlanExecutor:
         device = UNKNOWN
         while stack:
             node = stack.pop()
-            if node.meta is not None:
+            if node._xt_meta is not None:
                 return DECLINED["hooks"]
             nodes.append(node)
-            for edge in node.edges:
+            for edge in node._xt_edges:
                 if edge is None:
                     continue
                 target = edge[0]
@@ -265,12 +265,12 @@ class PlanExecutor:
                 if type(target) is not AccumulateGrad:
                     stack.append(target)
                     continue
-                if target.meta is not None or target.leaf.post_accumulate:
+                if target._xt_meta is not None or target.leaf.post_accumulate:
                     return DECLINED["hooks"]
-                if target.device is not device:
+                if target._xt_device is not device:
                     if device is not UNKNOWN:
                         return DECLINED["several devices"]
-                    device = target.device
+                    device = target._xt_device
         if len(nodes) > self.largest:
             return DECLINED["too many nodes"]
         nodes.sort(key=by_age, reverse=True)
@@ -424,7 +424,7 @@ def build(
     """The function of a graph, the order in which the interpreter would accumulate its leaves, and what it would run."""
     steps, n_leaves = pattern.steps, pattern.n_leaves
     platform = next(iter(args[0].devices())).platform
-    room = [node.num_inputs for node in nodes]
+    room = [node._xt_num_inputs for node in nodes]
     counts = []
     for node, (_, own, _) in zip(nodes, steps, strict=True):
         values: list[Any] = []

@@ -237,7 +237,7 @@ class LayoutNode(Node):
         self.title, self.aval, self.transposed = title, aval, transposed
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def name(self) -> str:
@@ -246,7 +246,7 @@ class LayoutNode(Node):
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients of the sources."""
         if grads[0] is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         return tuple(self.transposed(grads[0]))
 
 

@@ -127,7 +127,7 @@ class Tracked:
                 return True
             if isinstance(node, engine.AccumulateGrad) and _levels.get(node.leaf) is self:
                 return True
-            for further in node.edges:
+            for further in node._xt_edges:
                 if further is not None and further[0] not in seen:
                     seen.add(further[0])
                     waiting.append(further[0])
@@ -156,15 +156,15 @@ class Constant(engine.Node):
     """The node of `tensor.data` inside of a derivative: no gradient goes through it while that one is taken."""
 
     __slots__ = ("aval", "level")
-    trusted = True
+    _xt_trusted = True
 
     def __init__(self, level: Tracked, edge: Any) -> None:
         super().__init__((edge,))
         self.level = level
-        self.aval = edge[0].input_metadata[edge[1]]
+        self.aval = edge[0]._xt_metadata[edge[1]]
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def name(self) -> str:
@@ -206,7 +206,7 @@ def _leads_out(tensor: Tensor, dead: set[engine.Node]) -> bool:
             level = _levels.get(node.leaf)
             if level is None or level.open:
                 return True
-        for next_edge in node.edges:
+        for next_edge in node._xt_edges:
             if next_edge is not None and next_edge[0] not in seen and next_edge[0] not in dead:
                 seen.add(next_edge[0])
                 waiting.append(next_edge[0])

@@ -28,7 +28,19 @@ __all__ = [
     "host_values",
     "levels_of",
     "open_levels",
+    "tracing",
 ]
+
+
+class _Tracing(threading.local):
+    """Whether this thread is tracing the form of a program for batches. Rules for batches are written down in no other form: a
+    program on disk is found by its text, which would name such a rule by its address.
+    """
+
+    batches = False
+
+
+tracing = _Tracing()
 
 _alive: weakref.WeakValueDictionary[int, Level] = weakref.WeakValueDictionary()
 _lock = threading.Lock()

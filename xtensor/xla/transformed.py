@@ -16,7 +16,7 @@ import numpy as np
 from ..geometry import broadcast_shapes
 from . import x64
 from .cache import BoundedCache
-from .levels import KINDS, Batched, Dual, Leveled, batches_of, levels_of
+from .levels import KINDS, Batched, Dual, Leveled, batches_of, levels_of, tracing
 
 __all__ = ["NoTangent", "run", "tangents_of_kernel"]
 
@@ -126,7 +126,11 @@ def batched_form(
     axes = tuple([0 if flag else None for flag in flags])
 
     def flat(*leaves: Any) -> Any:
-        return function(*(leaves if structure is None else jax.tree.unflatten(structure, leaves)))
+        before, tracing.batches = tracing.batches, True
+        try:
+            return function(*(leaves if structure is None else jax.tree.unflatten(structure, leaves)))
+        finally:
+            tracing.batches = before
 
     def batched(*leaves: Any) -> Any:
         if not apart:

@@ -80,10 +80,10 @@ if flags == 0:
     if (<any_edge>)<inexact>:
         <leaf_edges>
         node = new(NodeClass)
-        node.edges = (<all_edges>)
+        node._xt_edges = (<all_edges>)
         node.targets = (<targets>)
-        node.sequence_nr = next_nr()
-        node.meta = None
+        node._xt_sequence_nr = next_nr()
+        node._xt_meta = None
         node.key = <key>
         node.aval = <aval>
         node.shapes = (<shapes>)

@@ -97,7 +97,7 @@ class CrossNode(Node):
     """
 
     __slots__ = ("aval", "beyond", "title", "transposed")
-    trusted = True
+    _xt_trusted = True
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class CrossNode(Node):
         self.beyond = beyond
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def name(self) -> str:
@@ -123,7 +123,7 @@ class CrossNode(Node):
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients of the arguments."""
         if grads[0] is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         found = self.transposed(grads[0])
         return tuple(found) if self.beyond is None else tuple(map(crossed, found, self.beyond))
 
@@ -257,7 +257,7 @@ def levels_beyond(avals: Iterable[Any], target: Any) -> tuple[int, ...]:
 
 def crossings(node: Any) -> tuple[tuple[int, ...], ...] | None:
     """For each edge of a node the levels that its gradient leaves; None where there are none at all."""
-    avals = node.input_metadata
+    avals = node._xt_metadata
     if not any(type(a) is LevelAval for a in avals):
         return None
     found = tuple([() if t is None else levels_beyond(avals, t) for t in node.targets])

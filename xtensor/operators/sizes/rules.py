@@ -85,7 +85,7 @@ class SizedRules:
         fields = (
             [None if t is None else t.shape for t in node.targets],
             node.shapes,
-            [o.shape for o in node.input_metadata],
+            [o.shape for o in node._xt_metadata],
         )
         sizes, self.tree = jax.tree.flatten(fields)
         self.sizes = tuple(sizes)
@@ -93,12 +93,12 @@ class SizedRules:
         self.node = SimpleNamespace(
             op=node.op,
             key=node.key,
-            edges=(None,) * len(node.edges),
+            _xt_edges=(None,) * len(node._xt_edges),
             targets=node.targets,
-            input_metadata=tuple(node.input_metadata),
+            _xt_metadata=tuple(node._xt_metadata),
         )
         self.function = rules_function
-        forms = [None if t is None else (t.dtype, t.weak_type) for t in (*node.targets, *node.input_metadata)]
+        forms = [None if t is None else (t.dtype, t.weak_type) for t in (*node.targets, *node._xt_metadata)]
         leaves, tree = jax.tree.flatten(list(saved))
         told = tuple([(a.ndim, a.dtype, a.aval.weak_type) for a in leaves])
         undefined = tuple([g is None for g in grads])
@@ -114,12 +114,12 @@ class SizedRules:
         return SimpleNamespace(
             op=old.op,
             key=old.key,
-            edges=old.edges,
+            _xt_edges=old._xt_edges,
             shapes=shapes,
             targets=tuple(
                 [None if t is None else resized(t, s) for t, s in zip(old.targets, targets, strict=True)]
             ),
-            input_metadata=tuple([resized(o, s) for o, s in zip(old.input_metadata, outputs, strict=True)]),
+            _xt_metadata=tuple([resized(o, s) for o, s in zip(old._xt_metadata, outputs, strict=True)]),
         )
 
     def sized(self, kept: Sequence[int]) -> Sized:

@@ -42,7 +42,7 @@ class SampleNode(Node):
     title: str
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def name(self) -> str:
@@ -51,13 +51,13 @@ class SampleNode(Node):
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         (grad,) = grads
         if grad is None:
-            return (None,) * len(self.edges)
+            return (None,) * len(self._xt_edges)
         return tuple(
             [
                 None
                 if e is None
                 else grad.new_zeros(aval.shape, dtype=dtypes.FROM_NUMPY[np.dtype(aval.dtype)])
-                for e, aval in zip(self.edges, self.inputs, strict=True)
+                for e, aval in zip(self._xt_edges, self.inputs, strict=True)
             ]
         )
 

@@ -18,6 +18,8 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
+from ...xla.levels import tracing
+
 __all__ = [
     "at_once",
     "below",
@@ -87,13 +89,16 @@ def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any
 
 def _drawn(kernel: Any, shape: tuple[int, ...]) -> Any:
     """The kernel for a shape; where the number of the draw is a batch, the numbers of one draw for the whole batch."""
-    found: Any = custom_vmap(functools.partial(kernel, shape=shape))
+    plain = functools.partial(kernel, shape=shape)
+    if not tracing.batches:
+        return plain
+    found: Any = custom_vmap(plain)
 
     @found.def_vmap
     def whole(size: int, batched: Any, seed: Any, draw: Any, stream: Any) -> Any:
         if not batched[1]:
             axes = [0 if b else None for b in batched]
-            return jax.vmap(functools.partial(kernel, shape=shape), axes)(seed, draw, stream), True
+            return jax.vmap(plain, axes)(seed, draw, stream), True
         # In a loop over a batch, those of its samples that go on are at the same turn, which is the last.
         turn = jnp.max(stream) if batched[2] else stream
         return _drawn(kernel, (size, *shape))(seed, draw[0], turn), True
@@ -105,6 +110,10 @@ def at_once(kernel: Any) -> Any:
     """A kernel of a seed, the number of a draw and arrays, which for a batch of draws makes one draw over all samples."""
     found: Any = custom_vmap(kernel)
 
+    @functools.wraps(kernel)
+    def run(*args: Any) -> Any:
+        return found(*args) if tracing.batches else kernel(*args)
+
     @found.def_vmap
     def whole(size: int, batched: Any, seed: Any, draw: Any, *arrays: Any) -> Any:
         if not batched[1]:  # the same numbers for all samples
@@ -115,7 +124,7 @@ def at_once(kernel: Any) -> Any:
         ]
         return found(seed, draw[0], *spread), True
 
-    return found
+    return run
 
 
 def _bits32(seed: Any, draw: Any, stream: Any, shape: tuple[int, ...]) -> Any:

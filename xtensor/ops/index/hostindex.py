@@ -141,10 +141,10 @@ class HostNode(Node):
     found: Placed | None
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
-    def release(self) -> None:
+    def _xt_release(self) -> None:
         self.found = None
 
     def indices(self) -> Placed:
@@ -172,7 +172,7 @@ class IndexNode(HostNode):
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         grad, found = grads[0], self.indices()
-        if grad is None or self.edges[0] is None:
+        if grad is None or self._xt_edges[0] is None:
             return (None,)
         total = grad.new_zeros(self.sizes)
         write(total, found, grad, True)
@@ -203,12 +203,12 @@ class IndexPutNode(HostNode):
         if grad is None:
             return (None, None)
         own = values = None
-        if self.edges[0] is not None:
+        if self._xt_edges[0] is not None:
             own = grad
             if not self.accumulate:
                 own = grad.clone()
                 write(own, found, 0, False)
-        if self.edges[1] is not None:
+        if self._xt_edges[1] is not None:
             values = read(grad, found, None).sum_to_size(self.sizes)
         return (own, values)
 

@@ -299,9 +299,9 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
     result = wrap(call(at_once, INDEX.program((dims,)), array, arrays))
     if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
-        node.edges = (plain_edge(edge),)
-        node.sequence_nr = next_sequence_nr()
-        node.meta = None
+        node._xt_edges = (plain_edge(edge),)
+        node._xt_sequence_nr = next_sequence_nr()
+        node._xt_meta = None
         node.key = (dims,)
         node.shapes = (array.shape,)
         node.targets = (array.aval,)

@@ -74,7 +74,7 @@ def clamp_max_bound(grad: Array, input: Array, min: Any, max: Array) -> Array:
     out="exact",
     aliases=("clip",),
     # By numbers or by tensors: an edge to a bound is one.
-    node=lambda node: "ClampBackward1" if node.edges[1:] == (None, None) else "ClampBackward0",
+    node=lambda node: "ClampBackward1" if node._xt_edges[1:] == (None, None) else "ClampBackward0",
     derivatives=dict(
         input=lambda grad, input, min, max: jnp.where(inside(input, min, max), grad, 0),
         min=clamp_min_bound,

@@ -99,7 +99,7 @@ def pow_exponent(grad: Array, input: Operand, exponent: Array, result: Array) ->
     name="pow",
     method=False,
     # By a number or by a tensor: an edge to the exponent is one.
-    node=lambda node: "PowBackward0" if node.edges[1] is None else "PowBackward1",
+    node=lambda node: "PowBackward0" if node._xt_edges[1] is None else "PowBackward1",
     derivatives=dict(input=pow_input, exponent=pow_exponent),
 )
 def power(input: Operand, exponent: Operand, fixed: float | None = None) -> Array:

@@ -85,12 +85,12 @@ class TransferNode(Node):
     place: devices.device
 
     @property
-    def device(self) -> devices.device:
+    def _xt_device(self) -> devices.device:
         """Where its results go: tells the engine that a graph spans devices."""
         return self.place
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def name(self) -> str:
@@ -356,9 +356,9 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
         edge = input._xt_edge if view is None else edge_of(input)
         if edge is not None:
             node = new(CloneBackward0)
-            node.edges = (plain_edge(edge),)
-            node.sequence_nr = next_sequence_nr()
-            node.meta = None
+            node._xt_edges = (plain_edge(edge),)
+            node._xt_sequence_nr = next_sequence_nr()
+            node._xt_meta = None
             node.key = (None,)
             node.shapes = node.saved = ()
             node.aval = (
@@ -399,22 +399,22 @@ class OverwriteNode(Node):
     aval: Any
 
     @property
-    def device(self) -> Any:
+    def _xt_device(self) -> Any:
         """Where the gradient of what was written goes."""
         return getattr(self, "place", None)
 
     @property
-    def input_metadata(self) -> tuple[Any, ...]:
+    def _xt_metadata(self) -> tuple[Any, ...]:
         return (self.aval,)
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         (grad,) = grads
         if grad is None:
-            return (None,) * len(self.edges)
-        own = grad.new_zeros(tuple(sizes_of(grad))) if self.edges[0] is not None else None
-        if len(self.edges) == 1:
+            return (None,) * len(self._xt_edges)
+        own = grad.new_zeros(tuple(sizes_of(grad))) if self._xt_edges[0] is not None else None
+        if len(self._xt_edges) == 1:
             return (own,)
-        if self.edges[1] is None:
+        if self._xt_edges[1] is None:
             return (own, None)
         if tuple(sizes_of(grad)) != self.shape:
             grad = grad.sum_to_size(self.shape)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import printing
 from ...engine import modes
+from ...engine.graph import name_of
 from ...operators.attach import attach_methods
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
@@ -97,7 +98,7 @@ def grad_fn_name(tensor: Tensor) -> str | None:
         node = tensor.grad_fn
     except RuntimeError:  # a view made without a graph, whose base was written with one
         return "Invalid"
-    return None if node is None else node.name()
+    return None if node is None else name_of(node)
 
 
 @bounded(256)
