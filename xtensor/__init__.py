@@ -298,8 +298,9 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-# `Module.compile` reaches what is imported when it is first used.
+# `Module.compile` and `ops.aten` reach what is imported when it is first used.
 capture.compiler.append(lambda *args, **options: __getattr__("compiler").compiled(*args, **options))
+ops.namespaces.append(lambda: __getattr__("library").ops)
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_arg
 from .proxy import Attribute, Proxy, TraceError
+from .subgraph_rewriter import replace_pattern
 
 __all__ = [
     "PH",
@@ -26,6 +27,7 @@ __all__ = [
     "has_side_effect",
     "immutable_collections",
     "map_arg",
+    "replace_pattern",
     "symbolic_trace",
     "wrap",
 ]

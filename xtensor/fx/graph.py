@@ -453,7 +453,7 @@ def _check_target(module: Module, node: Node) -> None:
 
 def table(rows: list[list[str]], heads: list[str]) -> str:
     """Rows of text under heads, in columns as wide as they must be."""
-    widths = [max(len(head), *(len(row[i]) for row in rows), 0) for i, head in enumerate(heads)]
+    widths = [max(len(head) + 2, *(len(row[i]) for row in rows), 0) for i, head in enumerate(heads)]
     lines = [heads, ["-" * width for width in widths], *rows]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

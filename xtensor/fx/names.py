@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .. import checks
+from ..compat import public_path
 from ..devices import device
-from ..operators.below.aten import Overload, Packet
+from ..operators.below.aten import Overload, Packet, packet
 from ..tensor import Tensor
 from ..utils import _pytree
 from . import _pytree as fx_pytree
@@ -116,17 +117,25 @@ def as_recorded(
 
 def is_ours(value: Any) -> bool:
     """Whether code reaches a function or class through the library itself."""
-    if isinstance(value, (Overload, Packet)):
+    if isinstance(value, Overload):
+        return value.namespace != "aten" or packet(value._opname)._overloads.get(value._overloadname) is value
+    if isinstance(value, Packet) or id(value) in functions():
         return True
     home = getattr(value, "__module__", None)
-    if not isinstance(home, str):
+    if not isinstance(home, str) or home.partition(".")[0] not in (LIBRARY, "torch"):
         return False
-    return home.partition(".")[0] in (LIBRARY, "torch") or id(value) in functions()
+    found: Any = sys.modules[LIBRARY]
+    try:
+        for name in qualified_name(value).split(".")[1:]:
+            found = getattr(found, name)
+    except AttributeError:
+        return False
+    return found is value
 
 
 def module_of(name: str) -> str:
     """A module of the library as programs spell it."""
-    head, _, rest = name.partition(".")
+    head, _, rest = public_path(name).partition(".")
     return checks.spelled(rest).rstrip(".") if head in (LIBRARY, "torch") else name
 
 
@@ -150,6 +159,8 @@ def qualified_name(value: Any) -> str:
         name = inspect.getsource(value).split("=")[0].strip()
     if not isinstance(home, str):
         raise RuntimeError(f"cannot find module for {value}")
+    if getattr(sys.modules[LIBRARY], name, None) is value:
+        return checks.spelled(name)
     return f"{module_of(home)}.{name}"
 
 
@@ -161,6 +172,8 @@ def type_repr(value: Any) -> str:
     if isinstance(value, type) and not isinstance(value, types.GenericAlias):
         if value.__module__ == "builtins":
             return value.__qualname__
+        if getattr(sys.modules[LIBRARY], value.__name__, None) is value:
+            return checks.spelled(value.__name__)
         return f"{module_of(value.__module__)}.{value.__qualname__}"
     if value is ...:
         return "..."

@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 BASE_TYPES = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, Overload)
+UNASKED = frozenset("__torch_dispatch__ __array_interface__ __array_struct__ __array__ __index__ __wrapped__".split())
 FX = __name__.rpartition(".")[0]
 LIBRARY = __name__.partition(".")[0]
 
@@ -248,7 +249,7 @@ class Proxy:
 
     def __getattr__(self, k: str) -> Any:
         # Nothing that Python and its libraries ask of any object becomes a node.
-        if k in ("__torch_dispatch__", "__array_interface__", "__array_struct__", "__index__", "__wrapped__", "__iter__"):
+        if k.startswith("_xt_") or k in UNASKED:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {k!r}", name=k, obj=self)
         return Attribute(self, k)
 
