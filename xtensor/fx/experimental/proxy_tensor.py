@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...compat.overrides import TorchFunctionMode
 from ...engine.modes import state
 from ...geometry import contiguous_strides
+from ...lowering import Recipe
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
 from ...operators.below.dispatching import flat, without_modes
-from ...storage import Storage
+from ...storage import AGE, Storage, births
 from ...tensor import Tensor
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
@@ -44,6 +47,7 @@ class PythonKeyTracer(Tracer):
     def __init__(self) -> None:
         super().__init__(autowrap_modules=())
         self.root = Module()
+        self.born = births.now = births.now + AGE
         self.places: dict[Any, tuple[Proxy, Storage]] = {}
         """By storage and geometry, the proxy of what lies there; writes leave it, as they do when the graph runs."""
         self.values: dict[int, list[Seen]] = {}
@@ -58,6 +62,9 @@ class PythonKeyTracer(Tracer):
         return attr_val
 
     def create_arg(self, a: Any) -> Argument:
+        if isinstance(a, Recipe):
+            setattr(self.root, path := self.get_fresh_qualname("_geometry"), a)
+            return self.create_node("get_attr", path, (), {})
         if isinstance(a, Tensor) and (found := self.proxy_of(a)) is not None:
             return found.node
         if isinstance(a, Parameter) and all(a is not p for p in self.root.parameters()):
@@ -92,12 +99,22 @@ class PythonKeyTracer(Tracer):
                 f"make_fx: {func} of a tensor that vmap or jvp holds; trace the function first, and transform what that gives."
             )
         known = self.proxy_of(tensor)
+        if known is None and tensor._xt_storage.writes >= self.born and not is_one(tensor):
+            raise NotImplementedError(
+                f"make_fx: {func} of a tensor that was made within the function by something that is no operator, so that the "
+                "graph cannot say where it is from."
+            )
         self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
 
     def forget(self) -> None:
         """Let go of all tensors."""
         self.places.clear()
         self.values.clear()
+
+
+def is_one(tensor: Tensor) -> bool:
+    """Whether a tensor is the number 1, as what a backward pass begins with."""
+    return tensor.dim() == 0 and tensor._xt_view is None and bool(np.asarray(tensor._xt_storage.array) == 1)
 
 
 class Seen(NamedTuple):
@@ -178,12 +195,12 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                     self.tracer.keep(part, proxy[i])  # pyright: ignore[reportIndexIssue]
 
 
-COPIES = frozenset("clone contiguous reshape".split())
-WRITES = frozenset("__setitem__ index_put_".split())
+WRITES = frozenset("__setitem__ index_put_ fill_diagonal_".split())
+"""Functions that write, of which nobody is asked below autograd."""
 
 
 class Above(TorchFunctionMode):
-    """A block whose copies and writes by index become nodes, for nobody is asked about these below autograd."""
+    """A block whose functions become nodes themselves where they do more than the operators that they come to."""
 
     def __init__(self, mode: ProxyTorchDispatchMode) -> None:
         self.mode = mode
@@ -191,15 +208,21 @@ class Above(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
-        if name not in COPIES and name not in WRITES or get_proxy_mode() is not self.mode:
+        kwargs, name, tracer = kwargs or {}, getattr(func, "__name__", ""), self.mode.tracer
+        if get_proxy_mode() is not self.mode:
             return func(*args, **kwargs)
-        tracer = self.mode.tracer
-        target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
-        proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
-        with without_modes():
-            made = func(*args, **kwargs)
-        tracer.keep(made if name in COPIES else args[0], proxy)
+        if name in WRITES:
+            target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
+            proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
+            with without_modes():
+                made = func(*args, **kwargs)
+            tracer.keep(args[0], proxy)
+            return made
+        made = func(*args, **kwargs)
+        if isinstance(made, Tensor) and tracer.proxy_of(made) is None and name not in ("__get__", "__set__"):
+            given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+            if any(tracer.proxy_of(value) is not None for value in given):
+                tracer.keep(made, tracer.create_proxy("call_function", func, args, kwargs))
         return made
 
 
