@@ -19,6 +19,7 @@ from ..func import (
     vjp,
     vmap,
 )
+from ..fx.experimental.proxy_tensor import make_fx
 from ..nn.modules.module import Module
 from ..nn.stateless import stack_module_state
 from ..tensor import Tensor
@@ -36,6 +37,7 @@ __all__ = [
     "jvp",
     "make_functional",
     "make_functional_with_buffers",
+    "make_fx",
     "vjp",
     "vmap",
 ]

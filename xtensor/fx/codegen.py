@@ -223,7 +223,6 @@ class Writer:
         """The name by which the text reaches a value."""
         if is_ours(value) and value is not device:
             return qualified_name(value)
-        hint = hint.replace(".", "_")
         name = self.namespace.create_name(hint, value)
         self.globals.setdefault(name, value)
         return name
@@ -243,9 +242,7 @@ class Writer:
                 self.globals.setdefault(shown, value)
                 return shown
             return self.global_name(shown, value)
-        if value is None or isinstance(value, str):
-            return repr(value)
-        return shown
+        return repr(value) if value is None else self.global_name(shown, value)
 
     def annotation(self, value: Any) -> str:
         return "" if value is None else f" : {self.type_name(value)}"

@@ -322,11 +322,7 @@ class Graph:
                 node._repr_fn = was
 
     def __str__(self) -> str:
-        inputs: list[str] = []
-        returned = [""]
-        lines = [node.format_node(inputs, returned) for node in self.nodes]
-        text = f"graph({', '.join(inputs)}){returned[0]}:"
-        return "".join([text, *(f"\n    {line}" for line in lines if line)])
+        return "".join(["graph():", *(f"\n    {node.format_node()}" for node in self.nodes)])
 
     def print_tabular(self) -> None:
         """Print the nodes as a table. Differs from PyTorch: it needs no package `tabulate`."""

@@ -129,7 +129,7 @@ def _is_generated(error: BaseException) -> traceback.FrameSummary | None:
     for frame in reversed(frames):
         if "eval_with_key" in frame.filename:
             return frame
-        if not frame.filename.startswith(FOLDER) or frame.filename.startswith((MODULES, FX)):
+        if not frame.filename.startswith((FOLDER, "<xtensor")) or frame.filename.startswith((MODULES, FX)):
             return None
     return None
 

@@ -60,7 +60,7 @@ TOP_LEVEL = frozenset("sigmoid tanh".split())
 """Functions of both modules that are spelled as the top module's."""
 PYTHON = frozenset("cdist norm pca_lowrank split stft svd_lowrank tensordot".split())
 """Functions of the top module that PyTorch writes in Python."""
-UNKNOWN = frozenset(("cudnn_enable",))
+UNKNOWN = frozenset(("cudnn_enable", "cudnn_enabled"))
 """Parameters that the top module's function has, and the one of `nn.functional` has not."""
 
 
@@ -179,6 +179,8 @@ def type_repr(value: Any) -> str:
         return "..."
     if isinstance(value, types.FunctionType):
         return value.__name__
+    if isinstance(value, str):
+        return repr(value)
     return re.sub(rf"\b(?:{LIBRARY}|torch)\.", lambda _: checks.spelled(""), repr(value))
 
 

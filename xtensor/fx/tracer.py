@@ -386,7 +386,7 @@ class Tracer(TracerBase):
             value = signature.parameters[name].default
             default = () if value is inspect.Parameter.empty else (value,)
         if concrete_args is None or name not in concrete_args:
-            kind = getattr(analysed, "__annotations__", {}).get(name)
+            kind = annotations_of(analysed).get(name)
             return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
         count = 0
 
@@ -450,8 +450,8 @@ class Tracer(TracerBase):
         self.tensor_attrs = {}
         self._collect(self.root, "")
         names = getattr(inspect.unwrap(function), "__globals__", {})
+        returned = annotations_of(inspect.unwrap(function))
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        returned = getattr(inspect.unwrap(root if not isinstance(root, Module) else type(root).forward), "__annotations__", {})
         cache: dict[str, Any] = {}
         with Patcher() as patcher, self._patched(patcher, cache):
             self._wrap_names(patcher, names)
@@ -512,6 +512,12 @@ class Tracer(TracerBase):
             kept = name == "_autowrap_search"
             made.__dict__[name] = copy.copy(value) if kept else copy.deepcopy(value, memo)
         return made
+
+
+def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types that a program gives its parameters and results; the library's own are of no use in a graph."""
+    home = str(getattr(function, "__module__", ""))
+    return {} if home.startswith(f"{LIBRARY}.nn.") else getattr(function, "__annotations__", {})
 
 
 def positional(function: Callable[..., Any], count: int) -> Callable[..., Any]:
