@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import checks, dtypes, trees
 from ..devices import device
+from ..lowering import Recipe
 from ..operators.below.aten import Overload, Packet
 from ..tensor import Tensor
 from .names import CUSTOM_BUILTINS, Namespace, is_ours, qualified_name, type_repr
@@ -268,6 +269,8 @@ class Writer:
             return f"{self.global_name(type(value).__name__, type(value))}.{value.name}"
         if isinstance(value, (Overload, Packet)):
             return qualified_name(value)
+        if isinstance(value, Recipe):
+            return self.global_name("geometry", value)
         if isinstance(value, device):
             self.global_name("device", device)
             return repr(value)

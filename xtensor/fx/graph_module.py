@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import itertools
 import linecache
+import math
+import operator
 import os
 import pathlib
+import pickle
 import sys
 import traceback
 import types
@@ -176,7 +180,8 @@ class GraphModule(Module):
     """A Module that runs a graph: its `forward` is Python that is generated when `graph` is assigned, or by `recompile()`.
 
     root: the module that attributes and submodules of the graph are taken from, or a dict of them by path. Every GraphModule has a
-    class of its own, named `class_name`.
+    class of its own, named `class_name`. Differs from PyTorch: pickle loads one, `xtensor.load` of a whole GraphModule does not, for
+    files do not run what they say; its `state_dict` is loaded like any module's.
 
     >>> traced = xtensor.fx.symbolic_trace(xtensor.nn.Sequential(xtensor.nn.Flatten(), xtensor.nn.ReLU()))
     >>> print(traced.code.strip())
@@ -307,7 +312,7 @@ class GraphModule(Module):
                     try:
                         below = self.get_submodule(str(node.target))
                     except AttributeError:
-                        return
+                        continue
                     used.update(f"{node.target}.{name}" for name, _ in below.named_modules() if name)
         for name in [name for name, _ in self.named_modules() if name and name not in used]:
             self.delete_submodule(name)
@@ -322,7 +327,6 @@ class GraphModule(Module):
         memo[id(self)] = made
         held = CodeOnlyModule(copy.deepcopy(self.__dict__, memo))
         self._deepcopy_init()(made, held, held.__dict__["_graph"])
-        type(made).__name__ = type(self).__name__
         made._graph._co_fields = dict(self._graph._co_fields)
         made.recompile()
         for name in HOOKS:
@@ -347,7 +351,8 @@ class GraphModule(Module):
         records, index = [], {node: i for i, node in enumerate(self._graph.nodes)}
         for node in index:
             args = map_arg((node.args, node.kwargs), lambda n: Reference(index[n]))
-            records.append((node.op, node.target, args, node.name, node.type, node.meta.get("is_wrapped", False)))
+            target = BuiltIn(node.target) if is_built_in(node.target) else node.target
+            records.append((node.op, target, args, node.name, node.type, node.meta.get("is_wrapped", False)))
         return reduce_graph_module, (body, records, type(self).__name__, codegen)
 
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
@@ -360,6 +365,8 @@ class GraphModule(Module):
             import_block(code.globals),
             "",
             "import pathlib",
+            "import pickle",
+            "",
             "import xtensor",
             "",
             "FOLDER = pathlib.Path(__file__).resolve().parent",
@@ -370,8 +377,8 @@ class GraphModule(Module):
             "        super().__init__()",
         ]
         for name, child in self.named_children():
-            save(child, place / f"{name}.pt")
-            lines.append(f'        self.add_module({name!r}, xtensor.load(FOLDER / "{name}.pt", weights_only=False))')
+            (place / f"{name}.pkl").write_bytes(pickle.dumps(child))
+            lines.append(f'        self.add_module({name!r}, pickle.loads((FOLDER / "{name}.pkl").read_bytes()))')
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 lines.append(f"        self.register_buffer({name!r}, xtensor.empty({list(buffer.shape)}, dtype=xtensor.{buffer.dtype.name}))")
@@ -449,6 +456,21 @@ class CodeOnlyModule(Module):
 _CodeOnlyModule = CodeOnlyModule
 
 
+BUILT_IN = {"_operator": operator, "builtins": builtins, "math": math}
+
+
+def is_built_in(target: Any) -> bool:
+    """Whether a target is one of Python's own functions, which not every loader finds."""
+    return isinstance(target, types.BuiltinFunctionType) and target.__module__ in BUILT_IN
+
+
+class BuiltIn:
+    """One of Python's functions in a pickled graph, by name."""
+
+    def __init__(self, function: Any) -> None:
+        self.module, self.name = function.__module__, function.__name__
+
+
 class Reference:
     """A node's place in a pickled graph."""
 
@@ -478,6 +500,8 @@ def reduce_graph_module(body: dict[str, Any], records: list[Any], class_name: st
 
     for op, target, args, name, kind, wrapped in records:
         given, named = found(args)
+        if isinstance(target, BuiltIn):
+            target = getattr(BUILT_IN[target.module], target.name)
         node = graph.create_node(op, target, given, named, name, kind)
         if wrapped:
             node.meta["is_wrapped"] = True

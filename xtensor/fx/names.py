@@ -81,7 +81,9 @@ def functions() -> dict[int, tuple[str, bool, Any]]:
                 if name not in ("linear", "avg_pool2d", "avg_pool3d", "scaled_dot_product_attention"):
                     continue
             written = python and name not in COMPILED or not below and name in PYTHON
-            found.setdefault(id(value), (f"{below}.{name}".lstrip("."), written, value))
+            known = found.get(id(value))
+            if known is None or name == value.__name__ != known[0].rpartition(".")[2]:
+                found[id(value)] = f"{below}.{name}".lstrip("."), written, value
     return found
 
 

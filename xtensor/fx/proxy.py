@@ -8,6 +8,7 @@ import dis
 import enum
 import inspect
 import operator
+import os
 import sys
 import traceback
 from collections import OrderedDict
@@ -209,9 +210,10 @@ def unpacked(frame: FrameType) -> int | None:
 
 def user_stack() -> str:
     """The lines of the program that led to here: not the library's own."""
+    folder = __file__.rpartition("fx")[0]
+    ours, layers = (folder, f"<{LIBRARY}", "<frozen"), f"{folder}nn{os.sep}modules"
     stack = traceback.extract_stack()
-    hidden = (__file__.rpartition("proxy.py")[0], sys.modules[f"{LIBRARY}.nn.calls"].__file__ or "")
-    kept = [line for line in stack if not line.filename.startswith(hidden) and "<frozen" not in line.filename]
+    kept = [line for line in stack if not line.filename.startswith(ours) or line.filename.startswith(layers)]
     return "".join(traceback.format_list(kept)).strip()
 
 

@@ -63,8 +63,7 @@ class PythonKeyTracer(Tracer):
 
     def create_arg(self, a: Any) -> Argument:
         if isinstance(a, Recipe):
-            setattr(self.root, path := self.get_fresh_qualname("_geometry"), a)
-            return self.create_node("get_attr", path, (), {})
+            return a
         if isinstance(a, Tensor) and (found := self.proxy_of(a)) is not None:
             return found.node
         if isinstance(a, Parameter) and all(a is not p for p in self.root.parameters()):

@@ -38,7 +38,7 @@ def split_by_tags(
 ) -> Any:
     """A module of one submodule per tag, in the order of `tags`, each with the nodes whose `tag` attribute is the name.
 
-    return_fqn_mapping: also give the old paths of submodules by the new ones. return_tuple: submodules of one result give tuples.
+    return_fqn_mapping: also give the new paths of submodules by the old ones. return_tuple: submodules of one result give tuples.
     """
     parts = {tag: Partition(tag) for tag in tags}
     home: dict[Node, Partition] = {}
@@ -58,13 +58,14 @@ def split_by_tags(
             if used not in part.environment:
                 if used.op == "get_attr":
                     part.environment[used] = part.graph.node_copy(used)
+                    paths[str(used.target)] = f"{part.name}.{used.target}"
                 else:
                     made = part.graph.placeholder(used.name, type_expr=used.type)
                     made.meta = dict(used.meta)
                     part.environment[used] = made
         part.environment[node] = part.graph.node_copy(node, part.environment.__getitem__)
         if node.op == "call_module":
-            paths[f"{part.name}.{node.target}"] = str(node.target)
+            paths[str(node.target)] = f"{part.name}.{node.target}"
     graph, held, known = Graph(), {}, {}
     for node in gm.graph.nodes:
         if node.op == "placeholder":
