@@ -43,7 +43,14 @@ def target_name(target: Any) -> str:
 def described(graph: Any) -> list[tuple[Any, ...]]:
     """A graph's nodes: opcode, name, the target's name, arguments, and the names of users."""
     return [
-        (n.op, n.name, target_name(n.target), words(repr(n.args)), words(repr(dict(n.kwargs))), [u.name for u in n.users])
+        (
+            n.op,
+            n.name,
+            target_name(n.target),
+            words(repr(n.args)),
+            words(repr(dict(n.kwargs))),
+            [u.name for u in n.users],
+        )
         for n in graph.nodes
     ]
 

@@ -105,7 +105,11 @@ def shared_module(torch):
 
 @program
 def sequential(torch):
-    layers = torch.nn.Linear(3, 3), torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Sigmoid())
+    layers = (
+        torch.nn.Linear(3, 3),
+        torch.nn.ReLU(),
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Sigmoid()),
+    )
     return Program(torch.nn.Sequential(*layers), (values(torch, 2, 3),))
 
 
@@ -164,7 +168,7 @@ def every_kind_of_parameter(torch):
 
 @program
 def annotations(torch):
-    def f(x: torch.Tensor, y: int = 3, z: "tuple[int, ...]" = (1, 2)) -> torch.Tensor:
+    def f(x: torch.Tensor, y: int = 3, z: tuple[int, ...] = (1, 2)) -> torch.Tensor:
         return x + y + z[0]
 
     return Program(f, (values(torch, 3),))
@@ -184,7 +188,7 @@ def operators(torch):
     def f(x, y):
         a = x + y - 2 * x / (y + 1) ** 2
         b = -x + 1 // y - 3 % y + 2**x
-        c = (x < y) & (x != 1) | ~(y >= 2) ^ (1 > x)
+        c = (x < y) & (x != 1) | ~(y >= 2) ^ (x < 1)
         return a, b, c, abs(x), +x, x @ y, x == y, 5 - x, 1 / y
 
     return Program(f, (values(torch, 4), values(torch, 4) + 1))
@@ -256,9 +260,24 @@ def functions(torch):
         functional = torch.nn.functional
         a = torch.cat([x, x], 1), torch.stack((x, x), dim=1), torch.where(x > 0.5, x, 0.0), torch.split(x, 1)
         b = torch.einsum("ij,kj->ik", x, x), torch.matmul(x, x.t()), torch.norm(x), torch.flatten(x, 1)
-        c = functional.relu(x), functional.gelu(x), functional.softmax(x, dim=1), functional.silu(x, inplace=False)
-        d = functional.layer_norm(x, (3,)), functional.pad(x, (1, 1)), functional.linear(x, x), functional.normalize(x)
-        e = functional.leaky_relu(x, 0.2), functional.hardtanh(x), functional.elu(x), functional.log_softmax(x, 1)
+        c = (
+            functional.relu(x),
+            functional.gelu(x),
+            functional.softmax(x, dim=1),
+            functional.silu(x, inplace=False),
+        )
+        d = (
+            functional.layer_norm(x, (3,)),
+            functional.pad(x, (1, 1)),
+            functional.linear(x, x),
+            functional.normalize(x),
+        )
+        e = (
+            functional.leaky_relu(x, 0.2),
+            functional.hardtanh(x),
+            functional.elu(x),
+            functional.log_softmax(x, 1),
+        )
         return a, b, c, d, e, torch.relu(x), torch.sigmoid(x), torch.tanh(x), torch.clamp(x, 0.2)
 
     return Program(f, (values(torch, 2, 3),))
@@ -270,10 +289,18 @@ def network_functions(torch):
         functional = torch.nn.functional
         w = torch.ones(1, 1, 2, 2)
         a = functional.conv2d(x, w), functional.max_pool2d(x, 2), functional.avg_pool2d(x, 2)
-        b = functional.adaptive_avg_pool2d(x, 1), functional.interpolate(x, scale_factor=2), functional.dropout(x, 0.0)
+        b = (
+            functional.adaptive_avg_pool2d(x, 1),
+            functional.interpolate(x, scale_factor=2),
+            functional.dropout(x, 0.0),
+        )
         pooled, at = functional.max_pool2d(x, 2, return_indices=True)
         flat = x.flatten(1)
-        c = functional.cross_entropy(flat, target), functional.mse_loss(flat, flat * 2), functional.one_hot(target, 3)
+        c = (
+            functional.cross_entropy(flat, target),
+            functional.mse_loss(flat, flat * 2),
+            functional.one_hot(target, 3),
+        )
         d = functional.batch_norm(x, None, None, training=True), functional.group_norm(x, 1)
         return a, b, pooled, at, c, d, functional.embedding(target, flat)
 
@@ -284,7 +311,11 @@ def network_functions(torch):
 def made_of_sizes(torch):
     def f(x):
         n = x.size(0)
-        return torch.zeros((n, 2)) + torch.arange(n)[:, None], torch.full((2,), 3.0) * x.sum(), torch.ones(x.shape)
+        return (
+            torch.zeros((n, 2)) + torch.arange(n)[:, None],
+            torch.full((2,), 3.0) * x.sum(),
+            torch.ones(x.shape),
+        )
 
     return Program(f, (values(torch, 3),))
 
@@ -300,7 +331,15 @@ def mathematics(torch):
 @program
 def results_of_many_kinds(torch):
     def f(x):
-        return {"a": x, "b": [x, (1, 2.5, None)], "c": slice(x, None), "d": torch.float32, "e": "text", "f": ..., "g": 1j}
+        return {
+            "a": x,
+            "b": [x, (1, 2.5, None)],
+            "c": slice(x, None),
+            "d": torch.float32,
+            "e": "text",
+            "f": ...,
+            "g": 1j,
+        }
 
     return Program(f, (values(torch, 3),))
 

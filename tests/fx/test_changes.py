@@ -73,7 +73,9 @@ def build_by_hand(torch):
     c = graph.call_module("act", (b,))
     d = graph.create_node("call_function", torch.add, (c, y), {"alpha": 2}, name="total")
     graph.output((d, [a, {"k": c}]), type_expr=tuple)
-    module = torch.fx.GraphModule({"weight": torch.nn.Parameter(torch.ones(2)), "act": torch.nn.ReLU()}, graph)
+    module = torch.fx.GraphModule(
+        {"weight": torch.nn.Parameter(torch.ones(2)), "act": torch.nn.ReLU()}, graph
+    )
     nodes = [[repr(n), n.prev.name, n.next.name, list(n.users), n.all_input_nodes] for n in graph.nodes]
     return module.code, graph, nodes, module(torch.ones(2)), module, len(graph.nodes)
 
@@ -102,7 +104,12 @@ def insert_move_and_erase(torch):
     a.append(d.prev)
     seen += [str(graph), [n.name for n in reversed(graph.nodes)]]
     c.insert_arg(1, 3)
-    return seen, str(graph), graph.find_nodes(op="call_method"), graph.find_nodes(op="call_function", target=torch.tanh)
+    return (
+        seen,
+        str(graph),
+        graph.find_nodes(op="call_method"),
+        graph.find_nodes(op="call_function", target=torch.tanh),
+    )
 
 
 @script
@@ -166,13 +173,23 @@ def modules_copied(torch):
         other.p.add_(1)
     x = torch.ones(1, 2)
     shallow = copy.copy(traced)
-    return traced(x), other(x), other.code == traced.code, type(other).__name__, other.training, other.meta, shallow(x)
+    return (
+        traced(x),
+        other(x),
+        other.code == traced.code,
+        type(other).__name__,
+        other.training,
+        other.meta,
+        shallow(x),
+    )
 
 
 @script
 def methods_of_functions(torch):
     found = submodule(torch, "node")
-    nested = found.map_aggregate({"a": [1, (2, slice(3, 4, None))]}, lambda x: x + 1 if isinstance(x, int) else x)
+    nested = found.map_aggregate(
+        {"a": [1, (2, slice(3, 4, None))]}, lambda x: x + 1 if isinstance(x, int) else x
+    )
     return nested, type(nested).__name__, type(nested["a"]).__name__, found.map_arg((1, [2]), lambda n: n)
 
 
@@ -220,7 +237,7 @@ def interpreters(torch):
             return super().call_function(torch.neg if target is torch.sigmoid else target, args, kwargs)
 
         def call_method(self, target, args, kwargs):
-            of, *rest = args
+            of = args[0]
             return of.abs() if target == "neg" else super().call_method(target, args, kwargs)
 
     traced = torch.fx.symbolic_trace(lambda x: torch.sigmoid(x) + x.neg())
@@ -283,7 +300,7 @@ def patterns_with_filters(torch):
 
     seen = []
     for options in (
-        {"match_filters": [lambda match, graph, pattern: "1" in str(list(match.nodes_map.values())[0])]},
+        {"match_filters": [lambda match, graph, pattern: "1" in str(next(iter(match.nodes_map.values())))]},
         {"ignore_literals": True},
     ):
         traced = torch.fx.symbolic_trace(f)
@@ -333,8 +350,12 @@ def shapes(torch):
     seen = []
     for n in traced.graph.nodes:
         meta = n.meta.get("tensor_meta")
-        for one in (meta if isinstance(meta, tuple) and not hasattr(meta, "shape") else [meta]) if meta else []:
-            seen.append([n.name, tuple(one.shape), one.dtype, one.stride, one.requires_grad, one.memory_format])
+        for one in (
+            (meta if isinstance(meta, tuple) and not hasattr(meta, "shape") else [meta]) if meta else []
+        ):
+            seen.append(
+                [n.name, tuple(one.shape), one.dtype, one.stride, one.requires_grad, one.memory_format]
+            )
     return result, seen, [n.meta["type"].__name__ for n in traced.graph.nodes], traced.print_readable(False)
 
 
@@ -418,8 +439,17 @@ def normalized(torch):
             found = node.normalized_arguments(net, normalize_to_only_use_kwargs=by_name)
             seen.append(None if found is None else [found.args, sorted(found.kwargs.items())])
     schemas = submodule(torch, "operator_schemas")
-    hints = schemas.create_type_hint([int, int]), schemas.create_type_hint((int, bool)), schemas.type_matches(int, int)
-    return seen, hints, schemas.normalize_function(operator.add, (1, 2)), schemas.normalize_function(lambda x, y=3: 1, (1,))
+    hints = (
+        schemas.create_type_hint([int, int]),
+        schemas.create_type_hint((int, bool)),
+        schemas.type_matches(int, int),
+    )
+    return (
+        seen,
+        hints,
+        schemas.normalize_function(operator.add, (1, 2)),
+        schemas.normalize_function(lambda x, y=3: 1, (1,)),
+    )
 
 
 @script
@@ -465,7 +495,9 @@ def metadata(torch):
     tracer = torch.fx.Tracer()
     whole = model(torch)
     graph = tracer.trace(whole)
-    stacks = [[[k, v[0], v[1].__name__] for k, v in n.meta.get("nn_module_stack", {}).items()] for n in graph.nodes]
+    stacks = [
+        [[k, v[0], v[1].__name__] for k, v in n.meta.get("nn_module_stack", {}).items()] for n in graph.nodes
+    ]
     scopes = {n: [s[0], getattr(s[1], "__name__", None)] for n, s in tracer.node_name_to_scope.items()}
     return stacks, [scopes[n.name] for n in graph.nodes]
 
@@ -476,7 +508,10 @@ def hooks_on_changes(torch):
     traced._register_create_node_hook(lambda node: seen.append(["made", node.name]))
     traced._register_erase_node_hook(lambda node: seen.append(["gone", node.name]))
     relu = next(n for n in traced.graph.nodes if n.name == "relu")
-    with traced.graph.inserting_after(relu), traced._set_replace_hook(lambda old, new, user: seen.append([old.name, new, user.name])):
+    with (
+        traced.graph.inserting_after(relu),
+        traced._set_replace_hook(lambda old, new, user: seen.append([old.name, new, user.name])),
+    ):
         relu.replace_all_uses_with(traced.graph.call_function(torch.sigmoid, relu.args))
     traced.graph.erase_node(relu)
     return seen

@@ -37,7 +37,7 @@ def membership(torch):
 
 @case
 def loop(torch):
-    traced(torch, lambda x: [part for part in x])
+    traced(torch, lambda x: [part + 1 for part in x])
 
 
 @case

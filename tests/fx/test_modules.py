@@ -74,7 +74,9 @@ def test_files_give_a_traced_modules_state_and_do_not_run_it():
         xtensor.save(content, file)
         file.seek(0)
         if content is traced:
-            with pytest.raises(pickle.UnpicklingError, match="Trying to call reduce for unrecognized function"):
+            with pytest.raises(
+                pickle.UnpicklingError, match="Trying to call reduce for unrecognized function"
+            ):
                 xtensor.load(file, weights_only=False)
         else:
             fx.symbolic_trace(Net()).load_state_dict(xtensor.load(file))
@@ -98,12 +100,13 @@ def test_a_folder(tmp_path):
         print(Made().eval()(xtensor.ones(2, 3))["y"].tolist())
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text), str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", textwrap.dedent(text), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(
-        eval(done.stdout), traced(xtensor.ones(2, 3))["y"].detach().numpy(), rtol=1e-6
-    )
+    np.testing.assert_allclose(eval(done.stdout), traced(xtensor.ones(2, 3))["y"].detach().numpy(), rtol=1e-6)
 
 
 def test_stack_traces():
@@ -111,8 +114,11 @@ def test_stack_traces():
     tracer.record_stack_traces = True
     graph = tracer.trace(Net())
     relu = next(n for n in graph.nodes if n.name == "relu")
+    assert relu.stack_trace is not None
     assert "test_modules.py" in relu.stack_trace.splitlines()[-2]
-    assert relu.stack_trace.splitlines()[-1].strip() == 'return {"y": xtensor.relu(y), "parts": y.split(2, 1)}'
+    assert (
+        relu.stack_trace.splitlines()[-1].strip() == 'return {"y": xtensor.relu(y), "parts": y.split(2, 1)}'
+    )
     shown = fx.GraphModule(tracer.root, graph).print_readable(False)
     assert 'in forward, code: return {"y": xtensor.relu(y), "parts": y.split(2, 1)}' in shown
 
@@ -130,7 +136,11 @@ def test_a_picture():
 def test_tensors_asserts_and_annotations():
     # pytest writes the asserts of its own files anew.
     names = {"annotate": annotate}
-    exec("def f(x):\n    y = annotate(x + 1, kind)\n    assert y.shape[0] == 2\n    return y", names | {"kind": xtensor.Tensor}, names)
+    exec(
+        "def f(x):\n    y = annotate(x + 1, kind)\n    assert y.shape[0] == 2\n    return y",
+        names | {"kind": xtensor.Tensor},
+        names,
+    )
     tracer = fx.Tracer()
     tracer.trace_asserts = True
     graph = tracer.trace(names["f"])
@@ -219,7 +229,10 @@ def test_modules_are_traced_into_alike(torch, name):
     except Exception as error:
         with pytest.raises(Exception) as caught:
             our_tracer.trace(ours)
-        assert words(str(caught.value)) == words(str(error)) or type(caught.value).__name__ == type(error).__name__
+        assert (
+            words(str(caught.value)) == words(str(error))
+            or type(caught.value).__name__ == type(error).__name__
+        )
         return
     expected = torch.fx.GraphModule(theirs, graph)
     got = xtensor.fx.GraphModule(ours, our_tracer.trace(ours))

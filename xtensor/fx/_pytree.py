@@ -36,4 +36,8 @@ def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list[Any]:
         parts = [pytree[key] for key in spec.context]
     else:
         parts = [pytree[i] for i in range(spec.num_children)]
-    return [leaf for part, child in zip(parts, spec.children(), strict=True) for leaf in tree_flatten_spec(part, child)]
+    return [
+        leaf
+        for part, child in zip(parts, spec.children(), strict=True)
+        for leaf in tree_flatten_spec(part, child)
+    ]

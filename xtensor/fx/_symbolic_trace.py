@@ -9,10 +9,10 @@ from ..nn.modules.module import Module
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node
+from .patching import Patcher, recording, recording_method, wrap, wrapped_functions, wrapped_methods
 from .proxy import Attribute, ParameterProxy, Proxy, TracerBase, find_proxy
 from .tracer import (
     PH,
-    Patcher,
     PHBase,
     PHWithMeta,
     ProxyableClassMeta,
@@ -20,11 +20,6 @@ from .tracer import (
     assert_is_none,
     is_fx_symbolic_tracing,
     is_fx_tracing,
-    recording,
-    recording_method,
-    wrap,
-    wrapped_functions,
-    wrapped_methods,
 )
 
 __all__ = [

@@ -126,9 +126,9 @@ class CodeGen:
         record_func: bool = False,
         additional_meta: list[str] | None = None,
     ) -> PythonCode:
-        return Writer(self, list(nodes), root_module, namespace, verbose, include_stride, include_device).written(
-            expanded_def
-        )
+        return Writer(
+            self, list(nodes), root_module, namespace, verbose, include_stride, include_device
+        ).written(expanded_def)
 
 
 class PyTreeCodeGen(CodeGen):
@@ -331,15 +331,17 @@ class Writer:
 
     def metadata(self, node: Node) -> str:
         """Dtype and sizes of a node's value, where a pass has left them: `f32[2, 3]`."""
-        found = node.meta.get("val", node.meta.get("tensor_meta"))
-        if isinstance(found, Tensor) or hasattr(found, "dtype") and hasattr(found, "shape"):
-            shown = f"{SHORT.get(found.dtype, str(found.dtype))}{list(found.shape)}"
+        found: Any = node.meta.get("val", node.meta.get("tensor_meta"))
+        shape: Any = getattr(found, "shape", None)
+        if shape is not None and hasattr(found, "dtype"):
+            shown = f"{SHORT.get(found.dtype, str(found.dtype))}{list(shape)}"
             if self.strides:
-                shown += str(list(found.stride() if callable(found.stride) else found.stride))
+                strides: Any = found.stride
+                shown += str(list(strides() if callable(strides) else strides))
             if self.places and isinstance(found, Tensor):
                 shown += str(found.device)
             return shown
-        return "Sym(%s)" % (found,) if isinstance(found, int) else ""
+        return f"Sym({found})" if isinstance(found, int) else ""
 
     def origin(self, node: Node) -> str:
         """A comment that says where a node is from, where that is another place than the node's before it."""
@@ -404,4 +406,3 @@ class Writer:
     def global_builtin(self, name: str, value: Any) -> None:
         self.namespace.create_name(name, value)
         self.globals[name] = value
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import checks
 from ..nn.modules.module import Module
@@ -12,9 +12,6 @@ from ..nn.parameter import Parameter
 from .codegen import CodeGen, PythonCode, PyTreeCodeGen, PyTreeInfo
 from .names import CUSTOM_BUILTINS, CustomBuiltin, Namespace, candidate_for, snake_case
 from .node import Argument, Node, Target, map_arg
-
-if TYPE_CHECKING:
-    from .graph_module import GraphModule
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
@@ -60,8 +57,8 @@ class NodeList:
                 yield node
             node = getattr(node, self.direction)
 
-    def __reversed__(self) -> NodeList:
-        return NodeList(self.graph, "_prev" if self.direction == "_next" else "_next")
+    def __reversed__(self) -> Iterator[Node]:
+        return iter(NodeList(self.graph, "_prev" if self.direction == "_next" else "_next"))
 
 
 class Graph:
@@ -84,7 +81,7 @@ class Graph:
 
     def __init__(
         self,
-        owning_module: GraphModule | None = None,
+        owning_module: Any = None,
         tracer_cls: type[Any] | None = None,
         tracer_extras: dict[str, Any] | None = None,
     ) -> None:
@@ -99,12 +96,12 @@ class Graph:
         self._co_fields: dict[str, Any] = {}
 
     @property
-    def owning_module(self) -> GraphModule | None:
+    def owning_module(self) -> Any:
         """The one `GraphModule` that has this graph; None for a graph of none or several."""
         return self._owning_module
 
     @owning_module.setter
-    def owning_module(self, mod: GraphModule | None) -> None:
+    def owning_module(self, mod: Any) -> None:
         self._owning_module = mod
 
     # -- reading
@@ -183,7 +180,13 @@ class Graph:
             raise AssertionError("kwargs must be a dict")
         wish = name if name is not None else self._target_to_str(target)
         made = Node(
-            self, self._graph_namespace.create_name(wish, None), op, target, args or (), kwargs or {}, type_expr
+            self,
+            self._graph_namespace.create_name(wish, None),
+            op,
+            target,
+            args or (),
+            kwargs or {},
+            type_expr,
         )
         for hook in getattr(self._owning_module, "_create_node_hooks", None) or ():
             hook(made)
@@ -318,7 +321,9 @@ class Graph:
         try:
             for node, _ in before:
                 node._repr_fn = name_of
-            return self._codegen._gen_python_code(self.nodes, root_module, namespace, verbose=verbose, **options)
+            return self._codegen._gen_python_code(
+                self.nodes, root_module, namespace, verbose=verbose, **options
+            )
         finally:
             for node, was in before:
                 node._repr_fn = was
@@ -361,7 +366,14 @@ class Graph:
         names: set[str] = set()
         before: set[Node] = set()
         for node in self.nodes:
-            if node.op not in ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output"):
+            if node.op not in (
+                "placeholder",
+                "call_method",
+                "call_module",
+                "call_function",
+                "get_attr",
+                "output",
+            ):
                 raise RuntimeError(f"Node {node} had unknown opcode {node.op}!")
             if node.graph is not self:
                 raise RuntimeError(f"Node '{node}' did not belong to this Graph!")
@@ -454,5 +466,6 @@ def table(rows: list[list[str]], heads: list[str]) -> str:
     widths = [max(len(head) + 2, *(len(row[i]) for row in rows), 0) for i, head in enumerate(heads)]
     lines = [heads, ["-" * width for width in widths], *rows]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
     )

@@ -20,85 +20,29 @@ from typing import Any
 
 from .. import checks
 from ..nn.modules.module import Module
-from ..nn.parameter import Parameter
 from ..serialization import save
-from ..tensor import Tensor
-from .codegen import PyTreeCodeGen, PythonCode
+from .attributes import _assign_attr, _copy_attr, _del_attr, _get_attr, _get_attr_via_attr_list, _has_attr
+from .codegen import PythonCode, PyTreeCodeGen
 from .graph import Graph
 from .names import CUSTOM_BUILTINS
 from .node import Node, map_arg
 
-__all__ = ["GraphModule", "reduce_graph_module"]
+__all__ = [
+    "GraphModule",
+    "_assign_attr",
+    "_copy_attr",
+    "_del_attr",
+    "_get_attr",
+    "_get_attr_via_attr_list",
+    "_has_attr",
+    "reduce_graph_module",
+]
 
 FOLDER = str(pathlib.Path(__file__).resolve().parents[1])
 MODULES = os.path.join(FOLDER, "nn", "modules")
 FX = os.path.join(FOLDER, "fx")
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 number = itertools.count()
-
-
-# ---- attributes by path --------------------------------------------------------------------------------------------
-
-
-def _place(module: Module, target: str) -> tuple[Any, str]:
-    """The module of an attribute's path, made where there is none, and the attribute's name."""
-    *path, name = target.split(".")
-    for part in path:
-        found = getattr(module, part, None)
-        if found is None:
-            found = Module()
-            setattr(module, part, found)
-        module = found
-    return module, name
-
-
-def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Give a module what stands under a path in another one."""
-    *path, name = target.split(".")
-    for part in path:
-        source, there = getattr(from_module, part), getattr(to_module, part, None)
-        if source is there:
-            return
-        if there is None:
-            there = Module()
-            setattr(to_module, part, there)
-        from_module, to_module = source, there
-    _assign_attr(getattr(from_module, name), to_module, name)
-
-
-def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
-    """Put an object under a path of a module; a tensor that is no parameter becomes a buffer."""
-    holder, name = _place(to_module, target)
-    if isinstance(from_obj, Tensor) and not isinstance(from_obj, Parameter):
-        holder.register_buffer(name, from_obj)
-    else:
-        setattr(holder, name, from_obj)
-
-
-def _get_attr(model: Module, attr_name: str) -> Any:
-    return _get_attr_via_attr_list(model, attr_name.split("."))
-
-
-def _get_attr_via_attr_list(model: Module, attr_list: list[str]) -> Any:
-    found: Any = model
-    for name in attr_list:
-        found = getattr(found, name)
-    return found
-
-
-def _has_attr(model: Module, attr_name: str) -> bool:
-    *path, name = attr_name.split(".")
-    found: Any = model
-    for part in path:
-        found = getattr(found, part, None)
-        if found is None:
-            return False
-    return hasattr(found, name)
-
-
-def _del_attr(model: Module, attr_name: str) -> None:
-    holder, name = _place(model, attr_name)
-    delattr(holder, name)
 
 
 # ---- source --------------------------------------------------------------------------------------------------------
@@ -119,9 +63,7 @@ def _error_message(frame: traceback.FrameSummary) -> str:
     """Where in the generated code an error came from."""
     line = frame.lineno or 0
     lines = linecache.getlines(frame.filename)
-    said = (
-        f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:"
-    )
+    said = f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:"
     marker = "~" * len(frame.line or "") + "~~~ <--- HERE"
     before, after = "".join(lines[max(line - 2, 0) : line]), "\n".join(lines[line : line + 2])
     return "\n".join([traceback.format_exc(), said, before, marker, after])
@@ -167,7 +109,7 @@ class WrappedCall:
         try:
             if self.cls_call is not None:
                 return self.cls_call(obj, *args, **kwargs)
-            return super(self.cls, obj).__call__(*args, **kwargs)
+            return super(self.cls, obj).__call__(*args, **kwargs)  # pyright: ignore[reportAttributeAccessIssue]
         except Exception as error:
             frame = _is_generated(error)
             if frame is None:
@@ -248,9 +190,7 @@ class GraphModule(Module):
     def code(self) -> str:
         """The source that runs."""
         if not hasattr(self, "_code"):
-            raise RuntimeError(
-                "Code has not been generated! Please report a bug to PyTorch"
-            )
+            raise RuntimeError("Code has not been generated! Please report a bug to PyTorch")
         return self._code
 
     def recompile(self) -> PythonCode:
@@ -378,14 +318,20 @@ class GraphModule(Module):
         ]
         for name, child in self.named_children():
             (place / f"{name}.pkl").write_bytes(pickle.dumps(child))
-            lines.append(f'        self.add_module({name!r}, pickle.loads((FOLDER / "{name}.pkl").read_bytes()))')
+            lines.append(
+                f'        self.add_module({name!r}, pickle.loads((FOLDER / "{name}.pkl").read_bytes()))'
+            )
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                lines.append(f"        self.register_buffer({name!r}, xtensor.empty({list(buffer.shape)}, dtype=xtensor.{buffer.dtype.name}))")
+                lines.append(
+                    f"        self.register_buffer({name!r}, xtensor.empty({list(buffer.shape)}, dtype=xtensor.{buffer.dtype.name}))"
+                )
         for name, param in self._parameters.items():
             if param is not None:
                 made = f"xtensor.empty({list(param.shape)}, dtype=xtensor.{param.dtype.name})"
-                lines.append(f"        self.{name} = xtensor.nn.Parameter({made}, requires_grad={param.requires_grad})")
+                lines.append(
+                    f"        self.{name} = xtensor.nn.Parameter({made}, requires_grad={param.requires_grad})"
+                )
         lines.append('        self.load_state_dict(xtensor.load(FOLDER / "state_dict.pt"))')
         body = code.src.lstrip("\n").replace("\n", "\n    ").rstrip()
         lines += ["", f"    {body}", ""]
@@ -478,7 +424,9 @@ class Reference:
         self.index = index
 
 
-def reduce_graph_module(body: dict[str, Any], records: list[Any], class_name: str, codegen: Any) -> GraphModule:
+def reduce_graph_module(
+    body: dict[str, Any], records: list[Any], class_name: str, codegen: Any
+) -> GraphModule:
     """The GraphModule of a pickle."""
     graph = Graph()
     graph._codegen = codegen
@@ -538,5 +486,3 @@ def _print_readable(
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" if line.strip() else "" for line in text.split("\n"))
-
-

@@ -21,8 +21,8 @@ def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 class immutable_list(list[Any]):
     """A list that raises TypeError where it would be changed."""
 
-    __delitem__ = __iadd__ = __imul__ = __setitem__ = append = clear = extend = insert = refuse  # pyright: ignore
-    pop = remove = reverse = sort = refuse  # pyright: ignore
+    __delitem__ = __iadd__ = __imul__ = __setitem__ = append = clear = extend = insert = refuse
+    pop = remove = reverse = sort = refuse
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(self))
@@ -34,7 +34,7 @@ class immutable_list(list[Any]):
 class immutable_dict(dict[Any, Any]):
     """A dict that raises TypeError where it would be changed."""
 
-    __delitem__ = __ior__ = __setitem__ = clear = pop = popitem = setdefault = update = refuse  # pyright: ignore
+    __delitem__ = __ior__ = __setitem__ = clear = pop = popitem = setdefault = update = refuse
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(frozenset(self.items()))

@@ -192,7 +192,9 @@ class Transformer(Interpreter):
 
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """A placeholder of the new graph."""
-        return Proxy(self.new_graph.placeholder(str(target), default_value=args[0] if args else ...), self.tracer)
+        return Proxy(
+            self.new_graph.placeholder(str(target), default_value=args[0] if args else ...), self.tracer
+        )
 
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
         """The attribute in the new graph."""

@@ -77,10 +77,14 @@ def functions() -> dict[int, tuple[str, bool, Any]]:
         for name, value in vars(module).items() if module is not None else ():
             if name.startswith("__") or not isinstance(value, types.FunctionType):
                 continue
-            if below == "nn.functional" and value is top.get(name) and (name in COMPILED or name in TOP_LEVEL):
+            if (
+                below == "nn.functional"
+                and value is top.get(name)
+                and (name in COMPILED or name in TOP_LEVEL)
+            ):
                 if name not in ("linear", "avg_pool2d", "avg_pool3d", "scaled_dot_product_attention"):
                     continue
-            written = python and name not in COMPILED or not below and name in PYTHON
+            written = (python and name not in COMPILED) or (not below and name in PYTHON)
             known = found.get(id(value))
             if known is None or name == value.__name__ != known[0].rpartition(".")[2]:
                 found[id(value)] = f"{below}.{name}".lstrip("."), written, value
@@ -89,7 +93,10 @@ def functions() -> dict[int, tuple[str, bool, Any]]:
 
 def is_method_only(function: Any) -> bool:
     """Whether a function is a method of Tensor and no function that users find."""
-    return id(function) not in functions() and getattr(Tensor, getattr(function, "__name__", ""), None) is function
+    return (
+        id(function) not in functions()
+        and getattr(Tensor, getattr(function, "__name__", ""), None) is function
+    )
 
 
 def as_recorded(
@@ -284,4 +291,3 @@ class Namespace:
     def _rename_object(self, obj: Any, name: str) -> None:
         self._names[id(obj)] = name, obj
         self._used_names.add(name)
-

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..compat.assertions import _assert
 from ..nn.modules.module import Module
 from ..ops.create.distributions import bernoulli, binomial, multinomial, normal, poisson
 from ..ops.create.random import rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from .immutable_collections import immutable_dict, immutable_list
-from .names import qualified_name, shown_target, type_repr
+from .names import shown_target, type_repr
 from .operator_schemas import ArgsKwargsPair, normalize_function, normalize_module
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -27,7 +24,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 OPS = frozenset("placeholder call_method call_module call_function get_attr output root".split())
 side_effects: set[Any] = {_assert, operator.setitem}
 RANDOM = frozenset(
-    (bernoulli, binomial, multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
+    (
+        bernoulli,
+        binomial,
+        multinomial,
+        normal,
+        poisson,
+        rand,
+        rand_like,
+        randint,
+        randint_like,
+        randn,
+        randn_like,
+        randperm,
+    )
 )
 
 
@@ -77,14 +87,14 @@ class Node:
     output output (add,)
     """
 
-    graph: Graph
+    graph: Any
     name: str
     op: str
     target: Target
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Any,
         name: str,
         op: str,
         target: Target,
@@ -107,7 +117,9 @@ class Node:
             )
         own = self.__dict__
         own.update(graph=graph, name=name, op=op, target=target, type=return_type, users={}, meta={})
-        own.update(_prev=self, _next=self, _erased=False, _repr_fn=None, _input_nodes={}, _args=(), _kwargs={})
+        own.update(
+            _prev=self, _next=self, _erased=False, _repr_fn=None, _input_nodes={}, _args=(), _kwargs={}
+        )
         self._set(map_aggregate(tuple(args), _same), map_aggregate(dict(kwargs), _same))
 
     type: Any
@@ -265,7 +277,9 @@ class Node:
         if self.op == "call_function":
             if schema := getattr(self.target, "_schema", None):
                 return schema.is_mutable or self.target in side_effects
-            if impure_random and (self.target in RANDOM or getattr(self.target, "_nondeterministic_seeded", False)):
+            if impure_random and (
+                self.target in RANDOM or getattr(self.target, "_nondeterministic_seeded", False)
+            ):
                 return True
             return self.target in side_effects
         if self.op == "call_module":
@@ -290,7 +304,9 @@ class Node:
                 self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
             )
         if self.op == "call_module":
-            return normalize_module(root, str(self.target), self.args, self.kwargs, normalize_to_only_use_kwargs)
+            return normalize_module(
+                root, str(self.target), self.args, self.kwargs, normalize_to_only_use_kwargs
+            )
         return None
 
     # -- text

@@ -40,7 +40,9 @@ def get_signature_for_torch_op(
     if isinstance(op, Overload):
         op = op.op
     try:
-        signature = None if op in vars(builtins).values() or op in vars(operator).values() else inspect.signature(op)
+        signature = (
+            None if op in vars(builtins).values() or op in vars(operator).values() else inspect.signature(op)
+        )
     except (TypeError, ValueError):
         signature = None
     if signature is not None and (unknown := UNKNOWN & signature.parameters.keys()):
@@ -85,7 +87,7 @@ def create_type_hint(x: Any) -> Any:
             base = other
         else:
             checks.warn(
-                "We were not able to successfully create type hint from the type %s" % (x,),
+                f"We were not able to successfully create type hint from the type {x}",
             )
             return hint(Any)
     return hint(base)
@@ -108,7 +110,9 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
         return outer in (list, tuple) and issubclass(typing.get_args(argument_type)[0], inner)
     if not isinstance(signature_type, type) or not isinstance(argument_type, type):
         return False
-    return issubclass(argument_type, signature_type) or (argument_type is int and signature_type in (float, Tensor))
+    return issubclass(argument_type, signature_type) or (
+        argument_type is int and signature_type in (float, Tensor)
+    )
 
 
 def bound(

@@ -19,7 +19,6 @@ from typing import Any
 from .. import checks
 from ..devices import device
 from ..dtypes import dtype, layout, memory_format
-from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..operators.below.aten import Overload
 from ..tensor import Size, Tensor
@@ -43,7 +42,9 @@ __all__ = [
 ]
 
 BASE_TYPES = (str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout, Overload)
-UNASKED = frozenset("__torch_dispatch__ __array_interface__ __array_struct__ __array__ __index__ __wrapped__".split())
+UNASKED = frozenset(
+    "__torch_dispatch__ __array_interface__ __array_struct__ __array__ __index__ __wrapped__".split()
+)
 FX = __name__.rpartition(".")[0]
 LIBRARY = __name__.partition(".")[0]
 
@@ -184,7 +185,7 @@ class TracerBase:
         if frame is not None:
             count = unpacked(frame)
             if count is not None:
-                return iter([obj[i] for i in range(count)])
+                return iter([obj[i] for i in range(count)])  # pyright: ignore[reportIndexIssue]
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs "
             "function argument. See the torch.fx docs on pytorch.org for a more detailed explanation of what types of control "
@@ -349,9 +350,11 @@ class Attribute(Proxy):
     @property
     def node(self) -> Node:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The node of the attribute's value, made when it is first asked for."""
-        if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
-        return self._node
+        found = self._node
+        if found is None:
+            found = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            self._node = found
+        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
@@ -411,9 +414,7 @@ def find_proxy(*values: Any) -> Proxy | None:
 
 # ---- Python's operators --------------------------------------------------------------------------------------------
 
-PLAIN = (
-    "eq ne lt gt le ge pos neg invert add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor getitem matmul".split()
-)
+PLAIN = "eq ne lt gt le ge pos neg invert add sub mul floordiv truediv mod pow lshift rshift and_ or_ xor getitem matmul".split()
 REFLECTED: dict[str, str] = dict(
     add="add", sub="sub", mul="mul", floordiv="__floordiv__", truediv="div", mod="remainder", pow="pow", lshift="__lshift__",
     rshift="__rshift__", and_="__and__", or_="__or__", xor="__xor__", matmul="matmul",

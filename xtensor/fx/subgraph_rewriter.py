@@ -45,8 +45,8 @@ def replace_pattern(
     >>> _ = xtensor.fx.replace_pattern(traced, lambda x: xtensor.relu(x), lambda x: x.clamp(min=0))
     >>> print(traced.code.strip())
     def forward(self, x):
-        clamp = x.clamp(min = 0)
-        add = x + 1;  x = None
+        add = x + 1
+        clamp = x.clamp(min = 0);  x = None
         clamp_1 = add.clamp(min = 0);  add = None
         add_1 = clamp + clamp_1;  clamp = clamp_1 = None
         return add_1
@@ -100,9 +100,7 @@ def _replaced(
     renewed: dict[Node, Node] = {}
     for match in matches:
         if common is None and replacement_callback is None:
-            raise AssertionError(
-                "Must provide either a replacement GraphModule or a replacement callback"
-            )
+            raise AssertionError("Must provide either a replacement GraphModule or a replacement callback")
         other = common if common is not None else replacement_callback(match, graph, pattern_graph)
         done.append(_replace_one(graph, pattern_graph, other, match, renewed))
     gm.recompile()

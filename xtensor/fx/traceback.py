@@ -6,10 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .node import Node
+from typing import Any
 
 __all__ = [
     "annotate",
@@ -50,7 +47,7 @@ def preserve_node_meta(enable: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
+def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
     """A block that belongs to a node."""
     before = Current.meta
     if Current.kept and node.meta:

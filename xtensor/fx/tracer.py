@@ -7,7 +7,6 @@ import copy
 import functools
 import inspect
 import math
-import sys
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -24,27 +23,23 @@ from ..tensor import Tensor
 from .codegen import PyTreeCodeGen, PyTreeInfo
 from .graph import Graph
 from .node import Argument
+from .patching import Patcher, recording, recording_method, wrapped_functions, wrapped_methods
 from .proxy import BASE_TYPES, ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase, find_proxy
 
 __all__ = [
     "PH",
     "PHBase",
     "PHWithMeta",
-    "Patcher",
     "ProxyableClassMeta",
     "Tracer",
     "assert_is_none",
     "is_fx_symbolic_tracing",
     "is_fx_tracing",
-    "wrap",
 ]
 
 HAS_REST = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 LIBRARY = __name__.partition(".")[0]
 proxyable: dict[type, None] = {}
-wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
-"""Names that `wrap` was told of, with the globals of their modules."""
-wrapped_methods: list[tuple[type, str]] = []
 tracing = [0]
 
 
@@ -89,102 +84,6 @@ class ProxyableClassMeta(type):
         if found is None:
             return super().__call__(*args, **kwargs)
         return found.tracer.create_proxy("call_function", cls, args, kwargs)
-
-
-# ---- functions that are not entered --------------------------------------------------------------------------------
-
-
-def wrap(fn_or_name: Any) -> Any:
-    """Have a function of the calling module be one node where it gets a proxy, instead of being traced into.
-
-    It is called where the module is made, with the function or with the name by which it is found there; also a decorator.
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    frame = sys._getframe(1)
-    if frame.f_code.co_name != "<module>":
-        raise NotImplementedError("wrap must be called at the top level of a module")
-    wrapped_functions[id(frame.f_globals), name] = frame.f_globals
-    return fn_or_name
-
-
-def recording(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which becomes a node where it gets a proxy."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        found = find_proxy(args, kwargs)
-        if found is None:
-            return function(*args, **kwargs)
-        made = found.tracer.create_proxy("call_function", function, args, kwargs)
-        made.node.meta["is_wrapped"] = True
-        return made
-
-    return wrapped
-
-
-def recording_method(kind: type, name: str) -> Callable[..., Any]:
-    """The method, which becomes a node where it gets a proxy."""
-    method = getattr(kind, name)
-
-    @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        found = find_proxy(args, kwargs)
-        if found is None:
-            return method(*args, **kwargs)
-        return found.tracer.create_proxy("call_method", name, args, kwargs)
-
-    return wrapped
-
-
-MISSING = object()
-
-
-class Patcher:
-    """A block that puts other objects under names of dicts and classes, and back what was there."""
-
-    def __init__(self) -> None:
-        self.done: list[tuple[Any, str, Any]] = []
-        self.seen: set[int] = set()
-
-    def __enter__(self) -> Patcher:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        while self.done:
-            where, name, before = self.done.pop()
-            if isinstance(where, dict):
-                if before is MISSING:
-                    where.pop(name, None)
-                else:
-                    where[name] = before
-            elif before is MISSING:
-                delattr(where, name)
-            else:
-                setattr(where, name, before)
-
-    def patch(self, names: dict[str, Any], name: str, value: Any) -> None:
-        """Put a value under a name of a dict."""
-        if not hasattr(names.get(name), "_xt_patched"):
-            value._xt_patched = True
-            self.done.append((names, name, names.get(name, MISSING)))
-            names[name] = value
-
-    def patch_method(self, kind: type, name: str, value: Any) -> None:
-        """Put a method under a name of a class."""
-        if not hasattr(vars(kind).get(name), "_xt_patched"):
-            value._xt_patched = True
-            self.done.append((kind, name, vars(kind).get(name, MISSING)))
-            setattr(kind, name, value)
-
-    def visit_once(self, thing: object) -> bool:
-        """Whether this is the first time that the object comes."""
-        first = id(thing) not in self.seen
-        self.seen.add(id(thing))
-        return first
 
 
 def assert_is_none(value: Any, msg: str) -> None:
@@ -323,7 +222,7 @@ class Tracer(TracerBase):
         if name not in cache:
             factory = None
             if self.param_shapes_constant and isinstance(value, Parameter):
-                factory = lambda node: ParameterProxy(self, node, name, value)  # noqa: E731
+                factory = lambda node: ParameterProxy(self, node, name, value)
             cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
         return cache[name]
 
@@ -415,9 +314,7 @@ class Tracer(TracerBase):
 
     # -- running
 
-    def trace(
-        self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None
-    ) -> Graph:
+    def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module or function.
 
         concrete_args: values of arguments that are not inputs, by name; `PH` in a container stands for an input.

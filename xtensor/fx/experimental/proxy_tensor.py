@@ -285,7 +285,7 @@ def make_fx(
         analysed = inspect.unwrap(f)
         code = getattr(analysed, "__code__", None)
         named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
-        if not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
+        if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
             function = plain_signature(f, len(args))
         else:
             function = f
@@ -327,5 +327,3 @@ def get_isolated_graphmodule(
     """The operators of one call as a graph, whatever is being recorded around it."""
     with disable_proxy_modes_tracing():
         return make_fx(lambda *given: func(*given, **kwargs), decomposition_table, tracing_mode)(*args)
-
-

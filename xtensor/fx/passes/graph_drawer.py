@@ -113,13 +113,15 @@ class FxGraphDrawer:
 
     def _drawn(self, module: GraphModule, name: str) -> Dot:
         nodes = [n for n in module.graph.nodes if not (self.ignore_getattr and n.op == "get_attr")]
-        lines = [f"digraph {quoted(name)} {{", '  rankdir=TB; node [fontname=Helvetica, fontsize=10];']
+        lines = [f"digraph {quoted(name)} {{", "  rankdir=TB; node [fontname=Helvetica, fontsize=10];"]
         for node in nodes:
             look = f'shape={self.shape}, style="rounded,filled", fillcolor="{COLOURS[node.op]}"'
             lines.append(f"  {quoted(node.name)} [label={quoted(self._label(module, node))}, {look}];")
         shown = set(nodes)
         for node in nodes:
-            lines += [f"  {quoted(n.name)} -> {quoted(node.name)};" for n in node.all_input_nodes if n in shown]
+            lines += [
+                f"  {quoted(n.name)} -> {quoted(node.name)};" for n in node.all_input_nodes if n in shown
+            ]
         return Dot("\n".join([*lines, "}", ""]), len(nodes))
 
     def _label(self, module: GraphModule, node: Node) -> str:
@@ -129,10 +131,12 @@ class FxGraphDrawer:
         elif node.op not in ("placeholder", "output"):
             lines.append(shown_target(node.target))
         given = [repr(a) for a in node.args if not (self.skip_names and isinstance(a, Node))]
-        given += [f"{k}={v!r}" for k, v in node.kwargs.items() if not (self.skip_names and isinstance(v, Node))]
+        given += [
+            f"{k}={v!r}" for k, v in node.kwargs.items() if not (self.skip_names and isinstance(v, Node))
+        ]
         if given and node.op not in ("output", "placeholder"):
             lines.append(", ".join(given)[:80])
-        meta = node.meta.get("tensor_meta")
+        meta: Any = node.meta.get("tensor_meta")
         if hasattr(meta, "shape"):
             lines.append(f"{SHORT.get(meta.dtype, meta.dtype)}{list(meta.shape)}")
         if self.origin and node.stack_trace:

@@ -11,7 +11,13 @@ from ..graph_module import GraphModule
 from ..node import Node
 from .shape_prop import ShapeProp, TensorMetadata
 
-__all__ = ["get_size_of_all_nodes", "get_size_of_node", "get_tensor_meta", "replace_target_nodes_with", "size_bytes"]
+__all__ = [
+    "get_size_of_all_nodes",
+    "get_size_of_node",
+    "get_tensor_meta",
+    "replace_target_nodes_with",
+    "size_bytes",
+]
 
 
 class size_bytes(NamedTuple):

@@ -33,9 +33,7 @@ def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) ->
         ranks = {channels_last: 4, channels_last_3d: 5}
         fitting = [o for o in orders if ranks.get(o, result.dim()) == result.dim()]
         found = next((o for o in fitting if result.is_contiguous(memory_format=o)), None)
-    return TensorMetadata(
-        result.shape, result.dtype, result.requires_grad, result.stride(), found, False, {}
-    )
+    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), found, False, {})
 
 
 class ShapeProp(Interpreter):

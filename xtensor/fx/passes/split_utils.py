@@ -82,6 +82,8 @@ def split_by_tags(
                 if used not in known:
                     known[used] = graph.node_copy(used)
             graph.output(map_arg(node.args[0], known.__getitem__), type_expr=node.type)
-    attributes = {n.target: getattr_recursive(gm, str(n.target)) for n in graph.nodes if n.op == "get_attr"}
+    attributes = {
+        str(n.target): getattr_recursive(gm, str(n.target)) for n in graph.nodes if n.op == "get_attr"
+    }
     made = GraphModuleCls({**held, **attributes}, graph)
     return (made, paths) if return_fqn_mapping else made

@@ -90,7 +90,9 @@ class PassManager:
         """Put the passes in an order that is allowed; RuntimeError where there is none."""
         left, done = list(self.passes), []
         while left:
-            fit = next((p for p in left if all(c(p, q) for c in self.constraints for q in left if q is not p)), None)
+            fit = next(
+                (p for p in left if all(c(p, q) for c in self.constraints for q in left if q is not p)), None
+            )
             if fit is None:
                 raise RuntimeError(f"Circular dependency detected within the following passes: {left}")
             left.remove(fit)

@@ -23,7 +23,11 @@ def lift_subgraph_as_module(
     gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
     """A module of a graph that was made of another one's nodes, and the paths of its attributes in the old one by the new."""
-    paths = {f"{comp_name}.{n.target}": str(n.target) for n in subgraph.nodes if n.op in ("call_module", "get_attr")}
+    paths = {
+        f"{comp_name}.{n.target}": str(n.target)
+        for n in subgraph.nodes
+        if n.op in ("call_module", "get_attr")
+    }
     return GraphModule(gm, subgraph, class_name), paths
 
 

@@ -57,14 +57,10 @@ class SubgraphMatcher:
         self.match_output, self.match_placeholder = match_output, match_placeholder
         self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
         if len(pattern.nodes) == 0:
-            raise ValueError(
-                "SubgraphMatcher cannot be initialized with an empty pattern"
-            )
+            raise ValueError("SubgraphMatcher cannot be initialized with an empty pattern")
         for node in pattern.nodes:
             if node.op != "output" and not node.users:
-                raise AssertionError(
-                    "SubgraphMatcher cannot be initialized with an pattern with dead code"
-                )
+                raise AssertionError("SubgraphMatcher cannot be initialized with an pattern with dead code")
         output = pattern.output_node()
         self.pattern_placeholder_nodes = [n for n in pattern.nodes if n.op == "placeholder"]
         self.pattern_returning_nodes: list[Node] = list(output.all_input_nodes)
@@ -81,7 +77,9 @@ class SubgraphMatcher:
         ]
         found = list(self._combined(candidates, InternalMatch(self.pattern_anchors), node_name_match))
         for match in found:
-            match.placeholder_nodes = [match.nodes_map[n] for n in self.pattern_placeholder_nodes if n in match.nodes_map]
+            match.placeholder_nodes = [
+                match.nodes_map[n] for n in self.pattern_placeholder_nodes if n in match.nodes_map
+            ]
             match.returning_nodes = [match.nodes_map[n] for n in self.pattern_returning_nodes]
         found = [match for match in found if self._is_contained(match.nodes_map)]
         return self._remove_overlapping_matches(found) if self.remove_overlapping_matches else found
@@ -160,7 +158,11 @@ class SubgraphMatcher:
 
     def _is_contained(self, nodes_map: dict[Node, Any]) -> bool:
         """Whether nobody outside uses what the match does inside."""
-        held = {node: pattern for pattern, node in nodes_map.items() if isinstance(node, Node) and pattern.op != "placeholder"}
+        held = {
+            node: pattern
+            for pattern, node in nodes_map.items()
+            if isinstance(node, Node) and pattern.op != "placeholder"
+        }
         return all(
             pattern in self.pattern_returning_nodes or all(user in held for user in node.users)
             for node, pattern in held.items()
@@ -171,7 +173,9 @@ class SubgraphMatcher:
         taken: set[Node] = set()
         for match in matches:
             nodes = {
-                node for pattern, node in match.nodes_map.items() if pattern.op not in ("placeholder", "output")
+                node
+                for pattern, node in match.nodes_map.items()
+                if pattern.op not in ("placeholder", "output")
             }
             if not nodes & taken:
                 kept.append(match)
