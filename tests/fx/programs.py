@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import types
+import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,6 +176,25 @@ def annotations(torch):
 
 
 @program
+def annotations_of_containers(torch):
+    def f(x, a=None, b=1, c=(), d=None, e=None):
+        return x + b
+
+    kinds = {
+        "x": "torch.Tensor",
+        "a": "Optional[torch.Tensor]",
+        "b": "Union[int, str]",
+        "c": "Tuple[int, ...]",
+        "d": "Dict[str, torch.Tensor]",
+        "e": "torch.nn.Linear | None",
+        "return": "List[torch.Tensor]",
+    }
+    names = {"torch": torch} | vars(typing)
+    f.__annotations__.update({name: eval(kind, names) for name, kind in kinds.items()})
+    return Program(f, (values(torch, 3),))
+
+
+@program
 def method_chains(torch):
     def f(x):
         x = x.view(2, -1).transpose(0, 1).contiguous().unsqueeze(0).expand(2, -1, -1)
@@ -259,7 +279,12 @@ def functions(torch):
     def f(x):
         functional = torch.nn.functional
         a = torch.cat([x, x], 1), torch.stack((x, x), dim=1), torch.where(x > 0.5, x, 0.0), torch.split(x, 1)
-        b = torch.einsum("ij,kj->ik", x, x), torch.matmul(x, x.t()), torch.norm(x), torch.flatten(x, 1)
+        b = (
+            torch.einsum("ij,kj->ik", x, x) + torch.einsum("ij,kj->ik", [x, x]),
+            torch.matmul(x, x.t()),
+            torch.norm(x),
+            torch.flatten(x, 1),
+        )
         c = (
             functional.relu(x),
             functional.gelu(x),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import operator
 import re
+import types
+import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,6 +35,17 @@ INPLACE: dict[Any, str] = {
     ).items()
     if hasattr(operator, f"i{name}")
 } | {operator.iand: "&=", operator.ior: "|="}  # fmt: skip
+ORIGINS: dict[Any, Any] = {
+    kind: getattr(typing, name)
+    for kind, name in (
+        (list, "List"),
+        (dict, "Dict"),
+        (set, "Set"),
+        (frozenset, "FrozenSet"),
+        (tuple, "Tuple"),
+    )
+}
+"""Python's containers, and what `typing` calls them."""
 SHORT = {
     dtypes.bfloat16: "bf16", dtypes.float64: "f64", dtypes.float32: "f32", dtypes.float16: "f16", dtypes.complex64: "c64",
     dtypes.complex128: "c128", dtypes.int8: "i8", dtypes.int16: "i16", dtypes.int32: "i32", dtypes.int64: "i64",
@@ -230,20 +243,21 @@ class Writer:
 
     def type_name(self, value: Any) -> str:
         """A type's text, with all that it is made of among the globals."""
-        if value == ():
-            return "()"
+        if isinstance(value, types.UnionType):
+            return "|".join([self.type_name(part) for part in value.__args__])
+        if value in ORIGINS.values():
+            return self.global_name(f"typing.{value._name}", value)
         origin = getattr(value, "__origin__", None)
-        shown = type_repr(value)
         if origin is not None:
-            inner = getattr(value, "__args__", ())
-            outer = self.global_name(shown.partition("[")[0], origin if isinstance(origin, type) else value)
-            return f"{outer}[{','.join([self.type_name(part) for part in inner])}]" if inner else outer
-        if isinstance(value, type) or callable(value):
-            if value.__module__ == "builtins":
-                self.globals.setdefault(shown, value)
-                return shown
-            return self.global_name(shown, value)
-        return repr(value) if value is None else self.global_name(shown, value)
+            older = not isinstance(value, types.GenericAlias)
+            outer = self.type_name(ORIGINS.get(origin, origin) if older else origin)
+            inner = ",".join([self.type_name(part) for part in getattr(value, "__args__", ())])
+            return f"{outer}[{inner}]" if inner else outer
+        shown = type_repr(value)
+        if isinstance(value, type) and value.__module__ == "builtins":
+            self.globals.setdefault(shown, value)
+            return shown
+        return self.global_name(shown, value)
 
     def annotation(self, value: Any) -> str:
         return "" if value is None else f" : {self.type_name(value)}"
@@ -337,7 +351,8 @@ class Writer:
             shown = f"{SHORT.get(found.dtype, str(found.dtype))}{list(shape)}"
             if self.strides:
                 strides: Any = found.stride
-                shown += str(list(strides() if callable(strides) else strides))
+                given: Any = strides() if callable(strides) else strides
+                shown += str(list(given))
             if self.places and isinstance(found, Tensor):
                 shown += str(found.device)
             return shown

@@ -104,6 +104,8 @@ def as_recorded(
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """A call as PyTorch's tracer sees it: functions that are Python there hand on all arguments, defaults by name."""
     known = functions().get(id(function))
+    if known is not None and known[0] == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        return function, (args[0], *args[1]), dict(kwargs)
     if known is None or not known[1]:
         return function, args, dict(kwargs)
     signature = inspect.signature(function)
@@ -148,6 +150,12 @@ def module_of(name: str) -> str:
     return checks.spelled(rest).rstrip(".") if head in (LIBRARY, "torch") else name
 
 
+def is_at_the_top(value: Any) -> bool:
+    """Whether a function or class is the library's under its own name."""
+    ours = str(value.__module__).partition(".")[0] in (LIBRARY, "torch")
+    return ours and getattr(sys.modules[LIBRARY], value.__name__, None) is value
+
+
 def qualified_name(value: Any) -> str:
     """The dotted path by which generated code names a function or class."""
     if isinstance(value, (Overload, Packet)):
@@ -168,7 +176,7 @@ def qualified_name(value: Any) -> str:
         name = inspect.getsource(value).split("=")[0].strip()
     if not isinstance(home, str):
         raise RuntimeError(f"cannot find module for {value}")
-    if getattr(sys.modules[LIBRARY], name, None) is value:
+    if is_at_the_top(value):
         return checks.spelled(name)
     return f"{module_of(home)}.{name}"
 
@@ -181,7 +189,7 @@ def type_repr(value: Any) -> str:
     if isinstance(value, type) and not isinstance(value, types.GenericAlias):
         if value.__module__ == "builtins":
             return value.__qualname__
-        if getattr(sys.modules[LIBRARY], value.__name__, None) is value:
+        if is_at_the_top(value):
             return checks.spelled(value.__name__)
         return f"{module_of(value.__module__)}.{value.__qualname__}"
     if value is ...:
@@ -190,7 +198,13 @@ def type_repr(value: Any) -> str:
         return value.__name__
     if isinstance(value, str):
         return repr(value)
-    return re.sub(rf"\b(?:{LIBRARY}|torch)\.", lambda _: checks.spelled(""), repr(value))
+    return re.sub(rf"\b(?:{LIBRARY}|torch)\.((?:\w+\.)*)(\w+)", spelled_class, repr(value))
+
+
+def spelled_class(match: re.Match[str]) -> str:
+    """A class's name as users find it, for one that Python spells by its module."""
+    found = getattr(sys.modules[LIBRARY], match[2], None)
+    return checks.spelled(match[2] if isinstance(found, type) else match[1] + match[2])
 
 
 def shown_target(target: Any) -> str:

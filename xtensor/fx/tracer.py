@@ -220,10 +220,12 @@ class Tracer(TracerBase):
 
     def _attribute_proxy(self, name: str, value: Tensor, cache: dict[str, Any]) -> Any:
         if name not in cache:
-            factory = None
-            if self.param_shapes_constant and isinstance(value, Parameter):
-                factory = lambda node: ParameterProxy(self, node, name, value)
-            cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
+            # Subclasses may have a `create_proxy` that takes no factory.
+            shaped = self.param_shapes_constant and isinstance(value, Parameter)
+            options = (
+                {"proxy_factory_fn": lambda node: ParameterProxy(self, node, name, value)} if shaped else {}
+            )
+            cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
         return cache[name]
 
     # -- inputs
