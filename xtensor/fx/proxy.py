@@ -21,6 +21,7 @@ from ..devices import device
 from ..dtypes import dtype, layout, memory_format
 from ..nn.parameter import Parameter
 from ..operators.below.aten import Overload
+from ..operators.overriding import arm, armed
 from ..tensor import Size, Tensor
 from . import traceback as fx_traceback
 from .graph import Graph
@@ -244,6 +245,8 @@ class Proxy:
     tracer: TracerBase
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
+        if Proxy not in armed:
+            arm(Proxy)
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 

@@ -18,11 +18,10 @@ from ..compat.assertions import _assert
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ..operators.overriding import arm
 from ..tensor import Tensor
 from .codegen import PyTreeCodeGen, PyTreeInfo
 from .graph import Graph
-from .node import Argument
+from .node import Argument, Node
 from .patching import Patcher, recording, recording_method, wrapped_functions, wrapped_methods
 from .proxy import BASE_TYPES, ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase, find_proxy
 
@@ -220,13 +219,14 @@ class Tracer(TracerBase):
 
     def _attribute_proxy(self, name: str, value: Tensor, cache: dict[str, Any]) -> Any:
         if name not in cache:
-            # Subclasses may have a `create_proxy` that takes no factory.
-            shaped = self.param_shapes_constant and isinstance(value, Parameter)
-            options = (
-                {"proxy_factory_fn": lambda node: ParameterProxy(self, node, name, value)} if shaped else {}
-            )
+            options: dict[str, Any] = {}  # subclasses may have a `create_proxy` that takes no factory
+            if self.param_shapes_constant and isinstance(value, Parameter):
+                options["proxy_factory_fn"] = functools.partial(self._shaped, name, value)
             cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
         return cache[name]
+
+    def _shaped(self, name: str, param: Parameter, node: Node) -> ParameterProxy:
+        return ParameterProxy(self, node, name, param)
 
     # -- inputs
 
@@ -321,7 +321,6 @@ class Tracer(TracerBase):
 
         concrete_args: values of arguments that are not inputs, by name; `PH` in a container stands for an input.
         """
-        arm(Proxy)
         tracing[0] += 1
         try:
             return self._traced(root, concrete_args)
