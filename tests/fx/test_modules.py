@@ -13,6 +13,7 @@ import pytest
 import xtensor
 from xtensor import fx
 from xtensor.fx.annotate import annotate
+from xtensor.fx.experimental import symbolic_shapes
 from xtensor.fx.passes.graph_drawer import FxGraphDrawer
 from xtensor.fx.passes.shape_prop import ShapeProp
 from xtensor.interop import alias
@@ -249,6 +250,18 @@ DIFFERENT = {"Threshold": "PyTorch's function is called _threshold"}
 
 # ---- under the name torch, and its cost ----------------------------------------------------------------------------
 
+
+def test_sizes_are_numbers():
+    x = xtensor.ones(2, 3)
+    assert symbolic_shapes.guard_or_false(x.shape[0] == 2) and not symbolic_shapes.statically_known_true(
+        x.shape[1] == 2
+    )
+    assert (
+        symbolic_shapes.definitely_false(x.shape[1] == 2) and symbolic_shapes.free_symbols(x.shape) == set()
+    )
+    assert symbolic_shapes.is_concrete_int(x.shape[0])
+
+
 ALIASED = """
 import xtensor.interop.alias as alias
 alias.install()
@@ -259,6 +272,7 @@ import torch.fx.experimental.proxy_tensor, torch.fx.interpreter, torch.fx.node, 
 import torch.fx.operator_schemas, torch.fx.passes.graph_drawer, torch.fx.passes.shape_prop, torch.fx.passes.split_module
 import torch.fx.proxy, torch.fx.subgraph_rewriter, torch.fx.traceback, torch.fx._symbolic_trace
 from torch.fx.graph_module import _copy_attr
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 from functorch import make_fx
 traced = fx.symbolic_trace(lambda x: torch.relu(x) + 1)
 print(traced.code.strip())
