@@ -534,6 +534,94 @@ def graphs_in_place(torch):
 
 
 @script
+def functions_replaced(torch):
+    """A tutorial: every `add` becomes a `mul`, however it is called."""
+    patterns = {operator.add, torch.add, "add"}
+    traced = torch.fx.symbolic_trace(lambda x, y: (x + y, torch.add(x, y), x.add(y)))
+    for node in traced.graph.nodes:
+        if any(node.target == pattern for pattern in patterns):
+            with traced.graph.inserting_after(node):
+                new = traced.graph.call_function(torch.bitwise_and, node.args, node.kwargs)
+                node.replace_all_uses_with(new)
+            traced.graph.erase_node(node)
+    traced.recompile()
+    return traced.code, traced(torch.tensor([True, False]), torch.tensor([True, True]))
+
+
+@script
+def calls_timed(torch):
+    """A tutorial: an interpreter that counts what runs, and how often."""
+
+    class Counting(torch.fx.Interpreter):
+        def __init__(self, module):
+            super().__init__(module)
+            self.counts = {}
+
+        def run_node(self, n):
+            result = super().run_node(n)
+            self.counts[n.name] = self.counts.get(n.name, 0) + 1
+            return result
+
+    counting = Counting(torch.fx.symbolic_trace(model(torch)))
+    for _ in range(2):
+        result = counting.run(torch.ones(1, 2), None)
+    return counting.counts, result
+
+
+@script
+def decomposed(torch):
+    """A tutorial: functions written by others, through proxies on a new graph."""
+    functional = torch.nn.functional
+    rules = {functional.relu: lambda x: (x > 0) * x}
+    traced = torch.fx.symbolic_trace(lambda x: functional.relu(x).neg() + 1)
+    graph, values = torch.fx.Graph(), {}
+    tracer = submodule(torch, "proxy").GraphAppendingTracer(graph)
+    for node in traced.graph.nodes:
+        if node.op == "call_function" and node.target in rules:
+            args = [
+                torch.fx.Proxy(values[a], tracer) if isinstance(a, torch.fx.Node) else a for a in node.args
+            ]
+            values[node] = rules[node.target](*args).node
+        else:
+            values[node] = graph.node_copy(node, lambda n: values[n])
+    made = torch.fx.GraphModule(traced, graph)
+    return made.code, made(torch.tensor([-1.0, 2.0]))
+
+
+@script
+def folded_by_hand(torch):
+    """A tutorial: batch normalization taken into the convolution before it."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = torch.nn.Conv2d(1, 2, 1), torch.nn.BatchNorm2d(2)
+            with torch.no_grad():
+                self.conv.weight.copy_(torch.ones(2, 1, 1, 1))
+                self.conv.bias.copy_(torch.tensor([0.5, -0.5]))
+                self.norm.running_mean.add_(0.25)
+
+        def forward(self, x):
+            return self.norm(self.conv(x))
+
+    net, x = Net().eval(), torch.ones(1, 1, 2, 2)
+    traced = torch.fx.symbolic_trace(net)
+    modules = dict(traced.named_modules())
+    for node in traced.graph.nodes:
+        if node.op == "call_module" and type(modules[node.target]) is torch.nn.BatchNorm2d:
+            conv, norm = modules[node.args[0].target], modules[node.target]
+            scale = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+            with torch.no_grad():
+                conv.weight.mul_(scale.reshape(-1, 1, 1, 1))
+                conv.bias.copy_((conv.bias - norm.running_mean) * scale + norm.bias)
+            node.replace_all_uses_with(node.args[0])
+            traced.graph.erase_node(node)
+    traced.delete_all_unused_submodules()
+    traced.recompile()
+    return traced.code, traced, traced(x)
+
+
+@script
 def proxies_on_a_graph(torch):
     graph = torch.fx.Graph()
     tracer = submodule(torch, "proxy").GraphAppendingTracer(graph)

@@ -23,7 +23,7 @@ from .codegen import PyTreeCodeGen, PyTreeInfo
 from .graph import Graph
 from .node import Argument, Node
 from .patching import Patcher, recording, recording_method, wrapped_functions, wrapped_methods
-from .proxy import BASE_TYPES, ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase, find_proxy
+from .proxy import BASE_TYPES, ParameterProxy, Scope, ScopeContextManager, TracerBase, find_proxy
 
 __all__ = [
     "PH",
