@@ -1,11 +1,14 @@
 """Traced modules as modules: copies, pickles, files, pictures; modules of PyTorch's database; the alias; what an import costs."""
 
 import copy
+import importlib
 import io
+import math
 import pickle
 import subprocess
 import sys
 import textwrap
+import typing
 
 import numpy as np
 import pytest
@@ -108,6 +111,19 @@ def test_a_folder(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(eval(done.stdout), traced(xtensor.ones(2, 3))["y"].detach().numpy(), rtol=1e-6)
+
+
+def test_a_folder_of_wrapped_and_annotated_functions(tmp_path):
+    def f(x: typing.Optional[xtensor.Tensor], y: "int" = 2) -> xtensor.Tensor:  # noqa: UP045
+        return halved(x) * y + math.sqrt(y)
+
+    fx.symbolic_trace(f).to_folder(tmp_path / "wrapped", "Wrapped")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        made = importlib.import_module("wrapped").Wrapped()
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert made(xtensor.ones(4), 4).tolist() == [6.0, 6.0]
 
 
 def test_stack_traces():

@@ -88,6 +88,10 @@ def import_block(names: dict[str, Any]) -> str:
             return CUSTOM_BUILTINS[name].import_str
         if isinstance(value, types.ModuleType):
             return f"import {value.__name__} as {name}"
+        if getattr(value, "__module__", None) == "typing":
+            return f"from typing import {value._name} as {name}"
+        if not hasattr(value, "__qualname__"):
+            return f"{name} = {value!r}"
         module = value.__module__.replace("_operator", "operator")
         head, *rest = value.__qualname__.split(".")
         found = f"from {module} import {head} as {name}"
@@ -333,7 +337,9 @@ class GraphModule(Module):
                     f"        self.{name} = xtensor.nn.Parameter({made}, requires_grad={param.requires_grad})"
                 )
         lines.append('        self.load_state_dict(xtensor.load(FOLDER / "state_dict.pt"))')
-        body = code.src.lstrip("\n").replace("\n", "\n    ").rstrip()
+        wraps, head, body = code.src.partition("\ndef ")
+        body = f"{head.strip()} {body}".replace("\n", "\n    ").rstrip()
+        lines[1:1] = wraps.strip().split("\n")
         lines += ["", f"    {body}", ""]
         (place / "module.py").write_text("\n".join(lines), "utf-8")
         (place / "__init__.py").write_text("from .module import *\n", "utf-8")
