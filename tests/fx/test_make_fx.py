@@ -225,5 +225,10 @@ def test_a_graph_within_a_graph():
     assert [n.name for n in inner[0].graph.nodes] == ["arg0_1", "mul", "output"]
 
 
+def test_operators_are_found_with_and_without_library():
+    assert xtensor.ops.aten.add.Tensor is xtensor.library.ops.aten.add.Tensor
+    assert not hasattr(xtensor.ops, "nothing_of_this_name")
+
+
 def test_functorch_has_it():
     assert functorch.make_fx is make_fx

@@ -96,6 +96,11 @@ def test_operators_are_seen_as_declared() -> None:
         "aten.view.default",
         "aten.t.default",
     ]
+    assert seen(lambda: (other.clone(), other.t().contiguous())) == [
+        "aten.clone.default",
+        "aten.t.default",
+        "aten.clone.default",
+    ]
     assert seen(lambda: xtensor.zeros(2)) == ["aten.zeros.default"]
     assert seen(lambda: xtensor.add(other, other, out=xtensor.empty_like(other))) == [
         "aten.empty_like.default",
