@@ -72,7 +72,9 @@ def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 
 def is_nan(grad: Any) -> bool:
-    return isinstance(grad, Tensor) and bool(np.isnan(np.asarray(array_of(grad), dtype=np.complex128)).any())
+    return isinstance(grad, Tensor) and bool(
+        np.isnan(np.asarray(ground(array_of(grad)), dtype=np.complex128)).any()
+    )
 
 
 def check_hook(original: Any, result: Any, name: str) -> None:

@@ -595,11 +595,10 @@ def fallthrough_kernel() -> None:
 
 
 SCHEMA_TYPES = {
-    "Tensor": "Tensor", "int": "SymInt", "float": "float", "bool": "bool", "str": "str", "Sequence[Tensor]": "Tensor[]",
-    "List[Tensor]": "Tensor[]", "list[Tensor]": "Tensor[]", "Sequence[int]": "SymInt[]", "List[int]": "SymInt[]",
-    "list[int]": "SymInt[]", "Sequence[float]": "float[]", "list[float]": "float[]", "dtype": "ScalarType",
+    "Tensor": "Tensor", "int": "SymInt", "float": "float", "bool": "bool", "str": "str", "dtype": "ScalarType",
     "device": "Device", "Number": "Scalar",
 }  # fmt: skip
+LISTED = ("Tensor", "int", "float", "bool", "Number")
 
 
 def infer_schema(
@@ -634,12 +633,27 @@ def _spelled(annotation: Any) -> str:
 
 
 def _schema_type(annotation: Any, name: str) -> str:
-    text = _spelled(annotation)
-    optional = re.fullmatch(r"Optional\[(.*)\]|(.*)\|None|Union\[(.*),None\]", text)
-    inner = next(filter(None, optional.groups())) if optional else text
-    if inner not in SCHEMA_TYPES:
-        raise ValueError(f"infer_schema(func): Parameter {name} has unsupported type {annotation}.")
-    return SCHEMA_TYPES[inner] + ("?" if optional else "")
+    text, optional = _optional(
+        re.sub(r"int\|float\|bool|Union\[int,float,bool\]", "Number", _spelled(annotation))
+    )
+    many = re.fullmatch(r"(?:Sequence|List|list)\[(.*)\]", text)
+    inner, missing = _optional(many[1]) if many else (text, "")
+    if inner not in (LISTED if many else SCHEMA_TYPES) or (missing and inner != "Tensor"):
+        advice = " We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, list[int]."
+        raise ValueError(
+            f"infer_schema(func): Parameter {name} has unsupported type {annotation}."
+            + (advice if re.match(r"[Tt]uple\b", inner) else "")
+        )
+    return f"{SCHEMA_TYPES[inner]}{missing}{'[]' if many else ''}{optional}"
+
+
+def _optional(text: str) -> tuple[str, str]:
+    """What a spelled annotation stands for besides None, and a question mark where it has None."""
+    found = re.fullmatch(r"Optional\[(.*)\]|(.*)\|None|Union\[(.*),None(?:Type)?\]", text)
+    if not found:
+        return text, ""
+    inner = next(filter(None, found.groups()))
+    return ("Number" if inner == "int,float,bool" else inner), "?"
 
 
 def _schema_result(annotation: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, births
-from .xla.levels import KINDS
+from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
 from .xla.pending import Deferred, Pending, settled
 from .xla.threads import others
@@ -705,16 +705,25 @@ class Tensor(Methods):
 
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
         """
-        source = self.detach() if type(self._xt_storage.raw) in KINDS else self
+        source = self
+        if type(self._xt_storage.raw) in KINDS:
+            if batches_of(array_of(self)):
+                raise RuntimeError("accessing `data` under vmap transform is not allowed")
+            source = self.detach()
         result = alias(source, sizes_of(self), strides_of(self), self.storage_offset())
         assert result._xt_view is not None
         result._xt_view.counter = Counter()
+        if modes.state.transforms and asks_grad(self):
+            cuts = (t.cut(self) for t in reversed(modes.state.transforms) if hasattr(t, "cut"))
+            result._xt_edge = next((edge for edge in cuts if edge is not None), None)
         return result
 
     @data.setter
     def data(self, source: Tensor) -> None:
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        if type(self._xt_storage.raw) in KINDS and batches_of(array_of(self)):
+            raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if asks_grad(self) and not (source.dtype.is_floating_point or source.dtype.is_complex):
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"

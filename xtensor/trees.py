@@ -316,6 +316,36 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> TreeSpec:
     return tree_flatten(tree, is_leaf)[1]
 
 
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: IsLeaf | None = None
+) -> list[Any] | None:
+    """A value for each leaf of a shape, given for leaves or for parts of it; None where it does not fit."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    if treespec.type is None or _kind(tree) != treespec.type:
+        return None
+    children, context = NODES[treespec.type].flatten(tree)
+    parts = treespec.children_specs
+    if len(children) != len(parts):
+        return None
+    if context != treespec.context:
+        if not isinstance(tree, dict) or set(tree) != set(_keys(treespec)):
+            return None
+        children = [tree[key] for key in _keys(treespec)]  # dicts are the same in any order
+    found: list[Any] = []
+    for child, part in zip(children, parts, strict=True):
+        values = _broadcast_to_and_flatten(child, part, is_leaf)
+        if values is None:
+            return None
+        found += values
+    return found
+
+
+def _keys(treespec: TreeSpec) -> Any:
+    """The keys of a shape of dicts."""
+    return treespec.context[1] if treespec.type is defaultdict else treespec.context
+
+
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf | None = None) -> Any:
     """The tree with `func` of each leaf, and of those of `rests` in the same places."""
     leaves, spec = tree_flatten(tree, is_leaf)

@@ -56,3 +56,19 @@ def test_an_ensemble() -> None:
 def test_it_says_what_is_newer() -> None:
     with pytest.warns(FutureWarning, match=r"Please use `torch.func.functional_call` instead"):
         functorch.make_functional(network())
+
+
+def test_the_experimental_names_and_einops() -> None:
+    from xtensor.compat.functorch import einops, experimental
+
+    x = xtensor.arange(10.0).reshape(5, 2)
+    calls = []
+
+    def f(row: xtensor.Tensor) -> xtensor.Tensor:
+        calls.append(0)
+        return row.sum()
+
+    assert experimental.chunk_vmap(f, chunks=2)(x).tolist() == x.sum(1).tolist()
+    assert len(calls) == 2
+    assert experimental.functionalize is xtensor.func.functionalize
+    assert einops.rearrange(x, "a b -> b a").shape == (2, 5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..engine import modes
-from ..operators.levels.crossing import dual, new_level, primal, refuse_nested, tangent
+from ..operators.levels.crossing import dual, new_level, primal, refuse_complex_along, refuse_nested, tangent
 from ..operators.levels.dual_storage import dual_over, unpacked
 from ..tensor import Tensor, array_of
 from ..xla.levels import Level, levels_of
@@ -105,7 +105,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     It is the tensor's own memory, and the tangent's where that lies alike: writes show in all of them.
 
-    Differs from PyTorch: where the tensor or the tangent requires grad, the result has memory of its own.
+    Differs from PyTorch: where the tensor or the tangent requires grad, the result has memory of its own; a tangent gets the
+    tensor's dtype, and a complex one of a real tensor is a RuntimeError.
     """
     at = _level(level)
     if at is None:
@@ -118,6 +119,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
     if not tangent.is_floating_point() and not tangent.is_complex():
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
+    refuse_complex_along(tensor, tangent)
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
@@ -162,7 +164,7 @@ def _level(number: int | None) -> Level | None:
 
 def _is_fwd_grad_enabled() -> bool:
     """Whether operators compute tangents."""
-    return not _levels.open or _levels.open[-1].open
+    return all(t.open for t in modes.state.transforms if isinstance(t, Level) and t.size is None)
 
 
 class _set_fwd_grad_enabled(modes.DecoratorContext):
@@ -170,7 +172,8 @@ class _set_fwd_grad_enabled(modes.DecoratorContext):
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
-        self.levels = [(level, level.open) for level in _levels.open]
+        tangents = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is None]
+        self.levels = [(level, level.open) for level in {*_levels.open, *tangents}]
         self._set(mode)
 
     def _set(self, mode: bool) -> None:

@@ -377,7 +377,7 @@ class Function:
             own_vmap = cls.vmap is not Function.vmap
             batches = [level for level in levels if level.size is not None]
             if batches:
-                check_vmap(cls, own_vmap)
+                check_vmap(cls, own_vmap, kwargs)
                 if own_vmap and len(batches) == len(levels) and is_physical(batches[0]):
                     return run_vmap(cls, batches[0], args)
         node._is_tensor = tuple([isinstance(a, Tensor) for a in args])

@@ -14,7 +14,7 @@ from ..operators.levels.crossing import dual, enter, leave, levels_beyond, prima
 from ..operators.write import store
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor, array_of
-from ..trees import tree_map
+from ..trees import _broadcast_to_and_flatten, tree_flatten, tree_structure, tree_unflatten
 from ..xla.levels import KINDS, Dual, Level, Leveled, layers, levels_of
 
 __all__ = [
@@ -85,17 +85,33 @@ def run_vmap(cls: Any, level: Level, args: Sequence[Any]) -> Any:
 
 def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The results of a rule for batches: it is given all samples, and says where they lie in what it gives."""
+    same: dict[int, tuple[Any, Any]] = {}
 
-    def at_level(value: Any) -> bool:
-        return isinstance(value, Tensor) and level.number in levels_of(array_of(value))
+    def physical(value: Any) -> tuple[Any, int | None]:
+        """A tensor with all samples, and where they lie."""
+        if not (isinstance(value, Tensor) and level.number in levels_of(array_of(value))):
+            return value, None
+        origin = level.origins.get(id(value))
+        if origin is not None and not value._xt_storage.version:
+            whole, dim = origin[:2]
+        else:
+            whole, dim = leave(value, level, 0), 0
+        same[id(whole)] = (value, whole)
+        return whole, dim
 
-    given = [tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for a in args]
-    dims = [tree_map(lambda v: 0 if at_level(v) else None, a) for a in args]
-    named = {n: tree_map(lambda v: leave(v, level, 0) if at_level(v) else v, a) for n, a in kwargs.items()}
+    def split(tree: Any) -> tuple[Any, Any]:
+        leaves, structure = tree_flatten(tree)
+        pairs = [physical(leaf) for leaf in leaves]
+        return tree_unflatten([p[0] for p in pairs], structure), tree_unflatten(
+            [p[1] for p in pairs], structure
+        )
+
+    given, dims = zip(*map(split, args), strict=True) if args else ((), ())
+    named = {n: split(a)[0] for n, a in kwargs.items()}
     before = modes.state.transforms
     modes.state.transforms = tuple([t for t in before if t is not level])
     try:
-        found = rule(VmapInfo(level.size or 0, level.randomness), tuple(dims), *given, **named)
+        found = rule(VmapInfo(level.size or 0, level.randomness), dims, *given, **named)
     finally:
         modes.state.transforms = before
     if not (isinstance(found, tuple) and len(found) == 2):
@@ -104,18 +120,33 @@ def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs
             f"the output. Got a {'tuple with ' + str(len(found)) + ' returns' if isinstance(found, tuple) else type(found)} instead"
         )
     outputs, places = found
-    single = not isinstance(outputs, tuple)
-    flat = (outputs,) if single else outputs
-    where = (places,) * len(flat) if not isinstance(places, tuple) else places
-    made = [
-        enter(o, level, d % o.dim()) if isinstance(o, Tensor) and d is not None else o
-        for o, d in zip(flat, where, strict=True)
-    ]
-    return made[0] if single else tuple(made)
+    leaves, structure = tree_flatten(outputs)
+    where = _broadcast_to_and_flatten(places, structure)
+    if where is None:
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={places} to be compatible with the structure of `output`. out_dims has structure "
+            f"{tree_structure(places)} but output has structure {structure}. {MORE}"
+        )
+
+    def inside(value: Any, dim: Any) -> Any:
+        """A result as a batch; an argument that is given back is that argument."""
+        if id(value) in same:
+            return same[id(value)][0]
+        return (
+            enter(value, level, dim % value.dim()) if isinstance(value, Tensor) and dim is not None else value
+        )
+
+    return tree_unflatten([inside(v, d) for v, d in zip(leaves, where, strict=True)], structure)
 
 
-def check_vmap(cls: Any, own: bool) -> None:
-    """Refuse a function without a rule for batches, or with two."""
+def check_vmap(cls: Any, own: bool, kwargs: dict[str, Any]) -> None:
+    """Refuse a function without a rule for batches, or with two, or whose rule would be given tensors by name."""
+    if any(isinstance(value, Tensor) for value in kwargs.values()):
+        raise NotImplementedError(
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+            f"autograd.Function. Got: {kwargs}"
+        )
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "

@@ -1,5 +1,7 @@
 """Mixtures, and distributions over circles, intervals and matrices."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
@@ -16,7 +18,7 @@ from ..tensor import Tensor
 from . import constraints
 from .continuous import triangle_of
 from .discrete import TINY, ByOdds, Categorical
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, read
 from .gammas import Beta, Chi2
 
 __all__ = [
@@ -74,13 +76,8 @@ class MixtureSameFamily(Distribution):
     def support(self) -> Any:  # type: ignore[override]
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Any:
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Any:
-        return self._component_distribution
+    mixture_distribution = read("_mixture_distribution")
+    component_distribution = read("_component_distribution")
 
     def _weights(self) -> Tensor:
         probs = self._mixture_distribution.probs
@@ -157,13 +154,7 @@ class VonMises(Distribution):
             done = done | accept
         return ((made + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = read("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -300,9 +291,7 @@ class GeneralizedPareto(Distribution):
         k = self.concentration
         return (self.loc + self.scale / (1 - k)).where(k < 1, math.inf)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = read("loc")
 
     @property
     def variance(self) -> Tensor:
@@ -358,13 +347,7 @@ class LowRankMultivariateNormal(Distribution):
         factor = self.cov_factor.expand(*shape, *self.cov_factor.shape[-2:])
         return LowRankMultivariateNormal(loc, factor, diagonal, validate_args=False)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = read("loc")
 
     @property
     def variance(self) -> Tensor:

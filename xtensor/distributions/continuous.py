@@ -1,5 +1,7 @@
 """Distributions over real numbers."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
@@ -12,7 +14,7 @@ from ..ops.create.random import rand, randn
 from ..ops.linalg.linear_algebra import cholesky_inverse
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, lazy_property
+from .distribution import Distribution, broadcast_all, lazy_property, read
 
 __all__ = [
     "Cauchy",
@@ -50,13 +52,7 @@ class LocationScale(Distribution):
         drawn = rand(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
         return drawn.clamp(1e-7, 1 - 1e-7)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = read("loc")
 
     def _standardized(self, value: Tensor) -> Tensor:
         self._check(value)
@@ -69,9 +65,7 @@ class Normal(LocationScale):
     def _standard(self, shape: Any) -> Tensor:
         return randn(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
 
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
+    stddev = read("scale")
 
     @property
     def variance(self) -> Tensor:
@@ -356,13 +350,7 @@ class MultivariateNormal(Distribution):
             *self._batch_shape, *self._event_shape * 2
         )
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = mode = read("loc")
 
     @property
     def variance(self) -> Tensor:

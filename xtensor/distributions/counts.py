@@ -11,7 +11,7 @@ from ..ops.create.ranges import arange
 from ..tensor import Tensor
 from . import constraints
 from .discrete import ByOdds, Categorical, OfCategorical, either, named_parameter
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, read
 from .gammas import Gamma
 
 __all__ = ["Binomial", "Multinomial", "NegativeBinomial"]
@@ -39,9 +39,7 @@ class _Trials(Distribution):
         given = named_parameter(self, self._param.expand(shape))
         return type(self)(self.total_count.expand(shape), **given, validate_args=False)
 
-    @property
-    def param_shape(self) -> Any:
-        return self._param.shape
+    param_shape = read("_param.shape")
 
 
 class Binomial(_Trials):

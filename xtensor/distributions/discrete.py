@@ -1,5 +1,7 @@
 """Distributions over whole numbers and classes."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +14,7 @@ from ..ops.create.ranges import arange, eye
 from ..ops.pointwise.special import xlogy
 from ..tensor import Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, numel
+from .distribution import Distribution, broadcast_all, numel, read
 
 __all__ = [
     "Bernoulli",
@@ -69,9 +71,7 @@ class Bernoulli(ByOdds):
     has_enumerate_support = True
     support = constraints.boolean
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = read("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -157,9 +157,7 @@ class Categorical(Distribution):
     def support(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.integer_interval(0, self._num_events - 1)
 
-    @property
-    def param_shape(self) -> Any:
-        return self._param.shape
+    param_shape = read("_param.shape")
 
     @property
     def mean(self) -> Tensor:
@@ -204,17 +202,9 @@ class OfCategorical(Distribution):
 
     _categorical: Categorical
 
-    @property
-    def probs(self) -> Tensor:
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        return self._categorical.param_shape
+    probs = read("_categorical.probs")
+    logits = read("_categorical.logits")
+    param_shape = read("_categorical.param_shape")
 
 
 class OneHotCategorical(OfCategorical):
@@ -230,9 +220,7 @@ class OneHotCategorical(OfCategorical):
             self._categorical.batch_shape, (self._categorical._num_events,), validate_args=validate_args
         )
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = read("probs")
 
     @property
     def mode(self) -> Tensor:
@@ -288,17 +276,13 @@ class Poisson(Distribution):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.shape, (), validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
+    mean = read("rate")
 
     @property
     def mode(self) -> Tensor:
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Tensor:
-        return self.rate
+    variance = read("rate")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return poisson(self.rate.detach().expand(self._extended_shape(sample_shape)))

@@ -1,9 +1,12 @@
 """The base of distributions, and Independent, which counts dimensions of a batch as one event."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from jax.core import Tracer
@@ -27,6 +30,11 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     place = None if like is None else like.device
     made = [v if isinstance(v, Tensor) else as_tensor(v, dtype=dtype, device=place) for v in values]
     return tuple(broadcast_tensors(*made))
+
+
+def read(path: str) -> Any:
+    """A property that is an attribute of another name, or of what the object is made of: `read("base_dist.mean")`."""
+    return property(attrgetter(path))
 
 
 def everywhere(valid: Tensor) -> bool:
@@ -263,9 +271,7 @@ class Independent(Distribution):
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, count
         super().__init__(shape[: len(shape) - events], shape[len(shape) - events :], validate_args)
 
-    @property
-    def has_rsample(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.base_dist.has_rsample
+    has_rsample = read("base_dist.has_rsample")
 
     @property
     def support(self) -> Any:  # type: ignore[override]
@@ -279,17 +285,9 @@ class Independent(Distribution):
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand=expand)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = read("base_dist.mean")
+    mode = read("base_dist.mode")
+    variance = read("base_dist.variance")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

@@ -21,7 +21,7 @@ from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, jit
 from . import constraints
 from .continuous import LocationScale
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution, broadcast_all, read
 
 __all__ = [
     "Beta",
@@ -35,8 +35,13 @@ __all__ = [
 
 def _gamma_of(seed: Any, draw: Any, shape: Any) -> Any:
     wide = np.float64 if shape.dtype == np.float64 else np.float32
+    return _gamma_drawn(seed, draw, shape.astype(wide)).astype(shape.dtype), jnp.all(shape >= 0)
+
+
+@draws.at_once
+def _gamma_drawn(seed: Any, draw: Any, shape: Any) -> Any:
     key = jax.random.wrap_key_data(jnp.stack(draws.draw_key(seed, draw)), impl="threefry2x32")
-    return jax.random.gamma(key, shape.astype(wide), dtype=wide).astype(shape.dtype), jnp.all(shape >= 0)
+    return jax.random.gamma(key, shape, dtype=shape.dtype)
 
 
 def _slope(shape: Any, drawn: Any) -> Any:
@@ -264,9 +269,7 @@ class StudentT(LocationScale):
     def mean(self) -> Tensor:
         return self.loc.where(self.df > 1, math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = read("loc")
 
     @property
     def variance(self) -> Tensor:

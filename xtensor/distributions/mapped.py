@@ -1,5 +1,7 @@
 """Distributions that are a map of another's variable and have more to say: exponentials, halves and reciprocals."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
@@ -8,6 +10,7 @@ from typing import Any
 from ..tensor import Tensor
 from . import constraints
 from .continuous import Cauchy, Normal
+from .distribution import read
 from .gammas import Gamma
 from .transformed import TransformedDistribution
 from .transforms import AbsTransform, ExpTransform, PowerTransform
@@ -26,13 +29,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        return self.base_dist.scale
+    loc = read("base_dist.loc")
+    scale = read("base_dist.scale")
 
     @property
     def mean(self) -> Tensor:
@@ -59,9 +57,7 @@ class _Half(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
 
-    @property
-    def scale(self) -> Tensor:
-        return self.base_dist.scale
+    scale = read("base_dist.scale")
 
     @property
     def mode(self) -> Tensor:
@@ -107,9 +103,7 @@ class HalfCauchy(_Half):
     def mean(self) -> Tensor:
         return self.scale * 0 + math.inf
 
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    variance = read("base_dist.variance")
 
 
 class InverseGamma(TransformedDistribution):
@@ -124,13 +118,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
-    @property
-    def concentration(self) -> Tensor:
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        return self.base_dist.rate
+    concentration = read("base_dist.concentration")
+    rate = read("base_dist.rate")
 
     @property
     def mean(self) -> Tensor:

@@ -1,5 +1,7 @@
 """What a transform is: an invertible map of values, with the logarithm of how much it stretches; and those made of others."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import functools
@@ -11,7 +13,7 @@ from typing import Any
 from ..ops.shape.joining import cat, stack
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import sum_rightmost
+from .distribution import read, sum_rightmost
 
 __all__ = [
     "CatTransform",
@@ -122,25 +124,11 @@ class _InverseTransform(Transform):
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
-    @property
-    def domain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._inv.codomain
-
-    @property
-    def codomain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._inv.domain
-
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
-
-    @property
-    def inv(self) -> Transform:
-        return self._inv
+    domain = read("_inv.codomain")
+    codomain = read("_inv.domain")
+    bijective = read("_inv.bijective")
+    sign = read("_inv.sign")
+    inv = read("_inv")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self.inv.with_cache(cache_size).inv
@@ -282,13 +270,8 @@ class IndependentTransform(Transform):
     def codomain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.base_transform.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    bijective = read("base_transform.bijective")
+    sign = read("base_transform.sign")
 
     def _call(self, x: Tensor) -> Tensor:
         if x.dim() < self.domain.event_dim:

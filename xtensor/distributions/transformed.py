@@ -1,5 +1,7 @@
 """Distributions of mapped variables, and those that are defined so."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
@@ -12,7 +14,7 @@ from ..tensor import Tensor
 from . import constraints
 from .continuous import Exponential, Normal, Uniform
 from .discrete import ByOdds, Categorical, OfCategorical, named_parameter
-from .distribution import Distribution, Independent, broadcast_all, home_of, sum_rightmost
+from .distribution import Distribution, Independent, broadcast_all, home_of, read, sum_rightmost
 from .transforms import (
     AffineTransform,
     ComposeTransform,
@@ -87,9 +89,7 @@ class TransformedDistribution(Distribution):
         found, dim = self.transforms[-1].codomain, len(self.event_shape)
         return constraints.independent(found, dim - found.event_dim) if dim > found.event_dim else found
 
-    @property
-    def has_rsample(self) -> bool:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.base_dist.has_rsample
+    has_rsample = read("base_dist.has_rsample")
 
     def _mapped(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
@@ -197,9 +197,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = read("scale")
 
     @property
     def variance(self) -> Tensor:
@@ -263,13 +261,8 @@ class LogisticNormal(TransformedDistribution):
         wider = self.base_dist.base_dist.expand((*batch_shape, self.loc.shape[-1]))  # type: ignore[attr-defined]
         return LogisticNormal(wider.loc, wider.scale, validate_args=False)
 
-    @property
-    def loc(self) -> Tensor:
-        return self.base_dist.base_dist.loc  # type: ignore[attr-defined]
-
-    @property
-    def scale(self) -> Tensor:
-        return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
+    loc = read("base_dist.base_dist.loc")
+    scale = read("base_dist.base_dist.scale")
 
 
 class LogitRelaxedBernoulli(ByOdds):
@@ -309,17 +302,9 @@ class _Relaxed(TransformedDistribution):
 
     has_rsample = True  # type: ignore[assignment]
 
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits  # type: ignore[attr-defined]
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs  # type: ignore[attr-defined]
+    temperature = read("base_dist.temperature")
+    logits = read("base_dist.logits")
+    probs = read("base_dist.probs")
 
 
 class RelaxedBernoulli(_Relaxed):

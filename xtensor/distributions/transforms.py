@@ -1,5 +1,7 @@
 """Invertible maps of values and vectors; `transform` has what they are and those made of others."""
 
+# A property may be that of another attribute (`read`).
+# pyright: reportIncompatibleMethodOverride=false
 from __future__ import annotations
 
 import math
@@ -11,7 +13,7 @@ from ..ops.create.creation import ones, zeros
 from ..ops.create.ranges import arange, tril_indices
 from ..tensor import Size, Tensor
 from . import constraints
-from .distribution import Distribution, broadcast_all, sum_rightmost
+from .distribution import Distribution, broadcast_all, read, sum_rightmost
 from .transform import (
     CatTransform,
     ComposeTransform,
@@ -46,21 +48,22 @@ __all__ = [
 ]
 
 
-class _Scalar(Transform):
-    """A rising bijection of single numbers."""
-
-    bijective = True
-    domain = constraints.real
-    codomain = constraints.real
-
-    @property
-    def sign(self) -> Any:
-        return 1
+class _Alike(Transform):
+    """A transform without parameters: all of its class are equal."""
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
     __hash__ = object.__hash__
+
+
+class _Scalar(_Alike):
+    """A rising bijection of single numbers."""
+
+    bijective = True
+    domain = constraints.real
+    codomain = constraints.real
+    sign = 1  # pyright: ignore[reportAssignmentType]
 
 
 class ExpTransform(_Scalar):
@@ -170,16 +173,11 @@ class TanhTransform(_Scalar):
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(_Alike):
     """y = |x|."""
 
     domain = constraints.real
     codomain = constraints.positive
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbsTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return x.abs()
@@ -197,9 +195,7 @@ class AffineTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
+    event_dim = read("_event_dim")
 
     @property
     def domain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -209,9 +205,7 @@ class AffineTransform(Transform):
             else constraints.real
         )
 
-    @property
-    def codomain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.domain
+    codomain = read("domain")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:
@@ -256,16 +250,11 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(_Alike):
     """Vectors to the simplex, by exponentials; not a bijection."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SoftmaxTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         grown = (x - x.max(-1, True)[0]).exp()
@@ -282,17 +271,12 @@ class SoftmaxTransform(Transform):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(_Alike):
     """Vectors to the simplex with one more element, by breaking pieces off a stick of length 1."""
 
     bijective = True
     domain = constraints.real_vector
     codomain = constraints.simplex
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StickBreakingTransform)
-
-    __hash__ = object.__hash__
 
     @staticmethod
     def _offset(count: int, like: Tensor) -> Tensor:
@@ -323,16 +307,11 @@ class StickBreakingTransform(Transform):
         return Size(shape[:-1]) + (shape[-1] - 1,)
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(_Alike):
     """Square matrices to lower triangles with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LowerCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -341,16 +320,11 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(_Alike):
     """Square matrices to positive definite ones."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PositiveDefiniteTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         triangle = LowerCholeskyTransform()(x)
@@ -431,9 +405,7 @@ class CumulativeDistributionTransform(Transform):
     def sign(self) -> Any:
         return 1
 
-    @property
-    def domain(self) -> Any:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.distribution.support
+    domain = read("distribution.support")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:

@@ -272,9 +272,12 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         head, _, rest = fullname.partition(".")
-        if fullname == "functorch":  # the package that `torch.func` was before
-            module = importlib.import_module(f"{LIBRARY}.compat.functorch")
-            return importlib.machinery.ModuleSpec(fullname, _Loader(module))
+        if head == "functorch":  # the package that `torch.func` was before
+            try:
+                module = importlib.import_module(f"{LIBRARY}.compat.{fullname}")
+            except ModuleNotFoundError:
+                return None
+            return importlib.machinery.ModuleSpec(fullname, _Loader(module), is_package=not rest)
         if head != "torch":
             return None
         module = _state.top if not rest else self.submodule(fullname, rest)

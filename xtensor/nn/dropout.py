@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from .. import checks
+from ..engine import modes
+from ..ops.create.distributions import bernoulli
 from ..tensor import Tensor
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
@@ -23,7 +25,9 @@ def keeps(input: Tensor, p: float, channels: bool) -> Tensor:
     sizes = tuple(input.shape)
     if channels:
         sizes = (*sizes[:2], *[1] * (len(sizes) - 2))
-    return input.detach().new_empty(sizes).bernoulli_(1 - p)
+    blank = input.detach().new_empty(sizes)
+    # Inside of a transform the samples' masks may differ where the input is the same for all.
+    return bernoulli(blank, 1 - p) if modes.state.transforms else blank.bernoulli_(1 - p)
 
 
 def dropped(input: Tensor, p: float, training: bool, inplace: bool, channels: bool = False) -> Tensor:

@@ -119,9 +119,10 @@ def shapes_of(values: Sequence[Any]) -> list[tuple[int, ...]]:
 
 
 def missed(error: Exception) -> None:
-    """Let an exception go on that a handler of signals raised, while the inline path was looking whether it is meant."""
-    if type(error) is LookupError and not error.args:  # its own way out
-        return
+    """Let an exception go on that a handler of signals raised, while the inline path was looking whether it is meant.
+
+    The inline path's own way out, a bare LookupError, does not come here.
+    """
     at: Any = error.__traceback__
     while at.tb_next is not None:
         at = at.tb_next
@@ -193,7 +194,10 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                 raise Unusual
             arrays.append(array)
     mark = tuple(signature)
-    found = recalled(op, mark)
+    try:
+        found = op.known.get(mark)
+    except TypeError:
+        raise Unusual from None
     if found is None:
         found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
     program, layout, reads = found
@@ -208,7 +212,8 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
         raise dispatch.clean(op, error) from None
-    dispatch.refuse(op, key, operands)
+    if op.refuses is not None and None not in key:
+        op.refuses(*operands)
     if reads:
         results, read = results
         for (at, tensor), found in zip(kept, read):
@@ -224,14 +229,6 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if asked:
         dispatch.record(op, key, operands, _seen(operands, arrays, recipes), made)
     return dispatch.handed(op, made)
-
-
-def recalled(op: Operator, mark: Any) -> Any:
-    """What is kept of a signature, or None; what cannot be a key has not come before."""
-    try:
-        return op.known.get(mark)
-    except TypeError:
-        raise Unusual from None
 
 
 def number_array(value: Any) -> Any:
@@ -383,7 +380,10 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             arrays.append(array_of(value))
     donate = storage.sole_owner()
     mark = ("inplace", donate, key, *signature)
-    program = recalled(op, mark)
+    try:
+        program = op.known.get(mark)
+    except TypeError:
+        raise Unusual from None
     if program is None:
         _check(op, values, key, operands)
         check_writable(target)

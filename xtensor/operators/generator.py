@@ -74,33 +74,28 @@ class Generator:
         capture.refuse("it asks for a generator's seed")
         return self._seed
 
-    def next_draw(self) -> tuple[Any, Any]:
-        """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made."""
+    def next_draw(self, each: bool = False) -> tuple[Any, Any]:
+        """Seed and number of the next draw, as signed 64-bit operands of a kernel; the draw counts as made.
+
+        each: whether every sample of a batch whose numbers differ makes a draw, and not all of them one together.
+        """
         apart = levels_apart() if modes.state.transforms else ()
+        count = math.prod([level.size or 0 for level in apart]) if each else 1
         watcher = capture.running()
         if watcher is not None:
             seed, draw = watcher.draw(self)
-            return seed, self._draw_of_each(apart, draw) if apart else draw
+            for _ in range(count - 1):
+                watcher.draw(self)
+            return seed, draw_of_each(apart, draw) if apart else draw
         with self._lock:
             draw = self.draws
-            self.draws = draw + 1
+            self.draws = draw + count
         if apart:
-            draw = self._draw_of_each(apart, draw)
+            draw = draw_of_each(apart, draw)
         seed = self._seed
         if type(seed) is int and seed >= 2**63:
             seed -= 2**64
         return seed, draw
-
-    def _draw_of_each(self, apart: Sequence[Level], draw: Any) -> Any:
-        """The number of the draw for each sample of the batches, of which the first has this one."""
-        sizes = [level.size or 0 for level in apart]
-        count = math.prod(sizes)
-        with self._lock:
-            self.draws += max(count, 1) - 1
-        numbers: Any = call(jnp.add, np.arange(count, dtype=np.int64).reshape(sizes), draw)
-        for level in apart:
-            numbers = Batched(level, numbers)
-        return numbers
 
     def operands(self) -> tuple[Any, Any]:
         """Seed and number of the next draw, which is not made."""
@@ -113,7 +108,7 @@ class Generator:
         raw = np.frombuffer(STATE.pack(self._seed, int(self.draws)), np.uint8)
         return placed(raw.copy(), devices.device("cpu"))
 
-    def set_state(self, new_state: Tensor) -> None:
+    def set_state(self, new_state: Tensor) -> Generator:
         """Go back to a state that `get_state` gave."""
         capture.refuse("it sets a generator's state")
         if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
@@ -124,6 +119,7 @@ class Generator:
                 f"Expected a GeneratorState of size {STATE.size} but found the input RNG state size to be {len(raw)}"
             )
         self._seed, self.draws = STATE.unpack(raw)
+        return self
 
     def clone_state(self) -> Generator:
         """Another generator at the same point of the same stream."""
@@ -136,6 +132,15 @@ class Generator:
 
     def __reduce__(self) -> Any:
         return _rebuild, (str(self._device), self._seed, int(self.draws))
+
+
+def draw_of_each(apart: Sequence[Level], draw: Any) -> Any:
+    """The number of a draw and those after it, as a batch. Kernels read the first, and draw for all samples together."""
+    sizes = [level.size or 0 for level in apart]
+    numbers: Any = call(jnp.add, np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes), draw)
+    for level in apart:
+        numbers = Batched(level, numbers)
+    return numbers
 
 
 def levels_apart() -> list[Level]:

@@ -16,6 +16,7 @@ from .. import dtypes
 from ..engine import AccumulateGrad, modes
 from ..storage import WrapperArray
 from ..tensor import Tensor, array_of, counter_of, plain_edge, wrap
+from ..xla.levels import Batched
 from ..xla.pending import settled
 from .below.dispatching import twin
 
@@ -40,18 +41,26 @@ def result_index(name: str) -> int | None:
 
 
 class Hooked:
-    """A value that went through a pack hook; `unpack` brings it back."""
+    """A value that went through a pack hook; `unpack` brings it back. Of a batch the hooks see all samples."""
 
-    __slots__ = ("packed", "unpack")
+    __slots__ = ("batches", "packed", "unpack")
 
     def __init__(
         self, tensor: Tensor, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]
     ) -> None:
         self.unpack = unpack
+        self.batches: list[Batched] = []
         counter = counter_of(tensor)
         version = counter.version
+        given = tensor
+        if type(tensor._xt_storage.raw) is Batched:
+            array = array_of(tensor)
+            while type(array) is Batched:
+                self.batches.append(array)
+                array = array.inner
+            given = wrap(array)
         with modes.no_grad():
-            self.packed = pack(tensor)
+            self.packed = pack(given)
         if counter.version != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
@@ -66,7 +75,12 @@ class Hooked:
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found)}"
             )
-        return found
+        if not self.batches:
+            return found
+        array = array_of(found)
+        for batch in reversed(self.batches):
+            array = Batched(batch.level, array, batch.mapped, batch.outer)
+        return wrap(array)
 
 
 class SavedTensor:

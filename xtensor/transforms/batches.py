@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..operators.generator import kept_state, put_back
 from ..operators.levels.crossing import enter, leave, running
 from ..ops.shape.joining import cat
-from ..tensor import Tensor, array_of
-from ..trees import TreeSpec, tree_flatten, tree_leaves, tree_structure, tree_unflatten
+from ..tensor import Tensor, array_of, wrap
+from ..trees import (
+    TreeSpec,
+    _broadcast_to_and_flatten,
+    tree_flatten,
+    tree_leaves,
+    tree_structure,
+    tree_unflatten,
+)
 from ..xla.levels import levels_of
+from .viewing import view_of
 
 __all__ = ["vmap", "vmapped"]
 
@@ -85,6 +92,9 @@ def run(
         given = [
             leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
         ]
+        batched = [(a, d, b) for a, b, d in zip(leaves, given, dims, strict=True) if d is not None]
+        level.origins = {id(origin[2]): origin for origin in batched}
+        memory = {id(origin[2]._xt_storage): (origin[2]._xt_storage, origin) for origin in batched}
         found = func(*tree_unflatten(given, structure), **kwargs)
         results, shape = tree_flatten(found)
         places = result_dims(func, out_dims, found, results, shape)
@@ -108,11 +118,18 @@ def run(
                 raise IndexError(
                     f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {place})"
                 )
-            out.append(leave(result, level, place % limit))
-        for leaf, inner, dim in zip(leaves, given, dims, strict=True):
-            if dim is not None and inner._xt_storage.version:
+            out.append(result)
+        for storage, (leaf, dim, inner) in memory.values():
+            if storage.version and inner._xt_storage is storage:
                 # A write to an argument is one to the tensor that the samples came from.
-                leaf.copy_(leave(inner, level, dim))
+                leaf.copy_(leave(inner if inner._xt_view is None else wrap(storage.array), level, dim))
+        level.origins = {}
+        for i, (result, place) in enumerate(zip(out, places, strict=True)):
+            if place is not None:
+                place %= result.dim() + 1
+                origin = memory.get(id(result._xt_storage))
+                view = None if origin is None else view_of(*origin[1], result, place)
+                out[i] = leave(result, level, 0).movedim(0, place) if view is None else view
     return tree_unflatten(out, shape)
 
 
@@ -121,35 +138,6 @@ def run(
 
 def name_of(func: Any) -> str:
     return getattr(func, "__name__", None) or repr(func)
-
-
-def spread(dims: Any, structure: TreeSpec) -> list[Any] | None:
-    """The dimension of each leaf of a tree, given for the leaves or for parts of the tree; None where they do not fit."""
-    if dims is None or isinstance(dims, int):
-        return [dims] * structure.num_leaves
-    kind, parts = structure.type, structure.children_specs
-    if isinstance(dims, (tuple, list)) and kind in (tuple, list, namedtuple):
-        own = structure.context if kind is namedtuple else kind
-        if len(dims) != len(parts) or (type(dims) is not own and tuple not in (type(dims), own)):
-            return None
-        pairs: Any = zip(dims, parts)
-    elif isinstance(dims, dict) and kind in (dict, OrderedDict, defaultdict):
-        keys = structure.context[1] if kind is defaultdict else structure.context
-        if set(dims) != set(keys):
-            return None
-        pairs = [(dims[key], part) for key, part in zip(keys, parts)]
-    else:
-        return None
-    found: list[Any] = []
-    for dim, part in pairs:
-        inner = [dim] if part.type is None and type(dim) in PLACES else spread(dim, part)
-        if inner is None:
-            return None
-        found += inner
-    return found
-
-
-PLACES = (int, type(None))
 
 
 def where(func: Any, in_dims: Any) -> str:
@@ -172,7 +160,7 @@ def arguments_of(
             "function with no inputs. The latter is unsupported."
         )
     leaves, structure = tree_flatten(args)
-    found = spread(in_dims, structure)
+    found = _broadcast_to_and_flatten(in_dims, structure)
     if found is None:
         raise ValueError(
             f"{where(func, in_dims)}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
@@ -224,7 +212,7 @@ def result_dims(func: Any, out_dims: Any, found: Any, results: list[Any], struct
         )
     if isinstance(found, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    places = spread(out_dims, structure)
+    places = _broadcast_to_and_flatten(out_dims, structure)
     if places is None:
         raise ValueError(
             f"vmap({title}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "

@@ -8,13 +8,13 @@ from typing import Any
 
 from ..engine import enable_grad
 from ..engine.modes import state
-from ..operators.levels.crossing import dual, primal, refuse_nested, running, tangent
+from ..operators.levels.crossing import dual, primal, refuse_complex_along, refuse_nested, running, tangent
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 from .batches import vmapped
 from .reverse import derived, jacrev, tensors_only, unit_vectors
-from .tracking import Tracked, chosen, cut_off, refuse_complex, split
+from .tracking import Tracked, chosen, cut_off, refuse_complex, split, tensors
 
 __all__ = ["hessian", "jacfwd", "jvp", "linearize"]
 
@@ -48,12 +48,10 @@ def jvp(
         )
     if not points:
         raise RuntimeError(f"{NAME}: Expected primals to contain at least one Tensor.")
-    for i, (p, d) in enumerate(zip(points, directions, strict=True)):
+    for p, d in zip(points, directions, strict=True):
         for what, t in (("primals", p), ("tangents", d)):
             if not isinstance(t, Tensor):
-                raise RuntimeError(
-                    f"{NAME}: Expected {what} to be a tuple of Tensors, but got {type(t)} at flattened index {i}"
-                )
+                raise RuntimeError(f"{NAME}: Expected {what} to only contain Tensors, got {type(t)}")
         check_tangent(p, d)
     return pushed(func, points, directions, structure, strict, has_aux)
 
@@ -64,6 +62,7 @@ def check_tangent(point: Tensor, direction: Tensor) -> None:
         raise ValueError(f"Expected primal to be floating point or complex, but got: {point.dtype}")
     if not (direction.is_floating_point() or direction.is_complex()):
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {direction.dtype}")
+    refuse_complex_along(point, direction)
     if point.shape != direction.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
@@ -79,12 +78,15 @@ def pushed(
     structure: Any,
     strict: bool,
     has_aux: bool,
+    others: Any = (),
 ) -> Any:
-    """The body of `jvp`, over the leaves of its arguments."""
+    """The body of `jvp`, over the leaves of its arguments; others: more arguments of the function, which it may write."""
     if any(t.name == "forward_ad.dual_level" for t in state.transforms):
         refuse_nested()
     with running("jvp") as level:
+        level.given = tuple([t._xt_storage for t in tensors(others)])
         given = [dual(p, d.to(p.dtype), level) for p, d in zip(points, directions, strict=True)]
+        memories = [g._xt_storage for g in given]
         value, aux = split(func(*tree_unflatten(given, structure)), has_aux, NAME)
         outputs = tensors_only(value, NAME)
         along = [tangent(o, level) for o in outputs]
@@ -97,6 +99,13 @@ def pushed(
         aux = tree_map(lambda t: primal(t, level) if isinstance(t, Tensor) else t, aux)
         form = tree_structure(value)
         tangents = [zeros_like(v) if t is None else t for v, t in zip(values, along, strict=True)]
+        written = [
+            (p, primal(g, level))
+            for p, g, memory in zip(points, given, memories, strict=True)
+            if memory.version and g._xt_storage is memory
+        ]
+    for p, found in written:  # a write to an argument is one to the tensor that was given
+        p.copy_(found)
     if level.leaves:
         values, tangents = cut_off(level, values), cut_off(level, tangents)
     results = tree_unflatten(values, form), tree_unflatten(tangents, form)
@@ -138,7 +147,8 @@ def jacfwd(
                     given[i] = part
                 return func(*given, **kwargs)
 
-            found = pushed(of_inputs, inputs, directions, tree_structure(tuple(inputs)), False, has_aux)
+            form = tree_structure(tuple(inputs))
+            found = pushed(of_inputs, inputs, directions, form, False, has_aux, (args, kwargs))
             refuse_complex(tree_leaves(found[0]), "jacfwd", "outputs")
             return (found[1], found[2]) if has_aux else found[1]
 
@@ -151,7 +161,7 @@ def jacfwd(
             blocks, start = [], 0
             for x in inputs:
                 block = column.narrow(0, start, x.numel()).movedim(0, -1)
-                blocks.append(block.reshape(*sizes, *x.shape))
+                blocks.append(block.reshape((*sizes, *x.shape)))
                 start += x.numel()
             parts = tree_unflatten(blocks, structure)
             made.append(parts[0] if isinstance(wanted, int) else tuple(parts))
@@ -174,6 +184,8 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of `func`, and the function from tangents of its arguments to those of its results; `func` runs once.
 
+    Differs from PyTorch: what `func` computes under `no_grad` counts as constant, and its arguments may not be written.
+
     >>> value, push = xtensor.func.linearize(xtensor.exp, xtensor.zeros(2))
     >>> push(xtensor.tensor([1., 2.]))
     tensor([1., 2.])
@@ -181,13 +193,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with Tracked("linearize", refuses_writes=False) as level, enable_grad():
         given = level.enter(primals)
         value = func(*given)
-        outputs = tensors_only(value, "linearize(f, *primals)")
+        outputs = tensors_only(value, "linearize(f, *primals)", some=False)
         inputs = tree_leaves(given)
         form = tree_structure(value)
         # v -> J^T v is linear: its own derivative, pulled back along the tangents, is J times them.
         asked = [o for o in outputs if o.requires_grad]
         duals = [level.leaf(zeros_like(o)) for o in asked]
-        pulled = derived(asked, inputs, duals, create_graph=True)
+        pulled = derived(level, asked, inputs, duals, create_graph=True)
     with enable_grad():
         shown = level.shown(value)
 
@@ -210,7 +222,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                 )
         live = level.keeps(outputs, directions)
         with enable_grad():
-            products = iter(derived(pulled, duals, directions, live))
+            products = iter(derived(level, pulled, duals, directions, live))
             found = [next(products) if o.requires_grad else zeros_like(o) for o in outputs]
             return level.shown(tree_unflatten(found, form))
 

@@ -10,7 +10,7 @@ from ..engine import enable_grad, is_grad_enabled
 from ..gradients import grad as gradients
 from ..ops.create.creation import ones, zeros_like
 from ..ops.create.ranges import eye
-from ..ops.shape.joining import cat
+from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor
 from ..trees import tree_flatten, tree_leaves, tree_structure, tree_unflatten
 from .batches import vmapped
@@ -20,20 +20,24 @@ __all__ = ["derived", "grad", "grad_and_value", "jacrev", "tensors_only", "vjp"]
 
 
 def derived(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Any, create_graph: bool
+    level: Tracked, outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Any, create_graph: bool
 ) -> list[Tensor]:
-    """The product of `cotangents` with the Jacobian, for each input; zeros where no output depends on it."""
+    """The product of `cotangents` with the Jacobian, for each input of a level; zeros where no output depends on it."""
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
     if not pairs:
         return [zeros_like(w) for w in inputs]
-    found = gradients(
-        [o for o, _ in pairs],
-        inputs,
-        [c for _, c in pairs],
-        retain_graph=True,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
+    level.deriving += 1
+    try:
+        found = gradients(
+            [o for o, _ in pairs],
+            inputs,
+            [c for _, c in pairs],
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    finally:
+        level.deriving -= 1
     return [zeros_like(w) if g is None else g for g, w in zip(found, inputs, strict=True)]
 
 
@@ -71,7 +75,7 @@ def grad_and_value(
                 )
         with enable_grad():
             outer = level.keeps(value, aux) if has_aux else level.tracking and depends([value])[0]
-            grads = derived([value], inputs, [ones((), dtype=value.dtype, device=value.device)], outer)
+            grads = derived(level, [value], inputs, [ones((), dtype=value.dtype, device=value.device)], outer)
             found = tree_unflatten(level.shown_each(grads), structure)
             (value,) = level.shown_each([value])
             aux = level.shown(aux) if has_aux else None
@@ -99,9 +103,13 @@ def grad(
     return wrapper
 
 
-def tensors_only(tree: Any, name: str) -> list[Tensor]:
-    """The leaves of a function's result; RuntimeError where one is no tensor."""
+def tensors_only(tree: Any, name: str, some: bool = True) -> list[Tensor]:
+    """The leaves of a function's result; RuntimeError where one is no tensor, or where there is none and `some` must be."""
     found = tree_leaves(tree)
+    if (some and not found) or tree is None:
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = {found})"
+        )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
@@ -138,7 +146,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 )
         track = is_grad_enabled() if create_graph is None else create_graph
         live = track and any(depends([*outputs, *tree_leaves(cotangents)]))
-        found = derived(outputs, inputs, tree_leaves(cotangents), live)
+        found = derived(level, outputs, inputs, tree_leaves(cotangents), live)
         if live:
             found = [kept(g, alive) for g, alive in zip(found, depends(found), strict=True)]
         return tree_unflatten(found, tree_structure(given))
@@ -171,7 +179,7 @@ def jacrev(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         places = chosen(argnums, len(args))
         given = list(args)
-        with Tracked("jacrev", [args[i] for i in places]) as level, enable_grad():
+        with Tracked("jacrev", (args, kwargs)) as level, enable_grad():
             for i in places:
                 given[i] = level.enter(given[i])
             value, aux = split(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
@@ -188,7 +196,7 @@ def jacrev(
                 )
         with enable_grad():
             outer = level.keeps(value, aux)
-            blocks = jacobian_rows(outputs, inputs, outer, chunk_size)
+            blocks = jacobian_rows(level, outputs, inputs, outer, chunk_size)
             structure = tree_structure(entered)
             made = []
             for row in blocks:
@@ -202,7 +210,11 @@ def jacrev(
 
 
 def jacobian_rows(
-    outputs: Sequence[Tensor], inputs: Sequence[Tensor], create_graph: bool, chunk_size: int | None
+    level: Tracked,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    create_graph: bool,
+    chunk_size: int | None,
 ) -> list[list[Tensor]]:
     """For each output and input the Jacobian, of the output's sizes followed by the input's."""
     counts = [out.numel() for out in outputs]
@@ -216,13 +228,17 @@ def jacobian_rows(
     basis = unit_vectors([outputs[i] for i in asked])
 
     def pull(*cotangents: Tensor) -> tuple[Tensor, ...]:
-        return tuple(derived([outputs[i] for i in asked], inputs, cotangents, create_graph))
+        return tuple(derived(level, [outputs[i] for i in asked], inputs, cotangents, create_graph))
 
-    columns = vmapped(pull, chunk_size)(*basis)
+    if chunk_size == 1:  # one after the other, as PyTorch takes them: what a batch refuses is possible
+        each = [pull(*[b[k] for b in basis]) for k in range(sum(counts[i] for i in asked))]
+        columns = tuple([stack(list(column)) for column in zip(*each, strict=True)])
+    else:
+        columns = vmapped(pull, chunk_size)(*basis)
     start = 0
     for i in asked:
         found[i] = [
-            column.narrow(0, start, counts[i]).reshape(*outputs[i].shape, *x.shape)
+            column.narrow(0, start, counts[i]).reshape((*outputs[i].shape, *x.shape))
             for column, x in zip(columns, inputs, strict=True)
         ]
         start += counts[i]

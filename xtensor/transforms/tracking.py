@@ -29,7 +29,18 @@ class Tracked:
     written, where tensors from outside may not.
     """
 
-    __slots__ = ("__weakref__", "before", "born", "given", "name", "open", "refuses_writes", "tracking")
+    __slots__ = (
+        "__weakref__",
+        "before",
+        "born",
+        "deriving",
+        "given",
+        "name",
+        "open",
+        "places",
+        "refuses_writes",
+        "tracking",
+    )
 
     def __init__(self, name: str, given: Any = None, refuses_writes: bool = True) -> None:
         self.name = name
@@ -37,6 +48,9 @@ class Tracked:
         self.refuses_writes = refuses_writes
         self.born = 0
         self.open = True
+        self.deriving = 0
+        # The nodes of arguments that something outside follows, too.
+        self.places: weakref.WeakSet[engine.Node] = weakref.WeakSet()
         # As PyTorch's levels, one inside `no_grad` is differentiated itself, but not by what is around it.
         self.tracking = is_grad_enabled()
 
@@ -90,10 +104,34 @@ class Tracked:
         if not (self.tracking and tensor.requires_grad):
             return self.leaf(tensor)
         made = tensor.view(tensor.shape)
+        edge = gradient_edge(made)
+        if edge is not None:
+            self.places.add(edge[0])
         # A write would reach the caller's tensor: PyTorch, whose arguments are leaves of their level, refuses it too.
         if made._xt_view is not None:
             made._xt_view.creation = CUSTOM_FUNCTION
         return made
+
+    def cut(self, tensor: Tensor) -> Any:
+        """The edge of a tensor that this derivative takes for a constant, and those around it do not; None where it is one."""
+        edge = gradient_edge(tensor)
+        if edge is None or not self._leads_in(edge[0]):
+            return None
+        return (Constant(self, edge), 0)
+
+    def _leads_in(self, node: engine.Node) -> bool:
+        seen, waiting = {node}, [node]
+        while waiting:
+            node = waiting.pop()
+            if node in self.places:
+                return True
+            if isinstance(node, engine.AccumulateGrad) and _levels.get(node.leaf) is self:
+                return True
+            for further in node.edges:
+                if further is not None and further[0] not in seen:
+                    seen.add(further[0])
+                    waiting.append(further[0])
+        return False
 
     def keeps(self, *trees: Any) -> bool:
         """Whether anything outside this level follows one of the tensors."""
@@ -112,6 +150,29 @@ class Tracked:
 
 
 _levels: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+class Constant(engine.Node):
+    """The node of `tensor.data` inside of a derivative: no gradient goes through it while that one is taken."""
+
+    __slots__ = ("aval", "level")
+    trusted = True
+
+    def __init__(self, level: Tracked, edge: Any) -> None:
+        super().__init__((edge,))
+        self.level = level
+        self.aval = edge[0].input_metadata[edge[1]]
+
+    @property
+    def input_metadata(self) -> tuple[Any, ...]:
+        return (self.aval,)
+
+    def name(self) -> str:
+        return "DataBackward"
+
+    def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradient as it is, or None."""
+        return (None,) if self.level.deriving else grads
 
 
 def cut_off(level: Any, values: list[Any]) -> list[Any]:
@@ -168,11 +229,12 @@ def chosen(argnums: Any, count: int) -> tuple[int, ...]:
     places = _listed(argnums)
     if not places:
         raise RuntimeError("argnums must be non-empty")
-    if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     for i in places:
         if not -count <= i < count:
             raise RuntimeError(f"Got argnum={i}, but only {count} positional inputs")
+    places = tuple([i % count for i in places])
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {places}")
     return places
 
 

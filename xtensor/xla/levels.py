@@ -23,6 +23,7 @@ __all__ = [
     "Level",
     "LevelAval",
     "Leveled",
+    "batches_of",
     "ground",
     "host_values",
     "levels_of",
@@ -39,10 +40,23 @@ class Level:
     number: its place in the order, which comes back into use when nothing of the level is left. size: how many samples a batch
     has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running. born: of
     the derivative of a function, when it began; 0 for others. before: the transforms around it.
-    leaves: the edges of leaves that were made within.
+    leaves: the edges of leaves that were made within. given: the storages of arguments that are not differentiated.
+    origins: by the identity of a batch that was made of an argument this, the dimension of its samples, and the batch.
     """
 
-    __slots__ = ("__weakref__", "before", "born", "leaves", "name", "number", "open", "randomness", "size")
+    __slots__ = (
+        "__weakref__",
+        "before",
+        "born",
+        "given",
+        "leaves",
+        "name",
+        "number",
+        "open",
+        "origins",
+        "randomness",
+        "size",
+    )
 
     def __init__(self, name: str, above: int = 0, size: int | None = None, randomness: str = "error") -> None:
         self.name = name
@@ -51,6 +65,8 @@ class Level:
         self.open = True
         self.born = 0
         self.leaves: list[Any] = []
+        self.given: tuple[Any, ...] = ()
+        self.origins: dict[int, tuple[Any, int, Any]] = {}
         with _lock:
             number = above + 1
             while number in _alive:
@@ -59,8 +75,8 @@ class Level:
             _alive[number] = self
 
     def was_given(self, storage: Any) -> bool:
-        """Whether a storage is that of an argument: values with their tangents have storages of their own."""
-        return False
+        """Whether a storage is that of an argument; values with their tangents have storages of their own."""
+        return any(s is storage for s in self.given)
 
     def own(self, edge: Any) -> bool:
         """A leaf that is made within asks for gradients as long as the level is open; who ends it cuts results off."""
@@ -251,6 +267,16 @@ def layers(array: Any) -> Iterator[Leveled]:
 def levels_of(array: Any) -> tuple[int, ...]:
     """The numbers of an array's levels, the outermost first."""
     return array.aval.levels if type(array) in KINDS else ()
+
+
+def batches_of(array: Any) -> list[Any]:
+    """The levels at which an array has a batch."""
+    found: list[Any] = []
+    while isinstance(array, Leveled):
+        if type(array) is Batched and array.mapped:
+            found.append(array.level)
+        array = array.inner
+    return found
 
 
 def host_values(array: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from ..geometry import broadcast_shapes
 from . import x64
 from .cache import BoundedCache
-from .levels import KINDS, Batched, Dual, Leveled, levels_of
+from .levels import KINDS, Batched, Dual, Leveled, batches_of, levels_of
 
 __all__ = ["NoTangent", "run", "tangents_of_kernel"]
 
@@ -409,16 +409,6 @@ def parts(level: Any, array: Any) -> tuple[Any, Any]:
 
 
 # ---- writing
-
-
-def batches_of(array: Any) -> list[Any]:
-    """The levels at which an array has a batch."""
-    found: list[Any] = []
-    while isinstance(array, Leveled):
-        if type(array) is Batched and array.mapped:
-            found.append(array.level)
-        array = array.inner
-    return found
 
 
 def refuse_batch(name: str, target: Any, sources: Sequence[Any], how: str = "other") -> None:

@@ -353,22 +353,34 @@ class LPPool3d(_LPPoolNd):
     _pool = staticmethod(F.lp_pool3d)
 
 
-class _AdaptiveMaxPoolNd(Module):
+class _AdaptiveAvgPoolNd(Module):
+    """The means of as many windows as the output has places."""
+
+    __constants__ = ["output_size"]
+    _pool: Any
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return type(self)._pool(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class _AdaptiveMaxPoolNd(_AdaptiveAvgPoolNd):
     """The largest values of as many windows as the output has places."""
 
     __constants__ = ["output_size", "return_indices"]
-    _pool: Any
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
+        super().__init__(output_size)
         self.return_indices = return_indices
 
     def forward(self, input: Tensor) -> Any:
         return type(self)._pool(input, self.output_size, self.return_indices)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -405,23 +417,6 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """
 
     _pool = staticmethod(F.adaptive_max_pool3d)
-
-
-class _AdaptiveAvgPoolNd(Module):
-    """The means of as many windows as the output has places."""
-
-    __constants__ = ["output_size"]
-    _pool: Any
-
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._pool(input, self.output_size)
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):

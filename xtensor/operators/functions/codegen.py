@@ -47,7 +47,7 @@ def <name>(<parameters>):
             <conditions>
             program = programs[<key>]
         except MISSED as error:
-            missed(error)
+            if type(error) is not LookupError or error.args: missed(error)
         else:
             try:
                 <results> = program(<arrays>)
@@ -114,7 +114,7 @@ def <name>(<parameters>):
             program = variants['inplace', <key>, donate]
             if births.open: refuse_captured(<target>, '<name>')
         except MISSED as error:
-            missed(error)
+            if type(error) is not LookupError or error.args: missed(error)
         else:
             storage.writes += 1
             storage.version += 1

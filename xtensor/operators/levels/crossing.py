@@ -14,9 +14,9 @@ from ...engine import modes
 from ...engine.graph import Node
 from ...storage import AGE, births
 from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
-from ...xla.levels import Level, LevelAval, layers, levels_of
+from ...xla.levels import Level, LevelAval, batches_of, layers, levels_of
 from ...xla.signals import from_start
-from ...xla.transformed import batches_of, entered, left, lifted, paired, parts, summed
+from ...xla.transformed import entered, left, lifted, paired, parts, summed
 from ..recording import noted
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "levels_beyond",
     "new_level",
     "primal",
+    "refuse_complex_along",
     "refuse_dynamic",
     "refuse_nested",
     "running",
@@ -74,6 +75,15 @@ def refuse_nested() -> None:
     """RuntimeError where tangents are being taken already, and a level of `autograd.forward_ad` is to be one of two."""
     if any(isinstance(t, Level) and t.size is None for t in modes.state.transforms):
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
+
+
+def refuse_complex_along(value: Tensor, along: Tensor) -> None:
+    """RuntimeError for a complex tangent of a real tensor, whose imaginary part would be lost."""
+    if along.is_complex() and not value.is_complex():
+        raise RuntimeError(
+            f"A tangent has its tensor's dtype here: one of {along.dtype} for a Tensor of {value.dtype} is not supported. "
+            "Please convert the Tensor to a complex dtype first."
+        )
 
 
 Transposed = Callable[[Tensor], Sequence[Tensor | None]]

@@ -171,10 +171,15 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 def _binomial_of(seed: Any, draw: Any, count: Any, prob: Any) -> Any:
     wide = np.float64 if count.dtype == np.float64 else np.float32
-    key = jax.random.wrap_key_data(jnp.stack(draws.draw_key(seed, draw)), impl="threefry2x32")
     n, p = jnp.broadcast_arrays(count.astype(wide), prob.astype(wide))
     good = jnp.all((n >= 0) & (p >= 0) & (p <= 1))
-    return jax.random.binomial(key, n, p, dtype=wide).astype(count.dtype), good
+    return _binomial_drawn(seed, draw, n, p).astype(count.dtype), good
+
+
+@draws.at_once
+def _binomial_drawn(seed: Any, draw: Any, n: Any, p: Any) -> Any:
+    key = jax.random.wrap_key_data(jnp.stack(draws.draw_key(seed, draw)), impl="threefry2x32")
+    return jax.random.binomial(key, n, p, dtype=n.dtype)
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:

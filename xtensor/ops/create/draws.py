@@ -8,14 +8,18 @@ same numbers again. The stream is not PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap
 
 __all__ = [
+    "at_once",
     "below",
     "bits32",
     "bits64",
@@ -64,7 +68,7 @@ def counters(index: Any, stream: int) -> tuple[Any, Any]:
     if index.dtype == np.uint32:
         return jnp.full(index.shape, stream << 16, np.uint32), index
     high, low = halves(index)
-    return high + np.uint32(stream << 16), low
+    return high + lax.convert_element_type(stream << 16, np.uint32), low
 
 
 def indices(count: int) -> Any:
@@ -73,14 +77,55 @@ def indices(count: int) -> Any:
 
 def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
     """32 random bits per element, two elements from each block."""
+    return _drawn(_bits32, tuple(shape))(seed, draw, np.uint32(stream) if isinstance(stream, int) else stream)
+
+
+def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
+    """64 random bits per element."""
+    return _drawn(_bits64, tuple(shape))(seed, draw, np.uint32(stream) if isinstance(stream, int) else stream)
+
+
+def _drawn(kernel: Any, shape: tuple[int, ...]) -> Any:
+    """The kernel for a shape; where the number of the draw is a batch, the numbers of one draw for the whole batch."""
+    found: Any = custom_vmap(functools.partial(kernel, shape=shape))
+
+    @found.def_vmap
+    def whole(size: int, batched: Any, seed: Any, draw: Any, stream: Any) -> Any:
+        if not batched[1]:
+            axes = [0 if b else None for b in batched]
+            return jax.vmap(functools.partial(kernel, shape=shape), axes)(seed, draw, stream), True
+        # In a loop over a batch, those of its samples that go on are at the same turn, which is the last.
+        turn = jnp.max(stream) if batched[2] else stream
+        return _drawn(kernel, (size, *shape))(seed, draw[0], turn), True
+
+    return found
+
+
+def at_once(kernel: Any) -> Any:
+    """A kernel of a seed, the number of a draw and arrays, which for a batch of draws makes one draw over all samples."""
+    found: Any = custom_vmap(kernel)
+
+    @found.def_vmap
+    def whole(size: int, batched: Any, seed: Any, draw: Any, *arrays: Any) -> Any:
+        if not batched[1]:  # the same numbers for all samples
+            return jax.vmap(kernel, [0 if b else None for b in batched])(seed, draw, *arrays), True
+        spread = [
+            a if b else jnp.broadcast_to(a, (size, *a.shape))
+            for a, b in zip(arrays, batched[2:], strict=True)
+        ]
+        return found(seed, draw[0], *spread), True
+
+    return found
+
+
+def _bits32(seed: Any, draw: Any, stream: Any, shape: tuple[int, ...]) -> Any:
     index = indices(math.prod(shape))
     one = index.dtype.type(1)
     x, y = threefry(draw_key(seed, draw), counters(index >> one, stream))
     return jnp.where((index & one).astype(bool), y, x).reshape(shape)
 
 
-def bits64(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:
-    """64 random bits per element."""
+def _bits64(seed: Any, draw: Any, stream: Any, shape: tuple[int, ...]) -> Any:
     x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), stream))
     wide = (lax.convert_element_type(x, np.uint64) << np.uint64(32)) | lax.convert_element_type(y, np.uint64)
     return wide.reshape(shape)
@@ -151,17 +196,18 @@ def below(seed: Any, draw: Any, shape: tuple[int, ...], p: Any, dtype: Any = np.
 def bits_below(seed: Any, draw: Any, shape: tuple[int, ...], span: Any, wide: bool) -> Any:
     """Integers in [0, span) as uint64; `wide` says that span (a 64-bit integer, 0 for 2**64) is above 2**32."""
     span = lax.convert_element_type(span, np.uint64)
+    words = bits64(seed, draw, shape)
     if wide:
-        words = bits64(seed, draw, shape)
         return jnp.where(span == 0, words, words % jnp.maximum(span, np.uint64(1)))
     # The high part of a 64-bit fraction times span: no division, and a bias of at most span / 2**64.
-    x, y = threefry(draw_key(seed, draw), counters(indices(math.prod(shape)), 0))
-    high, low = (lax.convert_element_type(w, np.uint64) * span for w in (x, y))
-    return ((high + (low >> np.uint64(32))) >> np.uint64(32)).reshape(shape)
+    high, low = (words >> np.uint64(32)) * span, (words & np.uint64(0xFFFFFFFF)) * span
+    return (high + (low >> np.uint64(32))) >> np.uint64(32)
 
 
 def permutation(seed: Any, draw: Any, count: int) -> Any:
     """The integers below `count` in random order, as int64."""
-    keys = bits64(seed, draw, (count,))
+    keys = _bits64(
+        seed, draw, np.uint32(0), (count,)
+    )  # of a batch each sample has a draw of its own, as in PyTorch
     _, order = lax.sort((keys, lax.iota(np.int64, count)), num_keys=1)
     return order

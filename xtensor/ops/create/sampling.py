@@ -156,7 +156,7 @@ def drawn(
     """An array of random numbers."""
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy)
-    seed, draw = generator.next_draw()
+    seed, draw = generator.next_draw(each=kernel is permutation)
     made = program(kernel, shape, dtype, place)
     plain = type(draw) is int and capture.running() is None
     if kernel is not permutation and plain and made.sized.serves():

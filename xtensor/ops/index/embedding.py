@@ -17,8 +17,7 @@ from ...operators.index_bounds import in_bounds
 from ...operators.schema import Array
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, asks_grad, sizes_of
-from ...xla.levels import ground
-from ...xla.transformed import batches_of
+from ...xla.levels import batches_of, ground
 from ..reduce.reductions import argument
 
 __all__ = ["embedding", "one_hot"]

@@ -21,9 +21,9 @@ from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
 from ...tensor import Tensor, array_or_pending, sizes_of
+from ...xla.levels import batches_of
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
-from ...xla.transformed import batches_of
 from ..reduce.reductions import computed
 
 __all__ = [

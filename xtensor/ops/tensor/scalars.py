@@ -13,7 +13,7 @@ from ...engine import modes
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
 from ...tensor import Tensor, host_array
-from ...xla.transformed import batches_of
+from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
 

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .. import checks
-from ..func import (
-    functional_call,
-    functionalize,
-    grad,
-    grad_and_value,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    vjp,
-    vmap,
-)
-from ..fx.experimental.proxy_tensor import make_fx
-from ..nn.modules.module import Module
-from ..nn.stateless import stack_module_state
-from ..tensor import Tensor
+from ... import checks
+from ... import func as ours
+from ...fx.experimental.proxy_tensor import make_fx
+from ...nn.modules.module import Module
+from ...nn.stateless import stack_module_state
+from ...tensor import Tensor
 
 __all__ = [
     "FunctionalModule",
@@ -53,7 +43,7 @@ class FunctionalModuleWithBuffers(Module):
 
     def forward(self, params: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
         state = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers), strict=True))
-        return functional_call(self.stateless_model, state, args, kwargs)
+        return ours.functional_call(self.stateless_model, state, args, kwargs)
 
 
 class FunctionalModule(FunctionalModuleWithBuffers):
@@ -64,14 +54,37 @@ class FunctionalModule(FunctionalModuleWithBuffers):
 
 
 def warn(name: str, instead: str) -> None:
-    """The FutureWarning of a function that `xtensor.func` has another for."""
+    """The FutureWarning of a function that `xtensor` has another for: `instead`."""
     checks.warn(
         f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is deprecated as "
         "of PyTorch 2.0 and will be deleted in a future version of PyTorch >= 2.3. Please use "
-        f"`torch.func.{instead}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
+        f"`torch.{instead}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration guide for more "
         "details https://pytorch.org/docs/main/func.migrating.html",
         FutureWarning,
     )
+
+
+def _moved(name: str, instead: str) -> Any:
+    """One of `xtensor.func`'s functions under the name that it had before, with a FutureWarning."""
+    function = getattr(ours, name)
+
+    @functools.wraps(function)
+    def warned(*args: Any, **kwargs: Any) -> Any:
+        warn(name, instead)
+        return function(*args, **kwargs)
+
+    return warned
+
+
+functionalize = _moved("functionalize", "func.functionalize")
+grad = _moved("grad", "func.grad")
+grad_and_value = _moved("grad_and_value", "func.grad_and_value")
+hessian = _moved("hessian", "func.hessian")
+jacfwd = _moved("jacfwd", "func.jacfwd")
+jacrev = _moved("jacrev", "func.jacrev")
+jvp = _moved("jvp", "func.jvp")
+vjp = _moved("vjp", "func.vjp")
+vmap = _moved("vmap", "vmap")
 
 
 def taken_apart(
@@ -88,7 +101,7 @@ def taken_apart(
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[Any, tuple[Tensor, ...]]:
     """The module as a function of its parameters, and copies of these; ValueError for one that has buffers."""
-    warn("make_functional", "functional_call")
+    warn("make_functional", "func.functional_call")
     if any(True for _ in model.buffers()):
         raise ValueError(
             "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
@@ -101,7 +114,7 @@ def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[Any, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """The module as a function of its parameters and buffers, and copies of these."""
-    warn("make_functional_with_buffers", "functional_call")
+    warn("make_functional_with_buffers", "func.functional_call")
     return taken_apart(model, FunctionalModuleWithBuffers, disable_autograd_tracking)
 
 
@@ -109,7 +122,7 @@ def combine_state_for_ensemble(
     models: Sequence[Module],
 ) -> tuple[Any, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """The function of several modules of one kind, and their parameters and buffers, stacked along a new first dimension."""
-    warn("combine_state_for_ensemble", "stack_module_state")
+    warn("combine_state_for_ensemble", "func.stack_module_state")
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if any(m.training != models[0].training for m in models):
