@@ -25,6 +25,7 @@ from . import (
     interop,
     linalg,
     nn,
+    ops,
     optim,
     plans,
     serialization,

@@ -137,18 +137,20 @@ def test_what_is_recorded_is_what_ran(name):
 
 
 def test_a_step_of_training():
+    xtensor.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.ReLU(), nn.Linear(4, 2))
 
     def gradients(x):
         return xtensor.autograd.grad(net(x).square().sum(), list(net.parameters()))
 
+    # A node's gradients are one program, and operators one by one in the graph: their rounding differs.
     traced = make_fx(gradients)(xtensor.ones(2, 3))
     x = xtensor.arange(6.0).reshape(2, 3)
-    assert all(xtensor.equal(a, b) for a, b in zip(traced(x), gradients(x), strict=True))
+    assert all(xtensor.allclose(a, b, atol=1e-6) for a, b in zip(traced(x), gradients(x), strict=True))
     with xtensor.no_grad():
         for p in net.parameters():
             p.mul_(2)
-    assert all(xtensor.equal(a, b) for a, b in zip(traced(x), gradients(x), strict=True))
+    assert all(xtensor.allclose(a, b, atol=1e-6) for a, b in zip(traced(x), gradients(x), strict=True))
     assert {n.name for n in traced.graph.nodes} >= {"linear", "relu", "linear_backward", "relu_backward"}
 
 
