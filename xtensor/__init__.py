@@ -25,6 +25,7 @@ from . import (
     interop,
     linalg,
     nn,
+    ops,
     optim,
     plans,
     serialization,
@@ -207,6 +208,7 @@ if TYPE_CHECKING:
         distributed,
         distributions,
         func,
+        fx,
         library,
         masked,
         profiler,
@@ -224,7 +226,6 @@ if TYPE_CHECKING:
         cpu,
         cuda,
         functional,
-        fx,
         hub,
         jit,
         mps,
@@ -254,7 +255,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp compiler distributed distributions func library masked profiler return_types selfcheck signal testing".split()
+    "amp compiler distributed distributions func fx library masked profiler return_types selfcheck signal testing".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -298,8 +299,9 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-# `Module.compile` reaches what is imported when it is first used.
+# `Module.compile` and `ops.aten` reach what is imported when it is first used.
 capture.compiler.append(lambda *args, **options: __getattr__("compiler").compiled(*args, **options))
+ops.namespaces.append(lambda: __getattr__("library").ops)
 
 
 def __dir__() -> list[str]:

@@ -294,6 +294,10 @@ class _Ops(types.ModuleType):
         setattr(self, name, made)
         return made
 
+    def present(self, name: str) -> Namespace | None:
+        """The namespace of a name, where it has operators."""
+        return getattr(self, name) if name in self.__dict__ or name in BUILT_IN else None
+
     def load_library(self, path: str) -> None:
         """Give the operators of an extension that has XLA kernels here; refuse every other with an OSError."""
         file = pathlib.PurePath(path)

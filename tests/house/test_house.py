@@ -38,6 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "fft",
         "func",
         "functions",
+        "fx",
         "gradients",
         "inspect",
         "interop",

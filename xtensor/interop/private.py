@@ -273,13 +273,11 @@ WITHOUT_EFFECT = """
     _dynamo.decorators.mark_static _dynamo.decorators.mark_static_address _dynamo.decorators.mark_unbacked
     _dynamo.decorators.maybe_mark_dynamic _dynamo.decorators.skip_frame _dynamo.reset _dynamo.reset_code_caches
     _guards.detect_fake_mode _guards.active_fake_mode _inductor.cudagraph_mark_step_begin _logging._internal.set_logs
-    fx.experimental.proxy_tensor.get_proxy_mode
 """
 # Questions about PyTorch's compilers and layers: no.
 NO = """
     _C._are_functorch_transforms_active
     _C._jit_can_fuse_on_cpu _C._jit_can_fuse_on_gpu _dynamo.utils.is_compile_supported
-    fx._symbolic_trace.is_fx_tracing fx._symbolic_trace.is_fx_symbolic_tracing
 """
 # Blocks in which PyTorch's compilers behave otherwise.
 BLOCKS = """

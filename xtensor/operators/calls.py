@@ -45,8 +45,8 @@ class Unusual(Exception):
 
 
 def run(op: Operator, values: tuple[Any, ...], out: Any = None) -> Any:
-    """Call `op` with one value per parameter of its schema."""
-    if armed or state.mode & FUNCTION_MODE:
+    """Call `op` with one value per parameter of its schema; about a derivative's operator, which is no function, nobody is asked here."""
+    if (armed or state.mode & FUNCTION_MODE) and op.function is not None:
         found = claimed((*values, out))
         if found is not None:
             return overridden(op, op.function, found, values, out)

@@ -52,6 +52,8 @@ FACTORIES = set(
     "bartlett_window blackman_window hamming_window hann_window kaiser_window normal".split()
 )
 """Functions that make tensors, of which only modes are asked."""
+INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
+"""Those of them that take anything, and ask no argument."""
 LEAVES = FACTORIES | set(
     "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
     "new_full new_tensor new_empty_strided copy_ fill_ zero_".split()
@@ -376,6 +378,11 @@ def takes_tensors(function: Any) -> bool:
     return any("Tensor" in str(a) for name, a in annotations.items() if name != "return")
 
 
+def strangers(values: Iterable[Any]) -> list[Any]:
+    """The values, and those in their lists and tuples, that are no tensors: a factory asks them of its sizes and numbers."""
+    return [value for value in flat(values) if not isinstance(value, Tensor)]
+
+
 def is_apart(name: str, args: Sequence[Any]) -> bool:
     """Whether autograd has nothing to do with a call of one of the `LEAVES`."""
     if name not in ("copy_", "fill_", "zero_") or state.mode & NO_GRAD:
@@ -432,7 +439,8 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
 
     def ask(args: Any, kwargs: dict[str, Any]) -> Any:
         if state.overrides_off < 2:
-            found = claimed(() if modes_only else (*args, *kwargs.values()))
+            values = (*args, *kwargs.values())
+            found = claimed(() if name in INGESTS else strangers(values) if modes_only else values)
             if found is not None:
                 return answer(asked, found, args, kwargs)
         if name in LEAVES and (dispatching or state.mode & DISPATCH_MODE):

@@ -15,3 +15,13 @@ explain: Callable[..., Any]
 """`xtensor.explain.explain`, set by that package."""
 source: Callable[..., Any]
 """`xtensor.explain.source`, set by that package."""
+namespaces: list[Callable[[], Any]] = []
+"""Who gives `torch.ops`, whose namespaces of operators (`aten`) are found here too; the package's `__init__.py` says so."""
+
+
+def __getattr__(name: str) -> Any:
+    if namespaces and not name.startswith("_"):
+        found = namespaces[0]().present(name)
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

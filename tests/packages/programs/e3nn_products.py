@@ -3,8 +3,9 @@
 import torch
 from e3nn import o3
 from e3nn.nn import FullyConnectedNet, Gate
-from same import done, fill, numbers, show
+from same import done, draw_from_numpy, fill, numbers, show
 
+draw_from_numpy()  # what activations are scaled by is drawn
 x = numbers(5, 3)
 show("harmonics", o3.spherical_harmonics([0, 1, 2, 3], x, normalize=True, normalization="component"))
 show("wigner", o3.wigner_3j(1, 2, 1))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import checks
 from ... import func as ours
+from ...fx.experimental.proxy_tensor import make_fx
 from ...nn.modules.module import Module
 from ...nn.stateless import stack_module_state
 from ...tensor import Tensor
@@ -26,6 +27,7 @@ __all__ = [
     "jvp",
     "make_functional",
     "make_functional_with_buffers",
+    "make_fx",
     "vjp",
     "vmap",
 ]

@@ -153,7 +153,10 @@ def contiguous_view(view: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, NUMBERS) or (hasattr(value, "dtype") and getattr(value, "shape", None) == ())
+    if isinstance(value, NUMBERS):
+        return True
+    shape = getattr(value, "shape", None)
+    return type(shape) is tuple and not shape and hasattr(value, "dtype")
 
 
 def no_tensor(dunder: str, value: Any) -> Exception:

@@ -14,8 +14,9 @@ from ... import checks, devices, dtypes, geometry, lowering
 from ...engine import anomaly, modes, profiler
 from ...engine.graph import Node, next_sequence_nr
 from ...operators.attach import attach_methods
+from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.declare import pointwise
-from ...operators.dispatch import form_of
+from ...operators.dispatch import complete, form_of
 from ...operators.inplace import check_inplace, rebase
 from ...operators.levels.crossing import crossed, levels_beyond
 from ...operators.operator import REGISTRY
@@ -333,7 +334,10 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("clone", "input", 1, "Tensor", input)
-    if modes.state.mode & modes.PROFILING:
+    mode = modes.state.mode
+    if (dispatching or mode & modes.DISPATCH_MODE) and asked_about((input,)) is not None:
+        return complete(CLONE, (input, memory_format))
+    if mode & modes.PROFILING:
         profiler.end(profiler.begin("clone", [tuple(sizes_of(input))]))
     storage, view = input._xt_storage, input._xt_view
     plain = memory_format is None or memory_format is dtypes.preserve_format

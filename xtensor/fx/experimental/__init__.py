@@ -1,0 +1,1 @@
+"""`torch.fx.experimental`: graphs of operators, and passes over models."""

@@ -1,0 +1,329 @@
+"""Functions run once on tensors: the operators that they come to below autograd become a graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...compat.overrides import TorchFunctionMode
+from ...engine.modes import state
+from ...geometry import contiguous_strides
+from ...lowering import Recipe
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...operators.below.aten import packet
+from ...operators.below.dispatching import flat, without_modes
+from ...storage import AGE, Storage, births
+from ...tensor import Tensor
+from ...trees import tree_map
+from ...utils._python_dispatch import TorchDispatchMode
+from ...xla.levels import levels_of
+from ...xla.pending import Pending
+from ..graph_module import GraphModule
+from ..node import Argument
+from ..proxy import Proxy
+from ..tracer import PH, Tracer
+
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "disable_proxy_modes_tracing",
+    "dispatch_trace",
+    "get_isolated_graphmodule",
+    "get_proxy_mode",
+    "make_fx",
+]
+
+
+class PythonKeyTracer(Tracer):
+    """A tracer for operators: modules are entered, parameters are themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(autowrap_modules=())
+        self.root = Module()
+        self.born = births.now = births.now + AGE
+        self.places: dict[Any, tuple[Proxy, Storage]] = {}
+        """By storage and geometry, the proxy of what lies there; writes leave it, as they do when the graph runs."""
+        self.values: dict[int, list[Seen]] = {}
+        """By array, where it was seen: what the backward pass gets are arrays."""
+
+    def call_module(
+        self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        return attr_val
+
+    def create_arg(self, a: Any) -> Argument:
+        if isinstance(a, Recipe):
+            return a
+        if isinstance(a, Tensor) and (found := self.proxy_of(a)) is not None:
+            return found.node
+        if isinstance(a, Parameter) and all(a is not p for p in self.root.parameters()):
+            setattr(self.root, self.get_fresh_qualname("_param_constant"), a)
+        return super().create_arg(a)
+
+    def proxy_of(self, tensor: Tensor) -> Proxy | None:
+        """The proxy of a tensor's values, None for values that this tracer has not seen made."""
+        found = self.places.get(place(tensor))
+        if found is not None:
+            return found[0]
+        seen = self.values.get(id(read_already(tensor)), ())
+        return next((one.proxy for one in seen if one.storage.writes == one.writes), None)
+
+    def standing_for(self, value: Any) -> Any:
+        """The proxy of a tensor's values, where there is one; else the value itself."""
+        found = self.proxy_of(value) if isinstance(value, Tensor) else None
+        return value if found is None else found
+
+    def keep(self, tensor: Tensor, proxy: Proxy) -> None:
+        """Know a tensor by a proxy: the place where it lies, and the array of its values."""
+        storage = tensor._xt_storage
+        self.places[place(tensor)] = proxy, storage
+        array = read_already(tensor)
+        if array is not None:
+            self.values.setdefault(id(array), []).append(Seen(array, proxy, storage, storage.writes))
+
+    def meet(self, tensor: Tensor, func: Any) -> None:
+        """Know an operator's argument: one that nobody has made is a constant."""
+        if levels_of(tensor._xt_storage.array):
+            raise NotImplementedError(
+                f"make_fx: {func} of a tensor that vmap or jvp holds; trace the function first, and transform what that gives."
+            )
+        known = self.proxy_of(tensor)
+        if known is None and tensor._xt_storage.writes >= self.born and not is_one(tensor):
+            raise NotImplementedError(
+                f"make_fx: {func} of a tensor that was made within the function by something that is no operator, so that the "
+                "graph cannot say where it is from."
+            )
+        self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
+
+    def forget(self) -> None:
+        """Let go of all tensors."""
+        self.places.clear()
+        self.values.clear()
+
+
+def is_one(tensor: Tensor) -> bool:
+    """Whether a tensor is the number 1, as what a backward pass begins with."""
+    return tensor.dim() == 0 and tensor._xt_view is None and bool(np.asarray(tensor._xt_storage.array) == 1)
+
+
+class Seen(NamedTuple):
+    """An array, the proxy of its values, and the storage that it was of after so many writes."""
+
+    array: Any
+    proxy: Proxy
+    storage: Storage
+    writes: int
+
+
+def place(tensor: Tensor) -> Any:
+    """Which part of which memory a tensor is."""
+    view, storage = tensor._xt_view, tensor._xt_storage
+    if view is None:
+        shape = storage.array.shape
+        return id(storage), shape, contiguous_strides(shape), 0, tensor.dtype, False, False
+    return id(storage), view.sizes, view.strides, view.offset, view.dtype, bool(view.conj), bool(view.neg)
+
+
+def read_already(tensor: Tensor) -> Any:
+    """The array of a tensor's values; None for a view that was not read."""
+    view, storage = tensor._xt_view, tensor._xt_storage
+    if view is None:
+        return storage.array
+    return view.cached if view.cached_at == storage.writes and type(view.cached) is not Pending else None
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """A block whose operators become nodes of a tracer's graph.
+
+    decomposition_table: by operator, a function that says it by others.
+    """
+
+    def __init__(
+        self,
+        tracer: PythonKeyTracer,
+        tracing_mode: str = "real",
+        pre_dispatch: bool = False,
+        decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    ) -> None:
+        self.tracer, self.tracing_mode = tracer, tracing_mode
+        self.decomposition_table = dict(decomposition_table or {})
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs, tracer = kwargs or {}, self.tracer
+        rule = self.decomposition_table.get(func)
+        if rule is not None:
+            with self:
+                made = rule(*args, **kwargs)
+            if made is not NotImplemented:
+                return made
+        if func._opname == "_local_scalar_dense" and tracer.proxy_of(args[0]) is not None:
+            raise RuntimeError(
+                f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
+                "that this is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic "
+                "shapes; try setting tracing_mode='symbolic' in your make_fx call."
+            )
+        name = tracer.graph._target_to_str(func.overloadpacket.__name__)
+        for value in flat((*args, *kwargs.values())):
+            if isinstance(value, Tensor):
+                tracer.meet(value, func)
+        proxy = tracer.create_proxy("call_function", func, args, kwargs, name=name)
+        made = func(*args, **kwargs)
+        if func._schema.is_mutable and args and isinstance(args[0], Tensor):
+            tracer.keep(args[0], proxy)
+        self._keep(made, proxy)
+        return made
+
+    def _keep(self, made: Any, proxy: Proxy) -> None:
+        if isinstance(made, Tensor):
+            self.tracer.keep(made, proxy)
+        elif isinstance(made, (tuple, list)):
+            for i, part in enumerate(made):
+                if isinstance(part, Tensor):
+                    self.tracer.keep(part, proxy[i])  # pyright: ignore[reportIndexIssue]
+
+
+WRITES = frozenset("__setitem__ index_put_ fill_diagonal_".split())
+"""Functions that write, of which nobody is asked below autograd."""
+
+
+class Above(TorchFunctionMode):
+    """A block whose functions become nodes themselves where they do more than the operators that they come to."""
+
+    def __init__(self, mode: ProxyTorchDispatchMode) -> None:
+        self.mode = mode
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs, name, tracer = kwargs or {}, getattr(func, "__name__", ""), self.mode.tracer
+        if get_proxy_mode() is not self.mode:
+            return func(*args, **kwargs)
+        if name in WRITES:
+            target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
+            proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
+            with without_modes():
+                made = func(*args, **kwargs)
+            tracer.keep(args[0], proxy)
+            return made
+        made = func(*args, **kwargs)
+        if isinstance(made, Tensor) and tracer.proxy_of(made) is None and name not in ("__get__", "__set__"):
+            given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+            if any(tracer.proxy_of(value) is not None for value in given):
+                tracer.keep(made, tracer.create_proxy("call_function", func, args, kwargs))
+        return made
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The innermost mode that records now; None where none does."""
+    modes = [mode for mode in state.dispatch_modes if isinstance(mode, ProxyTorchDispatchMode)]
+    return modes[-1] if modes else None
+
+
+@contextmanager
+def disable_proxy_modes_tracing() -> Iterator[None]:
+    """A block in which nothing is recorded."""
+    with without_modes():
+        yield
+
+
+def dispatch_trace(root: Any, tracer: Tracer, concrete_args: Any = None) -> GraphModule:
+    """The graph that a tracer makes, as a module."""
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)
+
+
+def plain_signature(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The function with so many parameters `arg0`, `arg1`, ..."""
+    names = ", ".join([f"arg{i}" for i in range(count)])
+    return eval(f"lambda {names}: function({names})", {"function": function})
+
+
+def make_fx(
+    f: Callable[..., Any],
+    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    **options: Any,
+) -> Callable[..., GraphModule]:
+    """A function that runs `f` on its inputs, and gives the operators that ran as a graph.
+
+    Sizes and conditions are those of these inputs. Derivatives that `f` asks for are in the graph, as operators `<name>_backward`.
+    decomposition_table: by operator, a function that says it by others. Differs from PyTorch: sizes are numbers in every
+    `tracing_mode`, and operators are those declared here, of which some are made of others there.
+
+    >>> from xtensor.fx.experimental.proxy_tensor import make_fx
+    >>> traced = make_fx(lambda x: (x * 2).sin().sum())(xtensor.ones(3))
+    >>> print(traced.code.strip())
+    def forward(self, x_1):
+        mul = xtensor.ops.aten.mul.Tensor(x_1, 2);  x_1 = None
+        sin = xtensor.ops.aten.sin.default(mul);  mul = None
+        sum_1 = xtensor.ops.aten.sum.default(sin);  sin = None
+        return sum_1
+    """
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"Unexpected tracing type: {tracing_mode}")
+
+    @functools.wraps(f)
+    def wrapped(*args: Any) -> GraphModule:
+        places = tree_map(lambda _: PH, args)
+        analysed = inspect.unwrap(f)
+        code = getattr(analysed, "__code__", None)
+        named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
+        if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
+            function = plain_signature(f, len(args))
+        else:
+            function = f
+        tracer = PythonKeyTracer()
+        mode = ProxyTorchDispatchMode(tracer, tracing_mode, pre_dispatch, decomposition_table)
+
+        @functools.wraps(function)
+        def recorded(*proxies: Any) -> Any:
+            def known(proxy: Any, value: Any) -> Any:
+                if not isinstance(value, Tensor):
+                    return value
+                if tracer.proxy_of(value) is not None:  # given twice: each is an input of its own
+                    value = value.detach().clone().requires_grad_(value.requires_grad)
+                tracer.keep(value, proxy)
+                return value
+
+            values = tree_map(known, proxies, args)
+            with mode, Above(mode):
+                made = f(*values)
+            return tree_map(tracer.standing_for, made)
+
+        try:
+            graph = tracer.trace(recorded, places)
+        finally:
+            tracer.forget()
+        name = type(f).__name__ if isinstance(f, Module) else getattr(f, "__name__", "GraphModule")
+        return GraphModule(tracer.root, graph, name)
+
+    return wrapped
+
+
+def get_isolated_graphmodule(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tracing_mode: str = "real",
+    decomposition_table: Mapping[Any, Callable[..., Any]] | None = None,
+) -> GraphModule:
+    """The operators of one call as a graph, whatever is being recorded around it."""
+    with disable_proxy_modes_tracing():
+        return make_fx(lambda *given: func(*given, **kwargs), decomposition_table, tracing_mode)(*args)

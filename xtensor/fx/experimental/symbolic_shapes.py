@@ -1,0 +1,64 @@
+"""`torch.fx.experimental.symbolic_shapes`: what programs ask about sizes that may be left open. Here they are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "GuardOnDataDependentSymNode",
+    "definitely_false",
+    "definitely_true",
+    "free_symbols",
+    "free_unbacked_symbols",
+    "guard_or_false",
+    "guard_or_true",
+    "guard_size_oblivious",
+    "is_concrete_bool",
+    "is_concrete_float",
+    "is_concrete_int",
+    "statically_known_false",
+    "statically_known_true",
+]
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A condition on a size that is not known; never raised."""
+
+
+def guard_or_false(a: Any) -> bool:
+    """Whether the condition holds."""
+    return bool(a)
+
+
+guard_or_true = guard_size_oblivious = statically_known_true = definitely_true = guard_or_false
+
+
+def statically_known_false(x: Any) -> bool:
+    """Whether the condition does not hold."""
+    return not x
+
+
+definitely_false = statically_known_false
+
+
+def free_symbols(val: Any) -> set[Any]:
+    """The sizes left open in a value: none."""
+    return set()
+
+
+free_unbacked_symbols = free_symbols
+
+
+def is_concrete_int(a: Any) -> bool:
+    """Whether a value is an int."""
+    return isinstance(a, int)
+
+
+def is_concrete_float(a: Any) -> bool:
+    """Whether a value is a float."""
+    return isinstance(a, float)
+
+
+def is_concrete_bool(a: Any) -> bool:
+    """Whether a value is a bool."""
+    return isinstance(a, bool)

@@ -1,0 +1,1 @@
+"""`torch.fx.passes`: what is done with graphs: shapes, parts, pictures."""

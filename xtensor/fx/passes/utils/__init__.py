@@ -1,0 +1,1 @@
+"""`torch.fx.passes.utils`: what passes share."""
