@@ -41,6 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "gradients",
         "inspect",
         "interop",
+        "jax",
         "library",
         "linalg",
         "masked",
