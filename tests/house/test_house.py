@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "distributed",
         "distributions",
         "explain",
+        "export",
         "fft",
         "func",
         "functions",

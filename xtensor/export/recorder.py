@@ -1,0 +1,191 @@
+"""What runs below autograd, written down: one node for each operator, with the tensors that it takes by the nodes that gave them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from jax.core import Tracer
+
+from ..jax.pure import TraceError, line_of_user
+from ..operators.below.aten import find, packet
+from ..operators.generator import Generator
+from ..tensor import Tensor, tensor_over
+from ..utils._python_dispatch import TorchDispatchMode
+from .dims import size_of
+from .graph import Graph, Node, TensorMeta, map_nodes
+
+__all__ = ["Recorder"]
+
+
+class Recorder(TorchDispatchMode):
+    """A mode that writes operators into a graph while it runs them.
+
+    constants: tensors that were there before and are no inputs, by the names of their nodes.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.constants: dict[str, Tensor] = {}
+        self._nodes: dict[int, tuple[Tensor, Node]] = {}
+        self._alike: dict[tuple[Any, ...], Node] = {}
+        self._memory: dict[int, tuple[Any, int]] = {}
+        self._values: dict[int, Any] = {}
+
+    # -- tensors and nodes
+
+    def input(self, name: str, tensor: Tensor) -> Node:
+        """Add an input, which a tensor stands for."""
+        return self._told(self.graph.placeholder(name), tensor)
+
+    def meta(self, tensor: Tensor) -> TensorMeta:
+        """What is known of a tensor."""
+        storage, view = tensor._xt_storage, tensor._xt_view
+        number = self._memory.setdefault(id(storage), (storage, len(self._memory)))[1]
+        shape = tuple(map(size_of, tensor.shape))
+        if view is None:
+            return TensorMeta(shape, tensor.dtype, number)
+        strides = tuple(map(size_of, view.strides))
+        return TensorMeta(shape, tensor.dtype, number, strides, size_of(view.offset))
+
+    def _key(self, tensor: Tensor) -> tuple[Any, ...]:
+        view = tensor._xt_view
+        if view is None:
+            return (id(tensor._xt_storage),)
+        seen = (view.sizes, view.strides, view.offset, view.dtype, view.conj, view.neg)
+        return (id(tensor._xt_storage), *map(str, seen))
+
+    def _told(self, node: Node, tensor: Tensor) -> Node:
+        node.meta["val"] = self.meta(tensor)
+        self._nodes[id(tensor)] = (tensor, node)
+        self._alike[self._key(tensor)] = node
+        self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
+        return node
+
+    def node(self, tensor: Tensor) -> Node:
+        """The node that gave a tensor; a constant where it was there before. TraceError where no operator that was seen made it."""
+        found = self._nodes.get(id(tensor))
+        node = found[1] if found is not None else self._alike.get(self._key(tensor))
+        storage = tensor._xt_storage
+        if node is not None:
+            if self._values[id(storage)] is not storage.array:
+                self._refuse("memory was written by other means than an operator")
+            return node
+        if isinstance(storage.array, Tracer):
+            self._refuse("a tensor was made by other means than an operator")
+        name = self.graph.name(f"c_lifted_tensor_{len(self.constants)}")
+        self.graph._names.discard(name)
+        # What is written later is another tensor's memory: constants stay.
+        self.constants[name] = tensor_over(tensor._xt_storage, tensor._xt_view)
+        return self._told(self.graph.placeholder(name), tensor)
+
+    def _refuse(self, reason: str) -> None:
+        line = line_of_user()
+        raise TraceError(f"the program cannot be exported: {reason}{f' ({line})' if line else ''}")
+
+    def argument(self, value: Any) -> Any:
+        """An argument with nodes for tensors and text for symbolic sizes."""
+        if isinstance(value, Generator):
+            self._refuse("it draws random numbers from a generator of its own")
+        return self.node(value) if isinstance(value, Tensor) else size_of(value)
+
+    def is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor's values are what nodes give, or were there before."""
+        storage = tensor._xt_storage
+        if id(tensor) in self._nodes or self._key(tensor) in self._alike:
+            return self._values[id(storage)] is storage.array
+        return not isinstance(storage.array, Tracer)
+
+    # -- calls
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        node = self._called(func, args, kwargs)
+        taken = self._taken(args, kwargs)
+        made = func(*args, **kwargs)
+        self._finish(node, made, taken)
+        return made
+
+    def whole_call(self, asked: Any, plain: Any, args: Any, kwargs: Any) -> Any:
+        """A call of a function written in Python: one node where operators do not tell what it did."""
+        taken = self._taken(args, kwargs)
+        start = len(self.graph.nodes)
+        made = plain(*args, **kwargs)
+        given = [t for t, _ in taken]
+        if all(self.is_known(t) for t in (*given, *tensors_in(made))):
+            return made
+        inputs = [n for n in self.graph.nodes[start:] if n.op == "placeholder"]
+        gone = set(self.graph.nodes[start + len(inputs) :])
+        del self.graph.nodes[start + len(inputs) :]
+        self._nodes = {key: (t, n) for key, (t, n) in self._nodes.items() if n not in gone}
+        self._alike = {key: n for key, n in self._alike.items() if n not in gone}
+        written = [(t, a) for t, a in taken if t._xt_storage.array is not a]
+        for tensor, array in written:
+            self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
+        node = self._called(function_of(asked, args, kwargs), args, kwargs)
+        self._finish(node, made, taken)
+        return made
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Node:
+        given, options = map_nodes((args, kwargs), self.argument, Leaf)
+        node = self.graph.call_function(func, given, options)
+        node.meta["line"] = line_of_user()
+        return node
+
+    @staticmethod
+    def _taken(args: Any, kwargs: Any) -> list[tuple[Tensor, Any]]:
+        """The tensors among arguments, one of each memory, with what is there."""
+        taken = {id(t._xt_storage): t for t in tensors_in((args, kwargs))}
+        return [(t, t._xt_storage.array) for t in taken.values()]
+
+    def _finish(self, node: Node, made: Any, taken: list[tuple[Tensor, Any]]) -> None:
+        """Note what a call has written and given."""
+        written = [t for t, array in taken if t._xt_storage.array is not array]
+        if written:
+            for tensor in written:
+                self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
+            node.meta["writes"] = tuple([self.node(t) for t in written])
+        if isinstance(made, Tensor):
+            known = self._nodes.get(id(made))
+            if known is None:
+                self._told(node, made)
+            else:  # one of its arguments, written
+                node.meta["val"], node.meta["same"] = known[1].meta["val"], known[1]
+        elif isinstance(made, (tuple, list)):
+            node.meta["val"] = tuple([self.meta(t) if isinstance(t, Tensor) else t for t in made])
+            for at, part in enumerate(made):
+                if isinstance(part, Tensor) and id(part) not in self._nodes:
+                    item = self.graph.call_function(operator.getitem, (node, at), name=f"{node.name}_{at}")
+                    item.meta["line"] = node.meta["line"]
+                    self._told(item, part)
+
+
+def function_of(asked: Any, args: Any, kwargs: Any) -> Any:
+    """The operator that a function written in Python is called as, or the function."""
+    found = packet(asked.__name__)
+    return find(asked.__name__, args, kwargs) if found._run is None and is_resolved(found, asked) else asked
+
+
+def is_resolved(found: Any, asked: Any) -> bool:
+    """Whether an operator's name leads to this function."""
+    try:
+        return found.function is asked
+    except NotImplementedError:
+        return False
+
+
+class _Leaf(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return not isinstance(value, (dict, list, tuple, slice))
+
+
+class Leaf(metaclass=_Leaf):
+    """Whatever is no container."""
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors in nested arguments."""
+    found: list[Tensor] = []
+    map_nodes(value, found.append, Tensor)
+    return found
+
