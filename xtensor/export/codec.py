@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import devices, dtypes
-from ..operators.below.aten import ALSO, BESIDES, Overload, packet
+from ..operators.below.aten import ALSO, BESIDES, Overload, packet, pulled_back
 from ..operators.operator import REGISTRY
 from ..operators.overriding import LEAVES
 from ..operators.views import VIEWS
@@ -48,7 +48,7 @@ class Unkept(Exception):
 
 def encode(value: Any) -> Any:
     """A value as JSON has it; Unkept where there is no word for it."""
-    if value is None or isinstance(value, (bool, str)) and not isinstance(value, Size):
+    if value is None or (isinstance(value, (bool, str)) and not isinstance(value, Size)):
         return value
     if type(value) is int:
         return value
@@ -143,10 +143,8 @@ def decode(value: Any, nodes: dict[str, Node], depth: int = 0) -> Any:
 def is_operator(name: str) -> bool:
     """Whether this is an operator's name, or that of a function that a program may have as a step."""
     plain = name.removesuffix("_")
-    for each in (name, plain, name.removeprefix("native_")):
-        if any(each in table for table in (REGISTRY, VIEWS, BESIDES, FORMS_OF, LEAVES, WRITTEN)):
-            return True
-    return False
+    tables = (REGISTRY, VIEWS, BESIDES, FORMS_OF, LEAVES, WRITTEN)
+    return any(each in table for each in (name, plain, name.removeprefix("native_")) for table in tables)
 
 
 def functional() -> Any:
@@ -159,8 +157,11 @@ def target_to(target: Any) -> str:
     if target is operator.getitem:
         return "getitem"
     if isinstance(target, Overload):
-        if target.namespace == "aten" and target.of is None and is_operator(target._opname):
-            return f"aten.{target._opname}.{target._overloadname}"
+        name, own = target._opname, target._overloadpacket.operator
+        if own is not None and REGISTRY.get(name) is own:  # whose function of that name gives something else
+            return f"operator.{name}"
+        if target.namespace == "aten" and target.of is None and is_operator(name):
+            return f"aten.{name}.{target._overloadname}"
     else:
         name = getattr(target, "__name__", "")
         if name in FUNCTIONAL and getattr(functional(), name, None) is target:
@@ -174,8 +175,12 @@ def target_from(text: Any) -> Callable[..., Any]:
         return operator.getitem
     parts = text.split(".") if isinstance(text, str) else []
     match parts:
-        case ["aten", name, overload] if is_operator(name) and name.isidentifier() and overload.isidentifier():
+        case ["aten", name, overload] if (
+            is_operator(name) and name.isidentifier() and overload.isidentifier()
+        ):
             return packet(name).overload(overload)
+        case ["operator", name] if name in REGISTRY:
+            return pulled_back(REGISTRY[name])
         case ["functional", name] if name in FUNCTIONAL:
             return getattr(functional(), name)
     raise wrong(f"there is no operator {str(text)[:80]!r}")
@@ -200,7 +205,10 @@ def graph_to(graph: Graph) -> list[Any]:
 
 def meta_to(meta: TensorMeta) -> Any:
     """Sizes and dtype as JSON."""
-    return [[str(s) if isinstance(s, Size) else int(s) for s in meta.shape], str(meta.dtype).rpartition(".")[2]]
+    return [
+        [str(s) if isinstance(s, Size) else int(s) for s in meta.shape],
+        str(meta.dtype).rpartition(".")[2],
+    ]
 
 
 def meta_from(value: Any, sizes: dict[str, Any]) -> TensorMeta:

@@ -293,7 +293,9 @@ def open_size(found: Opened, place: str, size: int, dim: Any) -> Any:
     root = dim.root
     new = Range(int(root.min), root.max)
     if found.ranges.setdefault(root.__name__, new) != new:
-        raise ValueError(f"Found different definitions of {root.__name__}: {found.ranges[root.__name__]} and {new}")
+        raise ValueError(
+            f"Found different definitions of {root.__name__}: {found.ranges[root.__name__]} and {new}"
+        )
     text = root.__name__ if dim.factor == 1 else f"{dim.factor}*{root.__name__}"
     return Size(text if not dim.rest else f"{text} + {dim.rest}")
 
@@ -312,7 +314,9 @@ def bound_sizes(sizes: Sequence[Sequence[Any]], shapes: Sequence[Sequence[int]])
                 known.setdefault(str(size), value)
     for declared, given in zip(sizes, shapes, strict=True):
         for size, value in zip(declared, given, strict=False):
-            found = re.fullmatch(r"(?:(\d+)\*)?(\w+)(?: \+ (-?\d+))?", size) if isinstance(size, Size) else None
+            found = (
+                re.fullmatch(r"(?:(\d+)\*)?(\w+)(?: \+ (-?\d+))?", size) if isinstance(size, Size) else None
+            )
             if found and found[2] not in known:
                 known[found[2]] = (value - int(found[3] or 0)) // int(found[1] or 1)
     return known

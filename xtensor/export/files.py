@@ -19,7 +19,6 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
-from .. import dtypes
 from ..nn.parameter import Parameter
 from ..serialization.archive import Archive, is_zip
 from ..serialization.archive_writer import ArchiveWriter
@@ -96,7 +95,12 @@ def weights_from(raw: Any) -> dict[str, Any]:
         match told:
             case {"dtype": str(kind), "shape": list(shape), "data_offsets": [int(start), int(end)]}:
                 good = all(type(s) is int and 0 <= s < 1 << 62 for s in shape)
-                if kind in DTYPES and good and start == at and start + math.prod(shape) * DTYPES[kind].itemsize == end:
+                if (
+                    kind in DTYPES
+                    and good
+                    and start == at
+                    and start + math.prod(shape) * DTYPES[kind].itemsize == end
+                ):
                     if end <= len(body):
                         array = np.frombuffer(body[start:end], DTYPES[kind].numpy).reshape(shape)
                         found[name] = array
@@ -149,7 +153,9 @@ def check_calls(exported: Any) -> None:
     """FileFormatError where a program would call anything but kernels of linear algebra."""
     for name in re.findall(r'custom_call\s+@"?([\w.$]+)', exported.mlir_module()):
         if UNSAFE_CALLS.search(name) or not SAFE_CALLS.match(name):
-            raise FileFormatError(f"the program calls {name!r}, which is no kernel that an exported program may call")
+            raise FileFormatError(
+                f"the program calls {name!r}, which is no kernel that an exported program may call"
+            )
 
 
 # ---- saving
@@ -157,7 +163,7 @@ def check_calls(exported: Any) -> None:
 
 def specs_to(signature: ExportGraphSignature, graph: Graph) -> dict[str, Any]:
     """Inputs and outputs as JSON."""
-    metas = {node.name: node.meta.get("val") for node in graph.nodes}
+    metas: dict[str, Any] = {node.name: node.meta.get("val") for node in graph.nodes}
     metas |= {n.meta["same"].name: n.meta["same"].meta["val"] for n in graph.nodes if "same" in n.meta}
 
     def arg(value: TensorArgument | ConstantArgument) -> dict[str, Any]:
@@ -200,7 +206,9 @@ def save(
     >>> xtensor.export.save(program, "relu.xtx")  # doctest: +SKIP
     """
     if not isinstance(ep, ExportedProgram):
-        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead.")
+        raise TypeError(
+            f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead."
+        )
     exported = ep.stablehlo(platforms)
     try:
         told = {
@@ -209,7 +217,10 @@ def save(
             **specs_to(ep.graph_signature, ep.graph),
             "arguments": encode(ep._traced.arguments),
             "result": encode(ep._traced.result),
-            "sizes": {name: [r.lower, None if math.isinf(r.upper) else r.upper] for name, r in ep.range_constraints.items()},
+            "sizes": {
+                name: [r.lower, None if math.isinf(r.upper) else r.upper]
+                for name, r in ep.range_constraints.items()
+            },
             "random": ep.draws,
             "platforms": list(exported.platforms),
         }
@@ -315,7 +326,10 @@ def assembled(told: dict[str, Any], exported: Any, weights: dict[str, Any]) -> E
             node.meta["val"] = meta_from(entry.get("val"), ranges)
             if kind is not InputKind.USER_INPUT:
                 array = weights.get(target)
-                if array is None or (array.shape, array.dtype) != (node.meta["val"].shape, node.meta["val"].dtype.numpy):
+                if array is None or (array.shape, array.dtype) != (
+                    node.meta["val"].shape,
+                    node.meta["val"].dtype.numpy,
+                ):
                     raise wrong(f"the weight {str(target)[:80]!r} is not there, or another")
         signature.input_specs.append(InputSpec(kind, argument, target, persistent))
     specs = {s.target: s for s in signature.input_specs if s.target is not None}
@@ -325,7 +339,9 @@ def assembled(told: dict[str, Any], exported: Any, weights: dict[str, Any]) -> E
         if spec is not None and spec.kind is InputKind.PARAMETER:
             floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
             tensor = Parameter(tensor, requires_grad=floating)
-        is_constant = spec is not None and (spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False)
+        is_constant = spec is not None and (
+            spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False
+        )
         (constants if is_constant else state)[name] = shared.setdefault(name, tensor)
     arguments, result = decode(told.get("arguments"), {}), decode(told.get("result"), {})
     match arguments:
@@ -402,7 +418,9 @@ def check_program(exported: Any, signature: ExportGraphSignature, graph: Graph, 
         s.target: metas[s.arg.name] for s in signature.input_specs if s.kind is not InputKind.USER_INPUT
     }
     users = [
-        metas[s.arg.name] for s in signature.input_specs if s.kind is InputKind.USER_INPUT and s.arg.name in metas
+        metas[s.arg.name]
+        for s in signature.input_specs
+        if s.kind is InputKind.USER_INPUT and s.arg.name in metas
     ]
     ordered = [wanted[name] for name in sorted(wanted, key=str)] + users
     avals = list(exported.in_avals)[: len(exported.in_avals) - (2 if told.get("random") else 0)]

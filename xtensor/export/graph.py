@@ -73,7 +73,9 @@ class Node:
             return f"%{self.name} : [num_users={len(self.users)}] = placeholder[target={self.target}]"
         if self.op == "output":
             return f"return {self.args[0]}"
-        given = ", ".join([*map(spelled, self.args), *[f"{n} = {spelled(v)}" for n, v in self.kwargs.items()]])
+        given = ", ".join(
+            [*map(spelled, self.args), *[f"{n} = {spelled(v)}" for n, v in self.kwargs.items()]]
+        )
         return f"%{self.name} : [num_users={len(self.users)}] = call_function[target={dotted(self.target)}]({given})"
 
 
@@ -223,7 +225,13 @@ class Graph:
         """Print the nodes as a table."""
         rows = [("opcode", "name", "target", "args", "kwargs")]
         rows += [
-            (n.op, n.name, n.target if isinstance(n.target, str) else dotted(n.target), str(n.args), str(n.kwargs))
+            (
+                n.op,
+                n.name,
+                n.target if isinstance(n.target, str) else dotted(n.target),
+                str(n.args),
+                str(n.kwargs),
+            )
             for n in self.nodes
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]

@@ -57,7 +57,11 @@ def lower(
     targets.
     """
     nodes = {node.name: node for node in graph.nodes if node.op == "placeholder"}
-    users = [nodes[s.arg.name] for s in signature.input_specs if s.kind is InputKind.USER_INPUT and s.arg.name in nodes]
+    users = [
+        nodes[s.arg.name]
+        for s in signature.input_specs
+        if s.kind is InputKind.USER_INPUT and s.arg.name in nodes
+    ]
     shapes = [node.meta["val"].shape for node in users]
 
     def run(given: dict[str, Any], inputs: list[Any], *random: Any) -> tuple[list[Any], dict[str, Any]]:
@@ -76,9 +80,10 @@ def lower(
 
     with x64():
         known = symbols(ranges)
-        given = {target: form(weights[target].shape, weights[target].dtype) for _, target in weights_of(signature)}
+        given = {
+            target: form(weights[target].shape, weights[target].dtype) for _, target in weights_of(signature)
+        }
         inputs = [form([evaluate(s, known) for s in n.meta["val"].shape], n.meta["val"].dtype) for n in users]
         word = jax.ShapeDtypeStruct((), np.int64)
         random = ((word, word),) if draws else ()
         return jax_export.export(jax.jit(run), platforms=list(platforms))(given, inputs, *random)
-

@@ -186,7 +186,9 @@ class ExportedProgram:
         self.example_inputs = example
         self._traced = traced
         self._inputs = Inputs(traced.signature, traced.graph, traced.arguments, traced.result)
-        self._lowered: dict[tuple[str, ...], Any] = {} if lowered is None else {tuple(lowered.platforms): lowered}
+        self._lowered: dict[tuple[str, ...], Any] = (
+            {} if lowered is None else {tuple(lowered.platforms): lowered}
+        )
         self._programs: dict[Any, Any] = {}
 
     # -- what is in it
@@ -246,9 +248,11 @@ class ExportedProgram:
             if spec.kind is OutputKind.USER_OUTPUT:
                 if isinstance(value, Tensor):
                     results.append(value)
-            elif spec.target in weights and value is not weights[spec.target]:
-                with no_grad():
-                    weights[spec.target].copy_(value)
+            else:
+                held = weights.get(str(spec.target))
+                if held is not None and value is not held:
+                    with no_grad():
+                        held.copy_(value)
         return self._inputs.value(results, sizes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -305,7 +309,7 @@ class ExportedProgram:
         sizes = [m.shape for m in self._inputs.metas]
         traced = trace(module, args, kwargs, sizes, self.range_constraints)
         own = {s.target: s.kind for s in self.graph_signature.input_specs if s.target is not None}
-        specs = [replace(s, kind=own.get(s.target, s.kind)) for s in traced.signature.input_specs]
+        specs = [replace(s, kind=own.get(str(s.target), s.kind)) for s in traced.signature.input_specs]
         traced.signature.input_specs = [
             replace(s, persistent=None) if s.kind is InputKind.CONSTANT_TENSOR else s for s in specs
         ]

@@ -119,9 +119,9 @@ class Recorder(TorchDispatchMode):
         del self.graph.nodes[start + len(inputs) :]
         self._nodes = {key: (t, n) for key, (t, n) in self._nodes.items() if n not in gone}
         self._alike = {key: n for key, n in self._alike.items() if n not in gone}
-        written = [(t, a) for t, a in taken if t._xt_storage.array is not a]
-        for tensor, array in written:
-            self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
+        for tensor, array in taken:
+            if tensor._xt_storage.array is not array:
+                self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
         node = self._called(function_of(asked, args, kwargs), args, kwargs)
         self._finish(node, made, taken)
         return made
@@ -188,4 +188,3 @@ def tensors_in(value: Any) -> list[Tensor]:
     found: list[Tensor] = []
     map_nodes(value, found.append, Tensor)
     return found
-

@@ -52,4 +52,3 @@ def placed(kwargs: dict[str, Any]) -> dict[str, Any]:
     if isinstance(kwargs.get("device"), devices.device) and kwargs["device"].type != "meta":
         return {**kwargs, "device": devices.current()}
     return kwargs
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -32,8 +33,9 @@ from .signature import (
 __all__ = ["Slot", "Traced", "form", "named_state", "trace"]
 
 
-class Slot(NamedTuple):
-    """Stands for the tensor of that number in a tree of arguments or results; for a size as such where it has a text."""
+@dataclass(frozen=True)
+class Slot:
+    """Stands for the tensor of that number in a tree of arguments or results."""
 
     index: int
 
@@ -135,7 +137,8 @@ def trace(
         known = symbols(ranges)
         weights = {name: form(t.shape, t.dtype) for name, (t, _) in state.items()}
         given = [
-            form([evaluate(s, known) for s in shape], t.dtype) for shape, t in zip(sizes, tensors, strict=True)
+            form([evaluate(s, known) for s in shape], t.dtype)
+            for shape, t in zip(sizes, tensors, strict=True)
         ]
         word = jax.ShapeDtypeStruct((), np.int64)
         jax.eval_shape(body, weights, given, (word, word))
@@ -219,4 +222,3 @@ class Recording:
         return Traced(
             self.graph, self.signature, arguments, trees.tree_unflatten(slots, structure), constants, draws
         )
-
