@@ -17,6 +17,7 @@ from ..tensor import Tensor
 
 __all__ = [
     "AUTO",
+    "AUTOMATIC",
     "DYNAMIC",
     "STATIC",
     "Dim",
@@ -177,16 +178,24 @@ def symbols(ranges: Mapping[str, Range]) -> dict[str, Any]:
 class Opened(NamedTuple):
     """What `dynamic_shapes` says.
 
-    sizes: of each tensor among the arguments its sizes, ints and `Size`s. ranges: of the names. may_close: names that stand for `Dim.AUTO`.
+    sizes: of each tensor among the arguments its sizes, ints and `Size`s. ranges: of the names. automatic: the names that stand for
+    `Dim.AUTO`, by the sizes of the examples: equal sizes are one. allowed: which of those are opened.
     """
 
     sizes: list[tuple[Any, ...]]
     ranges: dict[str, Range]
-    may_close: list[str]
+    automatic: dict[int, str]
+    allowed: str
 
 
-def named_sizes(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any) -> Opened:
-    """The sizes of all tensors among arguments, some of which `dynamic` leaves open; see `export`."""
+AUTOMATIC = ("all", "first", "none")
+"""Which of the dimensions of `Dim.AUTO` are opened: what is tried, one after the other."""
+
+
+def named_sizes(
+    forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any, allowed: str = "all"
+) -> Opened:
+    """The sizes of all tensors among arguments, some of which `dynamic` leaves open; see `export` and `AUTOMATIC`."""
     combined = combined_arguments(forward, args, kwargs)
     if isinstance(dynamic, dict):
         if set(dynamic) != set(combined):
@@ -205,7 +214,7 @@ def named_sizes(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dyn
                 "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
                 f"{len(combined)} elements, but `dynamic_shapes` has {len(wishes)} elements"
             )
-    found = Opened([], {}, [])
+    found = Opened([], {}, {}, allowed)
     for (name, value), wish in zip(combined.items(), wishes, strict=True):
         open_tree(found, f"inputs[{name!r}]", value, wish)
     return found
@@ -260,11 +269,11 @@ def open_tensor(found: Opened, where: str, tensor: Tensor, wish: Any) -> tuple[A
         place = f"{where}.shape[{at}]"
         if not isinstance(at, int) or not -len(shape) <= at < len(shape):
             raise ValueError(f"{place}: there is no such dimension of a tensor of sizes {list(shape)}")
-        sizes[at] = open_size(found, place, shape[at], dim)
+        sizes[at] = open_size(found, place, shape[at], dim, at == 0)
     return tuple(sizes)
 
 
-def open_size(found: Opened, place: str, size: int, dim: Any) -> Any:
+def open_size(found: Opened, place: str, size: int, dim: Any, first: bool) -> Any:
     """A size by its name, or as it is."""
     if isinstance(dim, str):
         dim = Dim(dim)
@@ -276,13 +285,16 @@ def open_size(found: Opened, place: str, size: int, dim: Any) -> Any:
                 f"Static shape constraint of {dim} does not match input size of {size}, for {place}"
             )
         return size
-    if dim is AUTO or dim is DYNAMIC:
-        if dim is AUTO and size < 2:
+    if dim is AUTO:
+        if size < 2 or found.allowed == "none" or (found.allowed == "first" and not first):
             return size
+        if size in found.automatic:
+            return Size(found.automatic[size])
+    if dim is AUTO or dim is DYNAMIC:
         name = next(f"s{i}" for i in range(len(found.ranges) + 1) if f"s{i}" not in found.ranges)
-        found.ranges[name] = Range(0 if dim is DYNAMIC and size < 2 else 2, math.inf)
+        found.ranges[name] = Range(0 if size < 2 else 2, math.inf)
         if dim is AUTO:
-            found.may_close.append(name)
+            found.automatic[size] = name
         return Size(name)
     if not isinstance(dim, Dim):
         raise ValueError(f"Unexpected dynamic_shape {dim!r} at {place}: a Dim, an int or None is meant")

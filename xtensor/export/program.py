@@ -9,13 +9,12 @@ from typing import Any
 
 from .. import trees
 from ..engine import no_grad
-from ..jax.pure import TraceError
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, x64
-from .dims import Range, Size, bound_sizes, evaluate, named_sizes
+from .dims import AUTOMATIC, Range, Size, bound_sizes, evaluate, named_sizes
 from .graph import Graph, GraphModule
 from .lowering import PLATFORMS, lower, random_words, weights_of
 from .replay import replay
@@ -392,15 +391,7 @@ def export(
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = dict(kwargs or {})
-    opened = named_sizes(mod.forward, args, kwargs, dynamic_shapes)
-    try:
-        traced = trace(mod, args, kwargs, opened.sizes, opened.ranges)
-        ranges = opened.ranges
-    except TraceError:
-        if not opened.may_close:
-            raise
-        closed = named_sizes(mod.forward, args, kwargs, without_auto(dynamic_shapes))
-        traced, ranges = trace(mod, args, kwargs, closed.sizes, closed.ranges), closed.ranges
+    traced, ranges = opened_trace(mod, args, kwargs, dynamic_shapes)
     state = dict(mod.state_dict(keep_vars=True))
     extra = {name: t for name, t in mod.named_buffers() if name not in state}
     program = ExportedProgram(traced, state, ranges, (args, kwargs))
@@ -408,10 +399,17 @@ def export(
     return program
 
 
-def without_auto(dynamic: Any) -> Any:
-    """What `dynamic_shapes` says, with all sizes fixed that may be."""
-    if isinstance(dynamic, dict):
-        return {name: without_auto(value) for name, value in dynamic.items()}
-    if isinstance(dynamic, (list, tuple)):
-        return type(dynamic)([without_auto(value) for value in dynamic])
-    return None if repr(dynamic) == "Dim.AUTO" else dynamic
+def opened_trace(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any
+) -> tuple[Traced, dict[str, Range]]:
+    """A trace with the sizes open that `dynamic` says, and their ranges; of those that are open by themselves as many as the code allows."""
+    for allowed in AUTOMATIC[:-1]:
+        opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed)
+        if not opened.automatic:
+            break
+        try:
+            return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
+        except Exception:  # whatever comes of a size that the code fixes
+            continue
+    opened = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
+    return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from jax.core import Tracer
 
 from ..jax.pure import TraceError, line_of_user
 from ..operators.below.aten import find, packet
+from ..operators.below.dispatching import without_modes
 from ..operators.generator import Generator
+from ..storage import AGE, Storage, births
 from ..tensor import Tensor, tensor_over
 from ..utils._python_dispatch import TorchDispatchMode
 from .dims import size_of
@@ -17,15 +20,29 @@ from .graph import Graph, Node, TensorMeta, map_nodes
 
 __all__ = ["Recorder"]
 
+VALUES = {
+    "__bool__": "a Python boolean", "__int__": "a Python integer", "__index__": "a Python index", "__float__": "a Python float",
+    "__complex__": "a Python complex", "item": "a Python number", "_local_scalar_dense": "a Python number", "tolist": "a Python list",
+    "numpy": "a NumPy array", "__array__": "a NumPy array",
+}  # fmt: skip
+"""Functions that read values, and what they give."""
+CONSTANTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
+CONSTANT = "constant"
+
 
 class Recorder(TorchDispatchMode):
     """A mode that writes operators into a graph while it runs them.
 
-    constants: tensors that were there before and are no inputs, by the names of their nodes.
+    constants: tensors that were there before and are no inputs, by the names of their nodes. reading: what is told of values that Python
+    asks for, where operators run on values; where they run on tracers there are none.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, reading: Callable[[str], None] | None = None) -> None:
         self.graph = graph
+        self.reading = reading
+        self.born = 0
+        if reading is not None:
+            births.now = self.born = births.now + AGE  # storages tell by it whether they were there before
         self.constants: dict[str, Tensor] = {}
         self._nodes: dict[int, tuple[Tensor, Node]] = {}
         self._alike: dict[tuple[Any, ...], Node] = {}
@@ -68,11 +85,15 @@ class Recorder(TorchDispatchMode):
         node = found[1] if found is not None else self._alike.get(self._key(tensor))
         storage = tensor._xt_storage
         if node is not None:
-            if self._values[id(storage)] is not storage.array:
+            if not self._is_current(storage):
                 self._refuse("memory was written by other means than an operator")
             return node
-        if isinstance(storage.array, Tracer):
+        if self._is_new(storage):
             self._refuse("a tensor was made by other means than an operator")
+        return self._constant(tensor)
+
+    def _constant(self, tensor: Tensor) -> Node:
+        """An input for a tensor whose values are part of the program."""
         name = self.graph.name(f"c_lifted_tensor_{len(self.constants)}")
         self.graph._names.discard(name)
         # What is written later is another tensor's memory: constants stay.
@@ -93,24 +114,52 @@ class Recorder(TorchDispatchMode):
         """Whether a tensor's values are what nodes give, or were there before."""
         storage = tensor._xt_storage
         if id(tensor) in self._nodes or self._key(tensor) in self._alike:
-            return self._values[id(storage)] is storage.array
-        return not isinstance(storage.array, Tracer)
+            return self._is_current(storage)
+        return not self._is_new(storage)
+
+    def _is_current(self, storage: Any) -> bool:
+        """Whether memory holds what it held when it was last seen."""
+        return type(storage) is not Storage or self._values[id(storage)] is storage.array
+
+    def _is_new(self, storage: Any) -> bool:
+        """Whether memory was made since the recording began."""
+        return storage.writes >= self.born if self.born else isinstance(storage.array, Tracer)
 
     # -- calls
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        node = self._called(func, args, kwargs)
+        if self.reading is not None and func._opname in VALUES:
+            self.reading(VALUES[func._opname])
+            return func(*args, **kwargs)
         taken = self._taken(args, kwargs)
+        if func._opname in CONSTANTS and not taken:
+            made = func(*args, **kwargs)
+            if self.reading is not None:
+                self.reading(CONSTANT)
+            if not isinstance(made._xt_storage.array, Tracer):
+                self._constant(made)
+                return made
+        node = self._called(func, args, kwargs)
         made = func(*args, **kwargs)
         self._finish(node, made, taken)
         return made
 
     def whole_call(self, asked: Any, plain: Any, args: Any, kwargs: Any) -> Any:
         """A call of a function written in Python: one node where operators do not tell what it did."""
+        name = asked.__name__
+        if self.reading is not None and name in VALUES:
+            self.reading(VALUES[name])
+            with without_modes():
+                return plain(*args, **kwargs)
         taken = self._taken(args, kwargs)
         start = len(self.graph.nodes)
         made = plain(*args, **kwargs)
+        if name in CONSTANTS and isinstance(made, Tensor) and self._is_new(made._xt_storage) and not taken:
+            if self.reading is not None:
+                self.reading(CONSTANT)
+            self._constant(made)
+            return made
         given = [t for t, _ in taken]
         if all(self.is_known(t) for t in (*given, *tensors_in(made))):
             return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ from .. import trees
 from ..jax.pure import pure
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import call_with
-from ..tensor import Tensor, wrap
+from ..operators.generator import default_generator
+from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import x64
 from .dims import Range, evaluate, size_of, symbols
 from .graph import Graph, Node
@@ -105,9 +106,17 @@ def attributes_kept(module: Module) -> Iterator[None]:
 
 
 def trace(
-    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: list[Any], ranges: dict[str, Range]
+    module: Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    sizes: list[Any],
+    ranges: dict[str, Range],
+    reading: Callable[[str], None] | None = None,
 ) -> Traced:
-    """Trace a call of a module. sizes: of each tensor among the arguments, ints and names of `ranges`."""
+    """Trace a call of a module. sizes: of each tensor among the arguments, ints and names of `ranges`.
+
+    reading: what is told of each value that Python asks for, which then is as it was; operators run on the arguments' values for it.
+    """
     leaves, structure = trees.tree_flatten((args, kwargs))
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     counter = iter(range(len(tensors)))
@@ -119,20 +128,30 @@ def trace(
     found: list[Traced] = []
 
     def body(weights: dict[str, Any], given: list[Any], random: Any) -> None:
-        inputs = [wrap(a) for a in given]
-        mine = {name: wrap(a) for name, a in weights.items()}
+        title = type(module).__name__
+        watching = pure(title, lambda: random) if reading is None else contextlib.nullcontext()
+        inputs = [wrap(a, shared=True) for a in given]
+        mine = {name: wrap(a, shared=True) for name, a in weights.items()}
         spread = iter(inputs)
         more, options = trees.tree_unflatten(
             [next(spread) if isinstance(v, Tensor) else v for v in leaves], structure
         )
-        title = type(module).__name__
-        with pure(title, lambda: random) as watcher, attributes_kept(module):
-            recording = Recording(state, mine, inputs, leaves, names)
+        before = default_generator.draws
+        with watching as watcher, attributes_kept(module):
+            recording = Recording(state, mine, inputs, leaves, names, reading)
             given_state = dict(mine)
             with recording.recorder:
                 result = call_with(module, given_state, more, options)
-            found.append(recording.finish(given_state, result, arguments, watcher.drawn))
+            drawn = default_generator.draws - before if watcher is None else watcher.drawn
+            found.append(recording.finish(given_state, result, arguments, drawn))
 
+    if reading is not None:
+        body(
+            {n: array_of(t.detach()) for n, (t, _) in state.items()},
+            [array_of(t.detach()) for t in tensors],
+            None,
+        )
+        return found[0]
     with x64():
         known = symbols(ranges)
         weights = {name: form(t.shape, t.dtype) for name, (t, _) in state.items()}
@@ -155,9 +174,10 @@ class Recording:
         inputs: list[Tensor],
         leaves: list[Any],
         names: list[str],
+        reading: Callable[[str], None] | None = None,
     ) -> None:
         self.graph = Graph()
-        self.recorder = Recorder(self.graph)
+        self.recorder = Recorder(self.graph, reading)
         self.signature = ExportGraphSignature()
         self.state: dict[str, tuple[Node, Tensor, Any]] = {}
         self.inputs: list[tuple[Node, Tensor, Any]] = []
