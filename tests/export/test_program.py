@@ -183,3 +183,98 @@ def test_dims_follow_from_each_other():
     assert (batch.min, (2 * batch + 1).max, (batch - 1).__name__) == (2, 17, "batch - 1")
     with pytest.raises(AssertionError, match="inconsistent"):
         Dim("batch", min=3, max=2)
+
+
+# Of tensors with an open first size: the study's snippets, and what models are made of.
+OPEN = {
+    "view": (lambda x: x.view(x.shape[0], 2, 2) + 1, (5, 4)),
+    "view of the rest": (lambda x: x.view(-1, 2) + 1, (5, 4)),
+    "flatten": (lambda x: x.flatten(1) * 1, (5, 3, 4)),
+    "reshape": (lambda x: x.transpose(0, 1).reshape(2, -1) * 2, (5, 4)),
+    "t": (lambda x: x.t() + 1, (5, 4)),
+    "slices": (lambda x: x[:, 1:] + x[:, :1], (5, 4)),
+    "first slices": (lambda x: x[1:] + x[:-1] + x[0], (5, 4)),
+    "first": (lambda x: x[0] * 2 + x[-1] + x[x.shape[0] - 1], (5, 4)),
+    "first two": (lambda x: x[:2] * 2, (5, 4)),
+    "batched product": (lambda x: x @ x.transpose(1, 2), (5, 4, 5)),
+    "number": (lambda x: x.sum() / x.shape[0] + x.numel(), (5, 4)),
+    "made": (lambda x: x + xtensor.arange(x.shape[0])[:, None] + xtensor.zeros(x.shape[0], 1), (5, 4)),
+    "written": (lambda x: (x + 1).index_fill_(1, xtensor.tensor([0]), 0.0).t().mul_(2), (5, 4)),
+    "assigned": (lambda x: assigned(x + 1), (5, 4)),
+    "attention": (
+        lambda x: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True),
+        (5, 2, 6, 4),
+    ),
+    "normalized": (lambda x: nn.functional.normalize(x).expand(2, -1, -1), (5, 4)),
+    "order": (lambda x: x.sort(0)[0] + x.topk(2)[0].sum(), (5, 4)),
+    "gathered": (lambda x: x.gather(1, xtensor.zeros(x.shape[0], 1, dtype=xtensor.int64)), (5, 4)),
+    "dropout": (lambda x: nn.functional.dropout(x), (5, 4)),
+}
+
+
+def assigned(x):
+    x[:, 0] = 0
+    x[1] = 3
+    return x
+
+
+class Calls(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("what", OPEN)
+def test_sizes_are_left_open(what):
+    function, shape = OPEN[what]
+    program = export(Calls(function), (xtensor.randn(shape),), dynamic_shapes=({0: Dim("b", min=3)},))
+    assert str(program.range_constraints) == "{'b': VR[3, int_oo]}"
+    x = xtensor.randn(8, *shape[1:])
+    expected, eager = results(function, x), results(program.module(), x)
+    assert xtensor.equal(expected, eager)
+    assert xtensor.allclose(results(program.call, x), expected, atol=1e-5)
+
+
+def test_two_sizes_left_open():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    batch, length = Dim("batch", min=2), Dim("length", min=2, max=64)
+    program = export(layer, (xtensor.randn(3, 5, 8),), dynamic_shapes={"src": (batch, length, None)})
+    x = xtensor.randn(4, 7, 8)
+    assert xtensor.equal(program.module()(x), layer(x))
+    assert xtensor.allclose(program.call(x), layer(x), atol=1e-5)
+    with pytest.raises(AssertionError, match=r"Guard failed: src\.size\(\)\[1\] <= 64"):
+        program.module()(xtensor.randn(2, 65, 8))
+    assert 'src: "f32[batch, length, 8]"' in str(program)
+
+
+def test_a_size_that_the_code_fixes_is_named():
+    fixes = {
+        "view": lambda x: x.view(5, 4) * 2,
+        "if": lambda x: x * 2 if x.shape[0] > 4 else x,
+        "product": lambda x: x @ xtensor.ones(5, 5),
+    }
+    x = xtensor.ones(5, 4)
+    for name, function in fixes.items():
+        wish = {1: Dim("b", min=2)} if name == "product" else {0: Dim("b", min=2)}
+        given = x.t().contiguous() if name == "product" else x
+        given = given.t().contiguous() if name == "product" else given
+        with pytest.raises(RuntimeError, match=r"Constraints violated \(b\)!.*test_program\.py:\d+"):
+            export(Calls(function), (given,), dynamic_shapes=(wish,))
+    program = export(Calls(fixes["view"]), (x,), dynamic_shapes=((Dim.AUTO, Dim.AUTO),))
+    assert program.range_constraints == {}
+    program = export(nn.Linear(4, 2), (x,), dynamic_shapes=((Dim.AUTO, Dim.AUTO),))
+    assert program.module()(xtensor.ones(9, 4)).shape == (9, 2)
+
+
+def test_wrong_dynamic_shapes_are_refused():
+    x = xtensor.ones(5, 4)
+    module = nn.Linear(4, 2)
+    with pytest.raises(ValueError, match=r"its top-level keys must be the arg names \['input'\]"):
+        export(module, (x,), dynamic_shapes={"x": {0: Dim("b")}})
+    with pytest.raises(ValueError, match="`inputs` has 1 elements, but `dynamic_shapes` has 2"):
+        export(module, (x,), dynamic_shapes=({0: Dim("b")}, None))
+    with pytest.raises(ValueError, match="outside of its range"):
+        export(module, (x,), dynamic_shapes=({0: Dim("b", min=6)},))

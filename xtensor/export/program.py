@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import trees
 from ..engine import no_grad
+from ..jax.pure import TraceError, line_of_user
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..storage import MetaArray
@@ -412,4 +413,14 @@ def opened_trace(
         except Exception:  # whatever comes of a size that the code fixes
             continue
     opened = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
-    return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
+    try:
+        return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
+    except Exception as error:
+        if not opened.ranges or isinstance(error, TraceError):
+            raise
+        names, line = ", ".join(opened.ranges), line_of_user(error.__traceback__)
+        said = str(error).partition("\n")[0]
+        raise RuntimeError(
+            f"Constraints violated ({names})! The code fixes a size that dynamic_shapes leaves open, or decides by it"
+            f"{f' ({line})' if line else ''}: {said}. Leave that dimension out of dynamic_shapes, or use Dim.AUTO, which closes it."
+        ) from error

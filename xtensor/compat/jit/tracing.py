@@ -296,7 +296,7 @@ def trace(
     )
     if check_trace:
         for more in [(args, kwargs), *[(as_arguments(c), {}) for c in check_inputs or ()]]:
-            check(programs.module if is_module else func, programs, *more, check_tolerance)
+            check(programs.module if is_module else func, programs, more[0], more[1], check_tolerance)
     return made
 
 
