@@ -46,7 +46,7 @@ def tensors(value: Any) -> list[Any]:
 
 
 def judge(row: Any) -> str:
-    """"agrees", or why not."""
+    """ "agrees", or why not."""
     warnings.simplefilter("ignore")
     function = operator_named(row.name)
     tried = 0
@@ -86,7 +86,9 @@ def compared(row: Any, function: Any, args: Any, kwargs: Any, expected: list[Any
             continue
         one, two = a.detach().numpy(), b.numpy()
         tolerance = 1e-5 * max(row.tolerance, 1)
-        if not np.allclose(one.astype(np.float64), two.astype(np.float64), tolerance, tolerance, equal_nan=True):
+        if not np.allclose(
+            one.astype(np.float64), two.astype(np.float64), tolerance, tolerance, equal_nan=True
+        ):
             return f"differs by {np.nanmax(np.abs(one.astype(np.float64) - two)):.1e}"
     return ""
 
@@ -117,7 +119,9 @@ def main(arguments: list[str]) -> int:
     apart = {name: outcome for name, outcome in found.items() if outcome not in ("agrees", "no tensors")}
     print(f"{len(agree)} of {len(agree) + len(apart)} rows agree")
     if options.record:
-        LIST.write_text(json.dumps({"agree": sorted(agree), "reasons": apart}, indent=1, sort_keys=True) + "\n", "utf-8")
+        LIST.write_text(
+            json.dumps({"agree": sorted(agree), "reasons": apart}, indent=1, sort_keys=True) + "\n", "utf-8"
+        )
         return 0
     known = set(json.loads(LIST.read_text("utf-8"))["agree"]) if LIST.exists() else set()
     return int(bool(known & set(apart)))

@@ -148,6 +148,22 @@ def test_writes_to_inputs_are_done():
     assert {name: np.asarray(a).tolist() for name, a in written.items()} == {"seen": 2.0, "x": [1.0, 1.0]}
 
 
+def test_sizes_changed_in_place_are_followed():
+    class Turns(nn.Module):
+        def forward(self, x):
+            y = x + 1
+            y.t_()
+            y.unsqueeze_(0)
+            z = y * 2
+            y.squeeze_(0)
+            return y + z, y
+
+    x = xtensor.randn(2, 3)
+    program = export(Turns(), (x,))
+    for found in (program.module()(x), program.call(x)):
+        assert all(xtensor.equal(a, b) for a, b in zip(found, Turns()(x), strict=True))
+
+
 def test_tied_weights_are_one_input():
     class Tied(nn.Module):
         def __init__(self):

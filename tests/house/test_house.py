@@ -66,7 +66,7 @@ EVERYTHING_ELSE = len(FLOORS) - 2
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 
 # Packages of the extras, and slow imports of a rare path: only these may be imported inside a function.
-LAZY = {"IPython", "matplotlib", "orbax", "pygraphviz", "safetensors", "torch", "tqdm"}
+LAZY = {"IPython", "matplotlib", "onnx", "onnxruntime", "orbax", "pygraphviz", "safetensors", "torch", "tqdm"}
 
 TORCH_ALLOWED = {"xtensor/interop/torch.py"}
 

@@ -44,7 +44,7 @@ class Recorder(TorchDispatchMode):
         if reading is not None:
             births.now = self.born = births.now + AGE  # storages tell by it whether they were there before
         self.constants: dict[str, Tensor] = {}
-        self._nodes: dict[int, tuple[Tensor, Node]] = {}
+        self._nodes: dict[int, tuple[Tensor, Node, Any]] = {}
         self._alike: dict[tuple[Any, ...], Node] = {}
         self._memory: dict[int, tuple[Any, int]] = {}
         self._values: dict[int, Any] = {}
@@ -74,15 +74,21 @@ class Recorder(TorchDispatchMode):
 
     def _told(self, node: Node, tensor: Tensor) -> Node:
         node.meta["val"] = self.meta(tensor)
-        self._nodes[id(tensor)] = (tensor, node)
-        self._alike[self._key(tensor)] = node
+        key = self._key(tensor)
+        self._nodes[id(tensor)] = (tensor, node, key)
+        self._alike[key] = node
         self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
         return node
 
+    def _known(self, tensor: Tensor) -> Node | None:
+        """The node that gave a tensor, or one that sees the same; None for what no node has given."""
+        found, key = self._nodes.get(id(tensor)), self._key(tensor)
+        # A tensor may have got other sizes since, in place.
+        return found[1] if found is not None and found[2] == key else self._alike.get(key)
+
     def node(self, tensor: Tensor) -> Node:
         """The node that gave a tensor; a constant where it was there before. TraceError where no operator that was seen made it."""
-        found = self._nodes.get(id(tensor))
-        node = found[1] if found is not None else self._alike.get(self._key(tensor))
+        node = self._known(tensor)
         storage = tensor._xt_storage
         if node is not None:
             if not self._is_current(storage):
@@ -113,7 +119,7 @@ class Recorder(TorchDispatchMode):
     def is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor's values are what nodes give, or were there before."""
         storage = tensor._xt_storage
-        if id(tensor) in self._nodes or self._key(tensor) in self._alike:
+        if self._known(tensor) is not None:
             return self._is_current(storage)
         return not self._is_new(storage)
 
@@ -166,7 +172,7 @@ class Recorder(TorchDispatchMode):
         inputs = [n for n in self.graph.nodes[start:] if n.op == "placeholder"]
         gone = set(self.graph.nodes[start + len(inputs) :])
         del self.graph.nodes[start + len(inputs) :]
-        self._nodes = {key: (t, n) for key, (t, n) in self._nodes.items() if n not in gone}
+        self._nodes = {key: entry for key, entry in self._nodes.items() if entry[1] not in gone}
         self._alike = {key: n for key, n in self._alike.items() if n not in gone}
         for tensor, array in taken:
             if tensor._xt_storage.array is not array:
@@ -193,11 +199,12 @@ class Recorder(TorchDispatchMode):
         if written:
             for tensor in written:
                 self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
-            node.meta["writes"] = tuple([self.node(t) for t in written])
+            before = {id(t): entry[1] for t in written if (entry := self._nodes.get(id(t))) is not None}
+            node.meta["writes"] = tuple([before.get(id(t)) or self.node(t) for t in written])
         if isinstance(made, Tensor):
             known = self._nodes.get(id(made))
-            if known is None:
-                self._told(node, made)
+            if known is None or known[2] != self._key(made):
+                self._told(node, made)  # or one of its arguments, with other sizes
             else:  # one of its arguments, written
                 node.meta["val"], node.meta["same"] = known[1].meta["val"], known[1]
         elif isinstance(made, (tuple, list)):

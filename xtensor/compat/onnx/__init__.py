@@ -65,8 +65,8 @@ def export(
         given = (args,) if isinstance(args, Tensor) else tuple(args)
         options_of = dict(kwargs or {})
         if given and isinstance(given[-1], dict) and not dynamo:
-            *first, last = given
-            given, options_of = tuple(first), {**last, **options_of}
+            options_of = dict(given[-1]) | options_of
+            given = given[:-1]
         wish = dynamic_shapes
         if wish is None and dynamic_axes:
             wish = shapes_of(model, given, options_of, list(input_names or ()), dynamic_axes)

@@ -233,7 +233,8 @@ class Builder:
         if sum(not isinstance(s, int) for s in sizes) == 1 and 0 not in sizes and -1 not in sizes:
             # One size that is open follows from the others.
             return self.op("Reshape", value, [s if isinstance(s, int) else -1 for s in sizes], shape=sizes)
-        return self.op("Reshape", value, self.sized(sizes), shape=sizes)
+        zeros = 1 if 0 in sizes else None
+        return self.op("Reshape", value, self.sized(sizes), shape=sizes, allowzero=zeros)
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """The dimensions in another order."""

@@ -45,6 +45,8 @@ def addmm(
         found = b.op("ReduceSum", found, b.constant([0]), keepdims=0, shape=b.result.shape)
     if alpha != 1:
         found = b.op("Mul", found, b.number(alpha, found))
+    if beta == 0:  # what is there does not count
+        return found
     if beta != 1:
         input = b.op("Mul", input, b.number(beta, input))
     return b.op("Add", found, input, shape=b.result.shape)
@@ -58,9 +60,11 @@ def outer(b: Builder, input: Value, other: Value, **rest: Any) -> Value:
 
 @translation("inner")
 def inner(b: Builder, input: Value, other: Value, **rest: Any) -> Value:
-    return b.op(
-        "MatMul", input, transpose(b, other, -1, -2) if other.rank > 1 else other, shape=b.result.shape
-    )
+    if not input.rank or not other.rank:
+        return b.op("Mul", input, other, shape=b.result.shape)
+    letters = "abcdefghijklmnopqrstuvwxy"
+    one, two = letters[: input.rank - 1], letters[input.rank - 1 : input.rank + other.rank - 2]
+    return b.op("Einsum", input, other, equation=f"{one}z,{two}z->{one}{two}", shape=b.result.shape)
 
 
 @translation("einsum")
@@ -291,9 +295,8 @@ def grid_sample(
         1: "nearest",
         2: "cubic" if b.opset >= 20 else "bicubic",
     }
-    names = {"bilinear": 0, "nearest": 1, "bicubic": 2, "zeros": 0, "border": 1, "reflection": 2}
     return b.op(
-        "GridSample", input, grid, mode=modes[names.get(mode, mode)], padding_mode=("zeros", "border", "reflection")[names.get(padding, padding)],
+        "GridSample", input, grid, mode=modes[int(mode)], padding_mode=("zeros", "border", "reflection")[int(padding)],
         align_corners=int(align_corners), shape=b.result.shape,
     )  # fmt: skip
 
@@ -471,6 +474,11 @@ def stacked(b: Builder, parts: Sequence[Value]) -> Value:
 # ---- losses over classes
 
 
+def how_of(reduction: Any) -> str:
+    """How a loss is reduced, which operators number."""
+    return reduction if isinstance(reduction, str) else ("none", "mean", "sum")[reduction]
+
+
 @translation("native_cross_entropy", "cross_entropy")
 def cross_entropy(
     b: Builder, input: Value, target: Value, weight: Any = None, ignore_index: int = -100, reduction: Any = "mean",
@@ -478,7 +486,7 @@ def cross_entropy(
 ) -> Any:  # fmt: skip
     if label_smoothing or target.dtype.is_floating_point:
         raise Untranslated("cross_entropy of probabilities or with smoothed labels")
-    how = reduction if isinstance(reduction, str) else ("none", "mean", "sum")[reduction]
+    how = how_of(reduction)
     return (
         b.op(
             "SoftmaxCrossEntropyLoss",
@@ -502,7 +510,7 @@ def nll_loss(
     reduction: Any = "mean",
     **rest: Any,
 ) -> Value:
-    how = reduction if isinstance(reduction, str) else ("none", "mean", "sum")[reduction]
+    how = how_of(reduction)
     return b.op(
         "NegativeLogLikelihoodLoss",
         input,

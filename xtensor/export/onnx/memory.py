@@ -70,6 +70,8 @@ class Memories:
     def read(self, node: Node) -> Value:
         """What a tensor holds now."""
         node = node.meta.get("same", node)
+        if node not in self._values:
+            raise Untranslated(f"the result {node.name} has no form in ONNX")
         value, version = self._values[node]
         meta = node.meta["val"]
         memory = self._memories[meta.memory]

@@ -18,14 +18,14 @@ from ..graph import Graph, Node, TensorMeta, map_nodes
 from ..lowering import weights_of
 from ..program import ExportedProgram
 from ..signature import InputKind, OutputKind
-from . import layers, pointwise, reductions, shapes
+from . import layers, more, pointwise, reductions, shapes
 from .building import TABLE, Builder, Step, Untranslated, Value, type_number
 from .memory import Memories, places
 
 __all__ = ["ONNXProgram", "OnnxExporterError", "translate"]
 
 OPSET = 18
-TABLES = (layers, pointwise, reductions, shapes)
+TABLES = (layers, more, pointwise, reductions, shapes)
 IR_VERSION = 10
 
 
@@ -174,7 +174,7 @@ class Translator:
         b = self.builder
         written = node.meta.get("writes", ())
         name = getattr(node.target, "_opname", getattr(node.target, "__name__", ""))
-        plain = name.removesuffix("_") if written and not name.startswith("__") else name
+        plain = name if name.startswith("__") else name.removesuffix("_")
         known = self.table.get(node.target) or self.table.get(name) or TABLE.get(name) or TABLE.get(plain)
         if known is None and name == "__setitem__":
             known = self.assign

@@ -20,7 +20,7 @@ FLOATING = {
     "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf", "sigmoid": "Sigmoid",
 }  # fmt: skip
-BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min", "fmax": "Max", "fmin": "Min", "atan2": ""}
+BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min", "fmax": "Max", "fmin": "Min"}
 COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 BITWISE = {
@@ -68,12 +68,12 @@ def register() -> None:
 
         return run
 
-    for table, make in (
+    tables: list[tuple[dict[str, Any], Callable[[Any], Callable[..., Any]]]] = [
         (UNARY, plain), (FLOATING, floating), (BINARY, binary), (COMPARISONS, comparison), (LOGICAL, logical), (BITWISE, bitwise),
-    ):  # fmt: skip
-        for name, kind in table.items():  # type: ignore[attr-defined]
-            if kind:
-                translation(name)(make(kind))
+    ]  # fmt: skip
+    for table, make in tables:
+        for name, kind in table.items():
+            translation(name)(make(kind))
 
 
 register()
@@ -183,7 +183,9 @@ def isnan(b: Builder, input: Value) -> Value:
 
 @translation("isinf", "isposinf", "isneginf")
 def isinf(b: Builder, input: Value, **rest: Any) -> Value:
-    signs = {"isposinf": dict(detect_negative=0), "isneginf": dict(detect_positive=0)}.get(b.operator, {})
+    signs: dict[str, Any] = {"isposinf": dict(detect_negative=0), "isneginf": dict(detect_positive=0)}.get(
+        b.operator, {}
+    )
     return b.op("IsInf", unary_float(b, input), dtype=dtypes.bool, **signs)
 
 
@@ -362,7 +364,11 @@ def nan_to_num(
     found = b.op(
         "Where", b.op("IsNaN", input, dtype=dtypes.bool), b.number(nan or 0.0, input), input, like=input
     )
-    for value, signs in ((posinf, dict(detect_negative=0)), (neginf, dict(detect_positive=0))):
+    ends: list[tuple[Any, dict[str, Any]]] = [
+        (posinf, dict(detect_negative=0)),
+        (neginf, dict(detect_positive=0)),
+    ]
+    for value, signs in ends:
         default = limits.max if "detect_negative" in signs else limits.min
         odd = b.op("IsInf", found, dtype=dtypes.bool, **signs)
         found = b.op("Where", odd, b.number(default if value is None else value, input), found, like=input)
@@ -481,14 +487,14 @@ def prelu(b: Builder, input: Value, weight: Value) -> Value:
 
 @translation("threshold")
 def threshold(b: Builder, input: Value, threshold: Any, value: Any, **rest: Any) -> Value:
-    above = b.op("Greater", input, b.number(threshold, input), dtype=dtypes.bool)
-    return b.op("Where", above, input, b.number(value, input), like=input)
+    below = b.op("LessOrEqual", input, b.number(threshold, input), dtype=dtypes.bool)
+    return b.op("Where", below, b.number(value, input), input, like=input)
 
 
 @translation("hardshrink")
 def hardshrink(b: Builder, input: Value, lambd: float = 0.5, **rest: Any) -> Value:
-    far = b.op("Greater", b.op("Abs", input), b.number(lambd, input), dtype=dtypes.bool)
-    return b.op("Where", far, input, b.zero_like(input), like=input)
+    near = b.op("LessOrEqual", b.op("Abs", input), b.number(lambd, input), dtype=dtypes.bool)
+    return b.op("Where", near, b.zero_like(input), input, like=input)
 
 
 @translation("softshrink")

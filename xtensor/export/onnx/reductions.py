@@ -95,8 +95,8 @@ def any_(b: Builder, input: Value, dim: Any = None, keepdim: bool = False, **res
 
 
 @translation("count_nonzero")
-def count_nonzero(b: Builder, input: Value, dim: Any = None, **rest: Any) -> Value:
-    return reduce(b, "ReduceSum", b.cast(b.cast(input, dtypes.bool), dtypes.int64), dim, False)
+def count_nonzero(b: Builder, input: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Value:
+    return reduce(b, "ReduceSum", b.cast(b.cast(input, dtypes.bool), dtypes.int64), dim, keepdim)
 
 
 def variance(b: Builder, x: Value, dim: Any, keepdim: bool, correction: Any) -> tuple[Value, Value]:
@@ -108,7 +108,7 @@ def variance(b: Builder, x: Value, dim: Any, keepdim: bool, correction: Any) -> 
     squares = reduce(b, "ReduceSum", b.op("Mul", apart, apart), dims, keepdim)
     free = b.number(count, x)
     if correction:
-        free = b.op("Sub", free, b.number(float(correction), x))
+        free = b.op("Max", b.op("Sub", free, b.number(float(correction), x)), b.zero_like(x))
     return b.op("Div", squares, free), reduce(b, "ReduceMean", x, dims, keepdim)
 
 
@@ -140,6 +140,8 @@ def vector_norm(
         return reduce(b, "ReduceL1", x, dim, keepdim)
     if ord in (float("inf"), float("-inf")):
         return reduce(b, "ReduceMax" if ord > 0 else "ReduceMin", b.op("Abs", x), dim, keepdim)
+    if ord == 0:
+        return b.cast(count_nonzero(b, x, dim, keepdim=keepdim), x.dtype)
     powers = reduce(b, "ReduceSum", b.op("Pow", b.op("Abs", x), b.number(float(ord), x)), dim, keepdim)
     return b.op("Pow", powers, b.number(1 / float(ord), x))
 
@@ -167,6 +169,8 @@ def cumsum(b: Builder, input: Value, dim: int, *, dtype: Any = None, **rest: Any
 def topk(
     b: Builder, input: Value, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True, **rest: Any
 ) -> Any:
+    if not input.rank:
+        return input, b.constant(0)
     at = dim_of(dim, input.rank)
     shape = [k if d == at else s for d, s in enumerate(input.shape)]
     values, found = b.ops(

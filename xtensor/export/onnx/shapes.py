@@ -79,15 +79,12 @@ def select(b: Builder, input: Value, dim: int, index: Any) -> Value:
 def slice_(
     b: Builder, self: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1, **rest: Any
 ) -> Value:
-    if b.operator == "narrow":
-        start = 0 if start is None else start
-        end = (
-            end
-            if isinstance(end, int) and start == 0
-            else None
-            if not isinstance(start, int) or not isinstance(end, int)
-            else start + end
-        )
+    if b.operator == "narrow" and isinstance(start, int) and isinstance(end, int):
+        # `narrow` has a length in the place of an end.
+        start = start + self.shape[dim_of(dim, self.rank)] if start < 0 else start
+        end = start + end
+    elif b.operator == "narrow":
+        raise Untranslated("narrow by sizes that are not known")
     found = b.slice(
         self, dim_of(dim, self.rank), 0 if start is None else start, LARGEST if end is None else end, step
     )
@@ -292,7 +289,8 @@ def gather(b: Builder, input: Value, dim: int, index: Value, **rest: Any) -> Val
 
 @translation("index_select")
 def index_select(b: Builder, input: Value, dim: int, index: Value, **rest: Any) -> Value:
-    return b.op("Gather", input, index, axis=dim_of(dim, input.rank), shape=b.result.shape)
+    source = input if input.rank else b.reshape(input, [1])
+    return b.reshape(b.op("Gather", source, index, axis=dim_of(dim, input.rank), shape=()), b.result.shape)
 
 
 @translation("take")
@@ -378,7 +376,7 @@ def one_hot(b: Builder, tensor: Value, num_classes: int = -1) -> Value:
     )
 
 
-@translation("searchsorted", "nonzero_static")
+@translation("searchsorted", "nonzero_static", "resize", "resize_as", "set")
 def by_values(b: Builder, *args: Any, **rest: Any) -> Value:
     raise Untranslated(f"{b.operator} has no form in ONNX")
 
@@ -453,8 +451,10 @@ def linspace(b: Builder, start: Any, end: Any, steps: int, **rest: Any) -> Value
 
 @translation("bernoulli")
 def bernoulli(b: Builder, input: Value, p: Any = None, **rest: Any) -> Value:
-    chance = b.expand(b.constant(p, b.result.dtype), b.result.shape) if p is not None else input
-    return b.op("Bernoulli", chance)
+    chance = b.expand(b.constant(p, dtypes.float32), b.result.shape) if p is not None else input
+    # Not by ONNX's own node, which runtimes turn round.
+    below = b.op("Less", b.op("RandomUniformLike", chance, dtype=chance.dtype), chance, dtype=dtypes.bool)
+    return b.cast(below, b.result.dtype)
 
 
 @translation("rand", "rand_like", "randn", "randn_like", "uniform", "normal")
