@@ -146,8 +146,8 @@ def distance(expected: Any, run: Any) -> str:
 
 def short(error: Exception) -> str:
     """An error in a line."""
-    text = str(error).splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}"[:160]
+    text = str(error).partition("\n")[0].partition(" (/")[0]  # without places of files
+    return f"{type(error).__name__}: {text}"[:160]
 
 
 def main(arguments: list[str]) -> int:

@@ -26,6 +26,7 @@ VALUES = {
     "numpy": "a NumPy array", "__array__": "a NumPy array",
 }  # fmt: skip
 """Functions that read values, and what they give."""
+DERIVATIVES = frozenset("grad backward jacobian hessian vjp jvp vhp hvp".split())
 CONSTANTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 CONSTANT = "constant"
 
@@ -40,6 +41,8 @@ class Recorder(TorchDispatchMode):
     def __init__(self, graph: Graph, reading: Callable[[str], None] | None = None) -> None:
         self.graph = graph
         self.reading = reading
+        self._within = 0
+        self._lost = False
         self.born = 0
         if reading is not None:
             births.now = self.born = births.now + AGE  # storages tell by it whether they were there before
@@ -92,10 +95,10 @@ class Recorder(TorchDispatchMode):
         storage = tensor._xt_storage
         if node is not None:
             if not self._is_current(storage):
-                self._refuse("memory was written by other means than an operator")
+                return self._unknown("memory was written by other means than an operator")
             return node
         if self._is_new(storage):
-            self._refuse("a tensor was made by other means than an operator")
+            return self._unknown("a tensor was made by other means than an operator")
         return self._constant(tensor)
 
     def _constant(self, tensor: Tensor) -> Node:
@@ -105,6 +108,13 @@ class Recorder(TorchDispatchMode):
         # What is written later is another tensor's memory: constants stay.
         self.constants[name] = tensor_over(tensor._xt_storage, tensor._xt_view)
         return self._told(self.graph.placeholder(name), tensor)
+
+    def _unknown(self, reason: str) -> Node:
+        """A node for a tensor that none has given: within a function that then is a step itself, which leaves it out; else refused."""
+        if not self._within:
+            self._refuse(reason)
+        self._lost = True
+        return Node(self.graph, "unknown", "call_function", None, (), {})
 
     def _refuse(self, reason: str) -> None:
         line = line_of_user()
@@ -160,15 +170,23 @@ class Recorder(TorchDispatchMode):
                 return plain(*args, **kwargs)
         taken = self._taken(args, kwargs)
         start = len(self.graph.nodes)
-        made = plain(*args, **kwargs)
+        lost, self._lost = self._lost, False
+        self._within += 1
+        try:
+            made = plain(*args, **kwargs)
+        finally:
+            self._within -= 1
+            lost, self._lost = self._lost, lost
         if name in CONSTANTS and isinstance(made, Tensor) and self._is_new(made._xt_storage) and not taken:
             if self.reading is not None:
                 self.reading(CONSTANT)
             self._constant(made)
             return made
         given = [t for t, _ in taken]
-        if all(self.is_known(t) for t in (*given, *tensors_in(made))):
+        if not lost and all(self.is_known(t) for t in (*given, *tensors_in(made))):
             return made
+        if name in DERIVATIVES:
+            self._refuse("it takes derivatives")
         inputs = [n for n in self.graph.nodes[start:] if n.op == "placeholder"]
         gone = set(self.graph.nodes[start + len(inputs) :])
         del self.graph.nodes[start + len(inputs) :]
