@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -176,7 +177,7 @@ class Builder:
         if not isinstance(size, Size):
             return self.constant([int(size)])
         tree = re.sub(r"\^", "**", size)
-        return self._expression(compile(tree, "size", "eval", flags=1024))  # PyCF_ONLY_AST
+        return self._expression(ast.parse(tree, mode="eval"))
 
     def _expression(self, node: Any) -> Value:
         kind = type(node).__name__
