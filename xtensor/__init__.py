@@ -207,8 +207,10 @@ if TYPE_CHECKING:
         compiler,
         distributed,
         distributions,
+        export,
         func,
         fx,
+        jax,
         library,
         masked,
         profiler,
@@ -255,7 +257,8 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp compiler distributed distributions func fx library masked profiler return_types selfcheck signal testing".split()
+    "amp compiler distributed distributions export func fx jax library masked profiler return_types selfcheck signal "
+    "testing".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "

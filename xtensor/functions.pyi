@@ -331,8 +331,8 @@ def eig(*args: Any, **kwargs: Any) -> Any:
     """Removed: use `linalg.eig`."""
 def einsum(*args: Any) -> Tensor:
     """The sum of products by subscripts: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative."""
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int | None = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative or None."""
 def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> tuple[Tensor, ...]:
     """`nn.functional.embedding_bag` with the table first and the mode (sum, mean, max) by number."""
 def empty(*args: Any, size: Sequence[int] | None = None, out: Tensor | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:

@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "distributed",
         "distributions",
         "explain",
+        "export",
         "fft",
         "func",
         "functions",
@@ -42,6 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "gradients",
         "inspect",
         "interop",
+        "jax",
         "library",
         "linalg",
         "masked",
@@ -65,7 +67,7 @@ EVERYTHING_ELSE = len(FLOORS) - 2
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 
 # Packages of the extras, and slow imports of a rare path: only these may be imported inside a function.
-LAZY = {"IPython", "matplotlib", "orbax", "pygraphviz", "safetensors", "torch", "tqdm"}
+LAZY = {"IPython", "matplotlib", "onnx", "onnxruntime", "orbax", "pygraphviz", "safetensors", "torch", "tqdm"}
 
 TORCH_ALLOWED = {"xtensor/interop/torch.py"}
 

@@ -7,6 +7,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from ..xla.cache import bounded
+from ..xla.symbolic import at_most
 
 Ints = tuple[int, ...]
 MemoryFormat = Literal["contiguous_format", "channels_last", "channels_last_3d", "preserve_format"]
@@ -38,7 +39,7 @@ def check_numel(sizes: Sequence[int]) -> None:
     total = 1
     for size in sizes:
         total *= size
-        if size < 0 or total > LARGEST:
+        if size < 0 or at_most(LARGEST + 1, total):
             raise RuntimeError("numel: integer multiplication overflow")
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 from ..checks import wrap_dim
 from ..xla.cache import bounded
+from ..xla.symbolic import Inconclusive, at_least, clamped, is_below, is_within
 from .layout import Geometry, GeometryLike, Ints, check_numel, contiguous_strides, make
 from .memory import check_in_storage
 
@@ -78,7 +79,7 @@ def view_strides(sizes: Ints, strides: Ints, shape: Ints) -> Ints | None:
         # A chunk is a run of old dimensions that are contiguous with one another; new ones must fill it exactly.
         if old and (sizes[old - 1] == 1 or strides[old - 1] == chunk * base):
             continue
-        while dim >= 0 and (viewed < chunk or shape[dim] == 1):
+        while dim >= 0 and (is_below(viewed, chunk) or shape[dim] == 1):
             result[dim] = viewed * base
             viewed *= shape[dim]
             dim -= 1
@@ -293,6 +294,9 @@ def unsqueeze(g: GeometryLike, dim: int) -> Geometry:
     return make(Geometry, ((*sizes[:dim], 1, *sizes[dim:]), (*strides[:dim], stride, *strides[dim:]), offset))
 
 
+LAST = 2**63 - 1
+"""Where a slice without an end ends."""
+
 # --- views that take a part ----------------------------------------------------------------------------------------
 
 
@@ -307,7 +311,7 @@ def select(g: GeometryLike, dim: int, index: int) -> Geometry:
         wrap_dim(dim, ndim)
     size = sizes[d]
     i = index + size if index < 0 else index
-    if not 0 <= i < size:
+    if not is_within(i, size):
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {d}"
         )
@@ -331,19 +335,24 @@ def slice(
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     size = sizes[d]
-    if start is None:
-        start = 0
-    elif start < 0:
-        start = max(start + size, 0)
-    elif start > size:
-        start = size
-    if end is None or end > size:
-        end = size
-    elif end < 0:
-        end += size
-    length = (end - start + step - 1) // step if end > start else 0
+    try:
+        if start is None:
+            start = 0
+        elif start < 0:
+            start = max(start + size, 0)
+        elif start > size:
+            start = size
+        if end is None or end > size:
+            end = size
+        elif end < 0:
+            end += size
+        begin, length = start, (end - start + step - 1) // step if end > start else 0
+    except Inconclusive:  # of an open size
+        begin = 0 if start is None else clamped(start, size)
+        stop = size if end is None or end == LAST else clamped(end, size)
+        length = at_least((stop - begin + step - 1) // step, 0)
     stride = strides[d]
-    offset += start * stride
+    offset += begin * stride
     if step != 1:
         strides = (*strides[:d], stride * step, *strides[d + 1 :])
     if d == 0:

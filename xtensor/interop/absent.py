@@ -42,6 +42,10 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"legacy_contiguous_format$", "removed from PyTorch's documentation"),
     (r"(.*\.)?(nested|jagged|to_padded_tensor)\b", "nested tensors"),
     (
+        r"package\b",
+        "its archives hold Python code and pickles: save a program with torch.export.save, or a state_dict",
+    ),
+    (
         r"(fx|export|library|package|overrides|ops|classes|utils\.(cpp_extension|_pytree))\b",
         "a compiler interface",
     ),

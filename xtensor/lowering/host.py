@@ -11,6 +11,7 @@ from jax.core import ShapedArray
 
 from ..xla.sizes import comes_again, count_host, enabled, is_one_cpu
 from ..xla.spans import HostArray, put
+from ..xla.symbolic import at_most
 from ..xla.terms import varied
 from .recipes import Recipe
 
@@ -28,7 +29,7 @@ def is_host_readable(recipe: Recipe) -> bool:
         recipe.dtype == recipe.base_dtype
         and (recipe.dtype.itemsize > 1 or recipe.dtype.kind in "biu")
         and not (recipe.conj or recipe.neg or recipe.stacked or recipe.access.kind == "empty")
-        and prod(recipe.sizes) * recipe.dtype.itemsize <= LARGEST
+        and at_most(prod(recipe.sizes) * recipe.dtype.itemsize, LARGEST)
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from ..xla.cache import bounded
+from ..xla.symbolic import Inconclusive
 
 Ints = tuple[int, ...]
 Program = Callable[..., Any]
@@ -151,9 +152,16 @@ def recipe_for(
     The offset decides between recipes, where a digit would carry, but is not part of one. The geometry must lie inside
     the array. The dtypes are NumPy's; without them the recipe is for a float32 array.
     """
-    for checks, recipe in _candidates(base_shape, sizes, strides, base_dtype, dtype, conj, neg):
-        if not checks or _passes(checks, recipe.shifts, offset):
-            return recipe
+    try:
+        for checks, recipe in _candidates(base_shape, sizes, strides, base_dtype, dtype, conj, neg):
+            if not checks or _passes(checks, recipe.shifts, offset):
+                return recipe
+    except Inconclusive:  # of open sizes: one by one, in whatever order they lie
+        base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
+        dims = tuple([d for d in range(len(sizes)) if sizes[d] != 1 and strides[d] != 0])
+        access = Access("gather", tuple([(sizes[d], strides[d]) for d in dims]))
+        dtype = base_dtype if dtype is None else np.dtype(dtype)
+        return _recipe(tuple(base_shape), base_dtype, tuple(sizes), dtype, conj, neg, dims, access)
     raise AssertionError("the last candidate has no checks")
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from ..xla.number_arrays import size_as
+from ..xla.symbolic import at_most
 from ..xla.x64 import jit
 from .host import HostReader
 from .recipes import (
@@ -93,7 +95,7 @@ def _close(recipe: Recipe, base: Any, typed: Any) -> Any:
 
 
 def _index_dtype(array: Any) -> Any:
-    return np.int32 if array.size < 2**31 else np.int64
+    return np.int32 if at_most(array.size, 2**31 - 1) else np.int64
 
 
 def _starts(digits: Digits, windows: Ints, offset: Any, dtype: Any) -> list[Any]:
@@ -104,8 +106,8 @@ def _starts(digits: Digits, windows: Ints, offset: Any, dtype: Any) -> list[Any]
         if window == radix:
             starts.append(np.zeros((), dtype))
             continue
-        start = offset if place == 1 else lax.div(offset, np.asarray(place, dtype))
-        starts.append(start if i == 0 else lax.rem(start, np.asarray(radix, dtype)))
+        start = offset if place == 1 else lax.div(offset, size_as(place, dtype))
+        starts.append(start if i == 0 else lax.rem(start, size_as(radix, dtype)))
     return starts
 
 
@@ -118,7 +120,7 @@ def _indices(core: Core, offset: Any, dtype: Any) -> Any:
     shape = tuple([size for size, _ in core])
     index = lax.broadcast(lax.convert_element_type(offset, dtype), shape)
     for axis, (_, stride) in enumerate(core):
-        index = index + lax.broadcasted_iota(dtype, shape, axis) * np.asarray(stride, dtype)
+        index = index + lax.broadcasted_iota(dtype, shape, axis) * size_as(stride, dtype)
     return index
 
 
@@ -233,9 +235,9 @@ def _in_window(core: Core, extents: list[int], dtype: Any) -> Any:
     place = lax.iota(dtype, extents[0])
     mask = None
     for (_, stride), extent in zip(core, extents[1:]):
-        place = place % np.asarray(stride, dtype)
+        place = place % size_as(stride, dtype)
         if extent < stride:
-            here = place < np.asarray(extent, dtype)
+            here = place < size_as(extent, dtype)
             mask = here if mask is None else mask & here
     return mask
 

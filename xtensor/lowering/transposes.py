@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from ..xla.platforms import on_cpu
+from ..xla.symbolic import at_most
 
 __all__ = ["in_strips", "transpose"]
 
@@ -37,7 +38,7 @@ def conflicts(x: Any, order: tuple[int, ...]) -> bool:
     """Whether the result's last dimension walks through `x` by strides that a cache cannot hold many of."""
     last = order[-1]
     stride = prod(x.shape[last + 1 :]) * x.dtype.itemsize
-    return stride >= CONFLICT and stride % CONFLICT == 0 and x.shape[last] >= LINE
+    return at_most(CONFLICT, stride) and stride % CONFLICT == 0 and at_most(LINE, x.shape[last])
 
 
 def as_bits(x: Any, order: tuple[int, ...]) -> Any:

@@ -8,6 +8,9 @@ import numpy as np
 
 from .. import checks
 from ..tensor import Tensor
+from ..xla.number_arrays import size_as
+from ..xla.symbolic import is_open
+from ..xla.x64 import call
 from .operator import Operator
 
 __all__ = ["NUMBERS", "SCALARS", "is_odd", "odd", "prepare"]
@@ -77,6 +80,8 @@ def number(op: Operator, parameter: Any, position: int, value: Any) -> Any:
         elif isinstance(value, NUMBERS):
             kind = next(t for t in (bool, int, float, complex) if isinstance(value, t))
             value = kind(value)  # pyright: ignore[reportArgumentType]
+        elif is_open(value):
+            return call(size_as, value, np.int64)
         else:
             raise wrong(op, parameter, position, value)
     if type(value) is int and not -(2**63) <= value < 2**63:

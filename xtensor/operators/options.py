@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..lowering import host_float8
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
 from ..xla.cache import BoundedCache, bounded
+from ..xla.symbolic import as_size, at_most, is_open, is_size
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -63,7 +63,7 @@ def pick_sizes(function: str, args: Sequence[Any], size: Any = None, position: i
         if type(value) is not int:
             if not _is_index(value):
                 raise checks.unpack_error(function, "size", "tuple of ints", i, value)
-            value = operator.index(value)
+            value = as_size(value)
         sizes.append(value)
     check_sizes(function, sizes)
     return tuple(sizes)
@@ -76,14 +76,14 @@ def check_sizes(function: str, sizes: Sequence[int]) -> None:
             if function == "zeros":
                 raise RuntimeError("zeros: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {value}: {list(sizes)}")
-    if math.prod(sizes) > 2**62:
+    if at_most(2**62 + 1, math.prod(sizes)):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
 
 
 def _is_index(value: Any) -> bool:
     if isinstance(value, Tensor):
         return value.dim() == 0 and not (value.dtype.is_floating_point or value.dtype.is_complex)
-    return hasattr(value, "__index__")
+    return is_size(value)
 
 
 def repeated(value: Any, n: int) -> tuple[Any, ...] | None:
@@ -274,6 +274,8 @@ def constant(
     """An array of one value (0, 1, or a 0-d NumPy array of the dtype), and whether others may hold it too."""
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy), False
+    if any(map(is_open, shape)):
+        return call(jnp.full, shape, np.asarray(value, dtype.numpy)), False
     nbytes = math.prod(shape) * dtype.itemsize
     if type(value) is int and nbytes <= _SHARED:
         return _shared(shape, dtype, place, value), True

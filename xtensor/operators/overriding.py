@@ -447,6 +447,10 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
             below = asked_about((*args, *kwargs.values()))
             if below is not None and is_apart(name, args):
                 return answered(name, below, args, kwargs)
+        if state.mode & DISPATCH_MODE:
+            whole = getattr(state.dispatch_modes[-1], "whole_call", None)
+            if whole is not None:
+                return whole(asked, plain, args, kwargs)
         if modes_only:
             with SubclassesOff():
                 return plain(*args, **kwargs)

@@ -15,7 +15,6 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 import jax.numpy as jnp
@@ -43,6 +42,7 @@ from ..tensor import (
 )
 from ..xla.cache import bounded
 from ..xla.pending import at_once
+from ..xla.symbolic import as_size
 from .attach import attach
 from .below.aten import find
 from .below.dispatching import asked_about, dispatched, dispatching, parts
@@ -548,4 +548,4 @@ def ints(values: Any) -> tuple[int, ...]:
             return values
     if isinstance(values, int):
         return (values,)
-    return tuple([v if type(v) is int else index(v) for v in values])
+    return tuple([v if type(v) is int else as_size(v) for v in values])

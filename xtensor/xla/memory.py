@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .cache import BoundedCache
+from .symbolic import at_most
 
 try:
     import resource
@@ -115,7 +116,7 @@ def sizes(jaxpr: Any) -> tuple[int, int]:
     for equation in equations(jaxpr):
         for variable in equation.outvars:
             nbytes = nbytes_of(variable.aval)
-            if nbytes >= OVERFLOW:
+            if at_most(OVERFLOW, nbytes):
                 sizes = list(variable.aval.shape)
                 raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
             total += nbytes

@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .cache import BoundedCache
+from .symbolic import Inconclusive
 from .x64 import call, jit
 
 __all__ = ["NUMBER_ARRAYS", "NumberArrays", "as_operand", "operand", "size_as"]
@@ -59,6 +60,8 @@ def operand(value: int) -> Any:
         return NUMBER_ARRAYS[int, value]
     except LookupError:
         return value
+    except Inconclusive:  # an open size
+        return size_as(value, np.int64)
 
 
 def size_as(count: Any, dtype: Any) -> Any:

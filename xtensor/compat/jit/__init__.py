@@ -1,21 +1,42 @@
-"""`torch.jit`: decorators leave functions as they are, since Python runs as it is; compiled programs are not made."""
+"""`torch.jit`: traces are exported programs behind TorchScript's interface; what is scripted keeps running as Python."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+from ...export import ExportedModule, ExportedProgram
+from ...export import load as load_program
+from ...export import save as save_program
 from ...nn.modules.module import Module
+from ...serialization.errors import FileFormatError
+from .tracing import (
+    Programs,
+    ScriptFunction,
+    ScriptModule,
+    TopLevelTracedModule,
+    TracerWarning,
+    TracingCheckError,
+    is_tracing,
+    program_of,
+    trace,
+    trace_module,
+)
 
 __all__ = [
     "Attribute",
     "Error",
     "Final",
     "Future",
+    "RecursiveScriptModule",
     "ScriptFunction",
     "ScriptModule",
+    "TopLevelTracedModule",
+    "TracerWarning",
+    "TracingCheckError",
     "annotate",
     "enable_onednn_fusion",
     "export",
@@ -37,6 +58,7 @@ __all__ = [
     "set_fusion_strategy",
     "strict_fusion",
     "trace",
+    "trace_module",
     "unused",
     "wait",
 ]
@@ -45,16 +67,19 @@ T = TypeVar("T")
 _isinstance = isinstance
 
 
-class ScriptModule(Module):
-    """A base for modules that were written to be scripted: they run as Python, and no other module is one."""
+def script(
+    obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
+) -> T:
+    """The function, class or module itself, which behaves as its Python text says.
 
-
-class ScriptFunction:
-    """A compiled function: none is ever made, so nothing is an instance."""
-
-
-def script(obj: T, *args: Any, **options: Any) -> T:
-    """The function, class or module itself: it behaves as its Python text says, which is what TorchScript promises."""
+    Differs from PyTorch: no TorchScript is made, and Python keeps running. With `example_inputs`, a list of tuples of arguments, a
+    module can be given to `torch.jit.save`.
+    """
+    if example_inputs is not None and _isinstance(obj, Module):
+        programs = Programs(obj, strict=False)
+        first = next(iter(example_inputs.values() if _isinstance(example_inputs, dict) else example_inputs))
+        programs.program(tuple(first), {})
+        obj.__dict__["_programs"] = programs
     return obj
 
 
@@ -97,12 +122,18 @@ def wait(future: Future) -> Any:
     return future.result()
 
 
-def freeze(mod: T, *args: Any, **options: Any) -> T:
-    """The module itself."""
+def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:
+    """The module itself, which must be in evaluation: a trace has nothing else in it. RuntimeError for one in training."""
+    if _isinstance(mod, Module) and mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before freezing."
+        )
     return mod
 
 
-optimize_for_inference = freeze
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """The module itself: XLA optimises what runs."""
+    return mod
 
 
 def set_fusion_strategy(strategy: Any) -> Any:
@@ -162,23 +193,58 @@ def is_scripting() -> bool:
     return False
 
 
-def is_tracing() -> bool:
-    """False: nothing is traced."""
-    return False
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    """Write a traced module or function to a file, a path or a stream: an exported program, see `xtensor.export.save`.
+
+    Differs from PyTorch: the file is no TorchScript archive; plain JAX and `xtensor.export.load` read it too. RuntimeError for a module
+    that was neither traced nor scripted with examples.
+    """
+    save_program(program_of(m), f, extra_files=_extra_files)
 
 
-def trace(func: Callable[..., Any] | Module, example_inputs: Any = None, *args: Any, **options: Any) -> Any:
-    """Refused: a trace would freeze what the Python text decides by values, and this library makes none."""
-    raise RuntimeError("torch.jit.trace is not in xtensor: there is no TorchScript; call the function itself")
+class RecursiveScriptModule(ScriptModule):
+    """A program from a file, as a module; the mode that it was saved in stays."""
+
+    def __init__(self, program: ExportedProgram) -> None:
+        super().__init__()
+        inner = ExportedModule(program)
+        for members in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[members] = inner.__dict__[members]
+        self.__dict__["_program"], self.__dict__["_inner"] = program, inner
+
+    @property
+    def graph(self) -> Any:
+        """The operators that a call runs."""
+        return self._program.graph
+
+    @property
+    def code(self) -> str:
+        """The operators as Python text."""
+        return self.graph.python_code()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the program gives."""
+        return self._inner(*args, **kwargs)
 
 
-def save(m: Any, f: Any, *args: Any) -> None:
-    """Refused: there is no TorchScript to save."""
-    raise RuntimeError(
-        "torch.jit.save is not in xtensor: there is no TorchScript; save the module's state_dict with torch.save"
-    )
+def load(
+    f: Any,
+    map_location: Any = None,
+    _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: bool = False,
+) -> ScriptModule:
+    """A module from a file that `torch.jit.save` or `xtensor.export.save` has written here.
 
-
-def load(f: Any, *args: Any, **options: Any) -> Any:
-    """Refused: there is no TorchScript to run."""
-    raise RuntimeError("torch.jit.load is not in xtensor: there is no TorchScript")
+    Differs from PyTorch: TorchScript archives of PyTorch's are refused, since they hold code in a language of its own.
+    """
+    if _isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
+        raise ValueError(f"The provided filename {f} does not exist")
+    try:
+        program = load_program(f, extra_files=_extra_files)
+    except FileFormatError as error:
+        raise FileFormatError(
+            f"torch.jit.load: {error}. A TorchScript archive of PyTorch's cannot be run here: in PyTorch, save the module's state_dict "
+            "with torch.save, and load it here into a module of the same class."
+        ) from error
+    made = RecursiveScriptModule(program)
+    return made if map_location is None else made.to(map_location)

@@ -20,6 +20,7 @@ from ...geometry import contiguous_strides
 from ...storage import SOLE, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
+from ...xla.symbolic import is_open
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
 from ..calls import MISSED, missed, recover, run_method
@@ -153,7 +154,7 @@ def contiguous_view(view: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    if isinstance(value, NUMBERS):
+    if isinstance(value, NUMBERS) or is_open(value):
         return True
     shape = getattr(value, "shape", None)
     return type(shape) is tuple and not shape and hasattr(value, "dtype")

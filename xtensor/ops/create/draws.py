@@ -20,6 +20,8 @@ from jax.custom_batching import custom_vmap
 
 from ...xla.levels import tracing
 
+from ...xla.symbolic import at_most
+
 __all__ = [
     "at_once",
     "below",
@@ -74,7 +76,7 @@ def counters(index: Any, stream: int) -> tuple[Any, Any]:
 
 
 def indices(count: int) -> Any:
-    return lax.iota(np.uint32 if count < 2**32 else np.uint64, count)
+    return lax.iota(np.uint32 if at_most(count, 2**32 - 1) else np.uint64, count)
 
 
 def bits32(seed: Any, draw: Any, shape: tuple[int, ...], stream: int = 0) -> Any:

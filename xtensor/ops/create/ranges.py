@@ -33,6 +33,8 @@ from ...storage import MetaArray
 from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
 from ...xla.memory import check_sizes
+from ...xla.number_arrays import size_as
+from ...xla.symbolic import at_least, is_open
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -151,6 +153,9 @@ def arange(
         if start is not None or args:
             raise checks.missing_error("arange", ["end"])
         raise checks.combination_error("arange", args, {}, ARANGE_SIGNATURES)
+    if any(map(is_open, (start, end, step))):
+        made = open_steps(start or 0, end, step or 1, pick_dtype("arange", dtype, dtypes.int64))
+        return deliver("arange", out, made, requires_grad)
     position = 1 if start is None else 2
     high = python_number("arange", "end", position, end)
     low = 0 if start is None else python_number("arange", "start", 1, start)
@@ -164,6 +169,17 @@ def arange(
     if chosen.is_integral:
         low, by = int(low), int(by)
     return deliver("arange", out, steps_tensor(low, by, count, chosen, place), requires_grad)
+
+
+def open_steps(low: Any, high: Any, by: Any, dtype: dtypes.dtype) -> Tensor:
+    """Integers from `low` on, where an open size is among the bounds."""
+    count = at_least((high - low + by - 1) // by, 0)
+
+    def steps() -> Any:
+        rising = jax.lax.iota(np.int64, count)
+        return (rising * size_as(by, np.int64) + size_as(low, np.int64)).astype(dtype.numpy)
+
+    return wrap(call(steps))
 
 
 def check_steps(

@@ -6,6 +6,7 @@ XLA gathers and scatters over one dimension. Indices are checked beforehand (`in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ from ...operators.inplace import run_inplace
 from ...operators.operator import REGISTRY
 from ...operators.schema import Array, Operand
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.number_arrays import size_as
+from ...xla.symbolic import at_most
 from .masks import check_number
 
 __all__ = [
@@ -47,12 +50,12 @@ def places(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Where in the flat array of `shape` each element of `index` points, `index` replacing coordinate `dim`."""
     shape = shape or (1,)
     index = index.reshape(index.shape or (1,))
-    dtype = jnp.int32 if np.prod(shape, dtype=object) < 2**31 else jnp.int64
+    dtype = jnp.int32 if at_most(math.prod(shape), 2**31 - 1) else jnp.int64
     strides = geometry.contiguous_strides(shape)
-    total = index.astype(dtype) * jnp.asarray(strides[dim], dtype)
+    total = index.astype(dtype) * size_as(strides[dim], dtype)
     for d in range(len(shape)):
         if d != dim:
-            total = total + lax.broadcasted_iota(dtype, index.shape, d) * jnp.asarray(strides[d], dtype)
+            total = total + lax.broadcasted_iota(dtype, index.shape, d) * size_as(strides[d], dtype)
     return total
 
 

@@ -19,6 +19,7 @@ from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS
+from ...xla.symbolic import at_most, is_open, is_within
 from ..create.ingest import host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
@@ -127,6 +128,8 @@ def bound(value: Any, default: int) -> int:
     if value is None:
         return default
     if type(value) is not int:
+        if is_open(value):
+            return value
         if not hasattr(value, "__index__"):
             raise TypeError("slice indices must be integers or None or have an __index__ method")
         value = operator.index(value)
@@ -158,7 +161,7 @@ def select_first(self: Tensor, number: int) -> Tensor:
         raise zero_dim()
     size = sizes[0]
     at = number + size if number < 0 else number
-    if not 0 <= at < size:
+    if not is_within(at, size):
         as_number(number)
         raise no_index(number, 0, size)
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
@@ -197,7 +200,7 @@ def subscript(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
             pick: Any = item
         elif isinstance(item, slice):
             start, stop, step = slice_bounds(item)
-            if start != 0 or step != 1 or dim >= len(g[0]) or stop < g[0][dim]:
+            if start != 0 or step != 1 or dim >= len(g[0]) or (stop != MAX and not at_most(g[0][dim], stop)):
                 g = SLICE.make(g, dim, start, stop, step)
                 steps.append((SLICE, g, (dim, start, stop, step)))
             dim += 1
@@ -212,10 +215,10 @@ def subscript(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
             continue
         else:
             pick = item_or_number(item)
-            if type(pick) is int:
+            if type(pick) is int or is_open(pick):
                 size = g[0][dim] if dim < len(g[0]) else 0
                 at = pick + size if pick < 0 else pick
-                if not 0 <= at < size:
+                if not is_within(at, size):
                     raise no_index(pick, place, size)
                 g = SELECT.make(g, dim, at)
                 steps.append((SELECT, g, (dim, at)))
@@ -237,6 +240,8 @@ def item_or_number(item: Any) -> Any:
     if type(item) is int:
         return as_number(item)
     if not isinstance(item, Tensor):
+        if is_open(item):
+            return item
         if isinstance(item, (np.integer,)) or (isinstance(item, int) and hasattr(item, "__index__")):
             return as_number(item)
         item = as_array(item)

@@ -21,6 +21,7 @@ from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
+from ...xla.symbolic import is_open
 from ..linalg.matmul import product
 from ..shape.joining import joined_shape
 
@@ -151,8 +152,10 @@ def check_product(left: Any, right: Any, dim: int) -> None:
 def block_rows(query: Any, key: Any) -> int:
     """How many queries are attended to at a time: all, where their scores are few."""
     length = query.shape[-2]
+    if query.shape[-1] != key.shape[-1] or any(map(is_open, (*query.shape, *key.shape))):
+        return length
     scores = math.prod(np.broadcast_shapes(query.shape[:-2], key.shape[:-2])) * key.shape[-2]
-    if query.shape[-1] != key.shape[-1] or scores * length <= MANY_SCORES:
+    if scores * length <= MANY_SCORES:
         return length
     return max(BLOCK_SCORES // scores, LEAST_ROWS)
 

@@ -24,6 +24,7 @@ from ...operators.schema import Array, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of
 from ...xla.platforms import on_cpu
+from ...xla.symbolic import at_most
 from ..index.embedding import readable
 from .extrema import selected_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
@@ -98,7 +99,7 @@ def sorted_rows(packed: Any) -> Any:
     """Rows in order. XLA sorts on one core; sorts that do not wait for each other run on several."""
     *lead, n = packed.shape
     count = math.prod(lead)
-    if count < CHAINS or packed.size < 1 << 15:
+    if not at_most(CHAINS, count) or packed.size < 1 << 15:
         return lax.sort(packed)
     parts = jnp.array_split(packed.reshape((count, n)), CHAINS)
     return jnp.concatenate([lax.sort(part) for part in parts]).reshape(packed.shape)

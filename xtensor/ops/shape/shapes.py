@@ -13,6 +13,7 @@ from ...operators.below.dispatching import dispatching
 from ...operators.dispatch import memory_order
 from ...operators.views import VIEWS, ViewOperator, alias_of, geometry_of, ints, view
 from ...tensor import Tensor, edge_of, sizes_of, strides_of
+from ...xla.symbolic import as_size, is_open, is_size
 
 __all__ = [
     "as_strided",
@@ -154,7 +155,7 @@ def as_int(value: Any) -> int:
         return value
     if isinstance(value, Tensor):
         return int(value.item())
-    return value.__index__()
+    return as_size(value)
 
 
 @view()
@@ -458,6 +459,7 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
     if (
         len(shape) == 1
         and not isinstance(shape[0], int)
+        and not is_open(shape[0])
         and not (isinstance(shape[0], Tensor) and shape[0].dim() == 0)
     ):
         try:
@@ -474,7 +476,7 @@ def shape_arguments(name: str, shape: tuple[Any, ...], keyword: Any) -> tuple[in
     try:
         return tuple([s if type(s) is int else as_int(s) for s in shape])
     except (TypeError, AttributeError):
-        bad = next(s for s in shape if not hasattr(s, "__index__"))
+        bad = next(s for s in shape if not is_size(s))
         raise checks.argument_error(name, "shape", 1, "tuple of ints", bad) from None
 
 

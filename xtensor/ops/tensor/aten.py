@@ -203,12 +203,12 @@ def instance_norm(
 def embedding(
     weight: Tensor,
     indices: Tensor,
-    padding_idx: int = -1,
+    padding_idx: int | None = -1,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative."""
-    padding = None if padding_idx < 0 else padding_idx
+    """`nn.functional.embedding` with the table first, as `torch.embedding` has it; no padding where it is negative or None."""
+    padding = None if padding_idx is None or padding_idx < 0 else padding_idx
     return rows.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 

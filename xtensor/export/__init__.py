@@ -1,0 +1,37 @@
+"""Programs out of modules: what a call computes, as a graph with its weights, for xtensor, for plain JAX and for others, in one file."""
+
+from __future__ import annotations
+
+from .dims import Dim, dims
+from .files import load, save
+from .graph import Graph, GraphModule, Node
+from .program import ExportedModule, ExportedProgram, export
+from .signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+
+__all__ = [
+    "ConstantArgument",
+    "Dim",
+    "ExportGraphSignature",
+    "ExportedModule",
+    "ExportedProgram",
+    "Graph",
+    "GraphModule",
+    "InputKind",
+    "InputSpec",
+    "Node",
+    "OutputKind",
+    "OutputSpec",
+    "TensorArgument",
+    "dims",
+    "export",
+    "load",
+    "save",
+]

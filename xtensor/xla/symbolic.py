@@ -1,0 +1,89 @@
+"""Sizes that are open while a program is traced: JAX's symbolic ones, beside ints, and what is decided where they cannot be compared."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from jax import export
+from jax.core import max_dim, min_dim
+from jax.errors import InconclusiveDimensionOperation
+
+__all__ = [
+    "Inconclusive",
+    "as_size",
+    "at_least",
+    "at_most",
+    "clamped",
+    "is_below",
+    "is_open",
+    "is_size",
+    "is_within",
+]
+
+Inconclusive = InconclusiveDimensionOperation
+
+
+def is_open(value: Any) -> bool:
+    """Whether this is an open size."""
+    return export.is_symbolic_dim(value)
+
+
+def as_size(value: Any) -> Any:
+    """An int of what stands for one, an open size as it is; TypeError for what is neither."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        if is_open(value):
+            return value
+        raise
+
+
+def is_size(value: Any) -> bool:
+    """Whether this stands for an int, or is an open size."""
+    return hasattr(value, "__index__") or is_open(value)
+
+
+def at_most(size: Any, bound: Any) -> bool:
+    """Whether a size is surely not larger: False where that is open."""
+    try:
+        return bool(size <= bound)
+    except Inconclusive:
+        return False
+
+
+def is_within(at: Any, size: Any) -> bool:
+    """Whether an index lies in a dimension: of an open size it is taken to, as long as it is not surely beyond it."""
+    try:
+        return bool(0 <= at < size)
+    except Inconclusive:
+        return True
+
+
+def is_below(part: Any, whole: Any) -> bool:
+    """Whether a product of some sizes is less than that of more of them, which may be open."""
+    try:
+        return bool(part < whole)
+    except Inconclusive:
+        return bool(part != whole)
+
+
+def at_least(size: Any, bound: Any) -> Any:
+    """The larger one of a size and a bound."""
+    try:
+        return size if size >= bound else bound
+    except Inconclusive:
+        return max_dim(size, bound)
+
+
+def clamped(value: Any, size: Any) -> Any:
+    """A bound of a slice, counted from the end where it is negative, within a dimension, where either may be open."""
+    try:
+        if value < 0:
+            value = value + size
+    except Inconclusive:
+        return max_dim(min_dim(value, size), 0)
+    try:
+        return size if value >= size else 0 if value < 0 else value
+    except Inconclusive:
+        return max_dim(min_dim(value, size), 0)
