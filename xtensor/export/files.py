@@ -135,12 +135,8 @@ class Lowered:
         self.targets = targets
         self.written = written
         self.draws = draws
-        self.checked = False
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        if not self.checked:
-            check_calls(self.exported)
-            self.checked = True
         count = len(self.targets)
         weights = {t: array_of(v.detach()) for t, v in zip(self.targets, tensors[:count], strict=True)}
         inputs = [array_of(t.detach()) for t in tensors[count:]]
@@ -269,6 +265,7 @@ def load(
             )
         told = parsed(archive.read("signature.json"))
         exported = deserialized(archive.read("program.jax"))
+        check_calls(exported)
         weights = weights_from(archive.read_array(archive.record("weights.safetensors")))
         for name in extra_files or {}:
             assert extra_files is not None

@@ -19,7 +19,6 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 
 from ...xla.levels import tracing
-
 from ...xla.symbolic import at_most
 
 __all__ = [
