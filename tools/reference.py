@@ -34,7 +34,7 @@ IMPORTS = ("import xtensor", "from xtensor import nn", "import xtensor.nn.functi
 MODULES = (
     "nn nn.init nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim "
     "optim.lr_scheduler optim.swa_utils autograd autograd.functional autograd.graph func random distributions utils.data "
-    "utils.checkpoint amp serialization interop devices profiler compiler testing"
+    "utils.checkpoint amp array_api array_api.linalg array_api.fft serialization interop devices profiler compiler testing"
 ).split()
 
 

@@ -27,6 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     (
         "amp",
+        "array_api",
         "autograd",
         "comparing",
         "compat",
