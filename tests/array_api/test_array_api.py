@@ -77,6 +77,12 @@ def test_an_assigned_row_is_turned_for_each_dimension_that_it_has():
     np.testing.assert_array_equal(np.asarray(array), expected)
 
 
+def test_a_mask_without_elements_chooses_nothing():
+    assert xp.ones((3, 2, 5))[xp.zeros((0, 2), dtype=xp.bool)].shape == (0, 5)
+    with pytest.raises(IndexError):
+        xp.ones((3, 2))[xp.zeros((0, 3), dtype=xp.bool)]
+
+
 def test_transposes_ask_for_their_dimensions():
     assert xp.ones((2, 3)).T.shape == (3, 2)
     with pytest.raises(ValueError, match="2 dimensions"):

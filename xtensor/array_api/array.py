@@ -77,8 +77,11 @@ class Array(Tensor):
         return self if devices.resolve(device) == self.device else made(plain(self).to(device))
 
     def __getitem__(self, key: Any) -> Array:
-        source = plain(self)
-        key, turned = forward(key, sizes_of(self))
+        source, sizes = plain(self), sizes_of(self)
+        if is_mask(key) and chooses_nothing(sizes_of(key), sizes):
+            source = source.reshape(numel(sizes[: key.dim()]), *sizes[key.dim() :])
+            return made(source.narrow(0, 0, 0))
+        key, turned = forward(key, sizes)
         found = Tensor.__getitem__(source, key)
         return made(flip(found, turned) if turned else found)
 
@@ -170,6 +173,11 @@ def forward(key: Any, sizes: tuple[int, ...]) -> tuple[Any, list[int]]:
             source += 1
         out.append(k)
     return tuple(out), turned
+
+
+def chooses_nothing(mask: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    """Whether a mask has no elements and the array's sizes otherwise."""
+    return 0 in mask and len(mask) <= len(sizes) and all(m in (0, s) for m, s in zip(mask, sizes))
 
 
 def is_mask(key: Any) -> bool:
