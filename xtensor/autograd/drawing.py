@@ -8,6 +8,7 @@ from typing import Any
 
 from ..engine import Node
 from ..engine.graph import AccumulateGrad
+from ..extras import missing
 from ..gradients import gradient_edge
 from ..operators.inplace import CopySlices
 from ..operators.nodes import OpNode
@@ -155,7 +156,7 @@ def draw(
     try:
         import pygraphviz
     except ImportError as error:
-        raise ImportError('draw() needs pygraphviz; install it with: pip install "xtensor[viz]"') from error
+        raise missing("draw()", "pygraphviz", "viz") from error
     names = leaf_names(params)
     tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")
