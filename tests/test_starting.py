@@ -11,7 +11,8 @@ import sys
 import tomllib
 
 import xtensor
-from xtensor import env, extras
+from xtensor import env
+from xtensor.devices import extras
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

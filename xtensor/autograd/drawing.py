@@ -6,9 +6,9 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..devices.extras import missing
 from ..engine import Node
 from ..engine.graph import AccumulateGrad
-from ..extras import missing
 from ..gradients import gradient_edge
 from ..operators.inplace import CopySlices
 from ..operators.nodes import OpNode

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..extras import missing
+from ..devices.extras import missing
 from ..nn.parameter import Parameter
 from ..ops.create.ingest import tensor as copied
 from ..ops.tensor.export import from_dlpack

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from .. import devices
-from ..extras import missing
+from ..devices.extras import missing
 from ..ops.create.ingest import from_array
 from ..tensor import Tensor, host_array, wrap
 from .storages import place

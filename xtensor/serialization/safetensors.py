@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import devices, dtypes
-from ..extras import missing
+from ..devices.extras import missing
 from ..storage import LazyStorage, Storage
 from ..tensor import Tensor, host_array, make_view, tensor_over
 from .atomic import replacing_path

@@ -1,6 +1,6 @@
 """`torch.utils.tensorboard`: SummaryWriter, over the tensorboard package."""
 
-from ...extras import missing
+from ...devices.extras import missing
 
 try:
     from .writer import FileWriter, SummaryWriter

@@ -8,11 +8,11 @@ import platform
 import sys
 from importlib import metadata
 
-from . import __version__, devices
-from .extras import EXTRAS, command
-from .xla import compile_cache
+from .. import __version__, devices
+from ..devices.extras import EXTRAS, command
+from ..xla import compile_cache
 
-__all__ = ["main", "report", "welcome"]
+__all__ = ["report", "welcome"]
 
 PACKAGES = ("jax", "jaxlib", "numpy", "ml_dtypes", "cloudpickle", "absl-py")
 SETTINGS = ("XTENSOR_", "JAX_", "XLA_", "CUDA_VISIBLE_DEVICES", "MALLOC_", "OMP_NUM_THREADS")
@@ -71,7 +71,7 @@ def cache_line() -> str:
 def report() -> str:
     """Versions, machine, devices, caches, extras and settings, a line each, to be put into a report."""
     rows: list[tuple[str, str]] = [
-        ("xtensor", f"{__version__} in {pathlib.Path(__file__).parent}"),
+        ("xtensor", f"{__version__} in {pathlib.Path(__file__).parent.parent}"),
         ("Python", f"{sys.version.split()[0]} ({platform.python_implementation()})"),
         ("system", platform.platform()),
         ("processor", f"{processor()}, {os.cpu_count()} cores"),
@@ -104,12 +104,3 @@ def welcome() -> str:
     width = max(len(name) for name, _ in TRY)
     lines += ["", "Try:", *[f"  {name:<{width}}  {what}" for name, what in TRY]]
     return "\n".join(lines)
-
-
-def main() -> None:
-    """Print the report."""
-    print(report())
-
-
-if __name__ == "__main__":
-    main()

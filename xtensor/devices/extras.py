@@ -24,7 +24,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
 def command(extra: str) -> str:
     """The command that installs an extra.
 
-    >>> xtensor.extras.command("viz")
+    >>> xtensor.devices.extras.command("viz")
     'pip install "xtensor[viz]"'
     """
     return f'pip install "xtensor[{extra}]"'
