@@ -207,6 +207,10 @@ def test_complex_numbers_with_infinite_parts():
     assert np.asarray(xp.tanh(asarray(complex(np.inf, 1.0)))) == 1
 
 
+def test_complex_numbers_are_rounded_part_by_part():
+    assert xp.round(asarray([1.5 - 2.5j, 0.4 + 3.6j])).tolist() == [2 - 2j, 4j]
+
+
 def test_what_is_different_among_complex_numbers():
     values, indices, inverse, counts = xp.unique_all(asarray([[2j, 1.0], [2j, 3.0]]))
     assert set(values.tolist()) == {2j, 1, 3} and sorted(counts.tolist()) == [1, 1, 2]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..ops.create.ranges import complex as complex_of
 from ..ops.index import masks
 from ..ops.pointwise import arithmetic, clamping, comparison, elementwise, powers, special
 from ..ops.shape import reinterpret
@@ -23,6 +24,13 @@ __all__: list[str] = []
 def signed(x: Tensor) -> Tensor:
     """The sign, and of NaN NaN."""
     return masks.where(x.isnan(), x, arithmetic.sgn(x))
+
+
+def rounded(x: Tensor) -> Tensor:
+    """The nearest integer, of complex numbers of each part."""
+    if not x.dtype.is_complex:
+        return elementwise.round(x)
+    return complex_of(elementwise.round(reinterpret.real(x)), elementwise.round(reinterpret.imag(x)))
 
 
 def floor_quotient(x1: Tensor, x2: Tensor) -> Tensor:
@@ -113,7 +121,7 @@ logical_not = unary("logical_not", "bool", comparison.logical_not, "The other tr
 negative = unary("negative", "numeric", arithmetic.neg, "The negative")
 positive = unary("positive", "numeric", lambda x: x.clone(), "A copy")
 reciprocal = unary("reciprocal", "floating", elementwise.reciprocal, "`1 / x`")
-round = whole("round", "numeric", elementwise.round, "The nearest integer, the even one of two")
+round = unary("round", "numeric", rounded, "The nearest integer, the even one of two")
 sign = unary("sign", "numeric", signed, "-1, 0 or 1; of complex elements `x / abs(x)`")
 signbit = unary("signbit", "real floating", arithmetic.signbit, "Whether the sign bit is set")
 sin = unary("sin", "floating", elementwise.sin, "The sine")
