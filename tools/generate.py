@@ -1,4 +1,4 @@
-"""Write what is generated from the operators' declarations: stubs, reference pages, tables in the README and other pages.
+"""Write what is generated from the operators' declarations: stubs, reference pages, tables in other pages.
 
 python tools/generate.py            write what has changed
 python tools/generate.py --check    write nothing; say what is stale, and fail if anything is
@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 import architecture  # noqa: E402
 import coverage  # noqa: E402
+import differences  # noqa: E402
 import reference  # noqa: E402
 import stubs  # noqa: E402
 
@@ -31,10 +32,10 @@ def wanted() -> dict[pathlib.Path, str]:
     files |= {ROOT / "xtensor" / name: text for name, text in stubs.stubbed().items()}
     files |= {ROOT / "docs" / "reference" / name: text for name, text in reference.pages().items()}
     files[ROOT / "docs" / "coverage.md"] = coverage.page()
-    readme = ROOT / "README.md"
-    text = between(readme.read_text("utf-8"), "operators", reference.table("docs/reference/", names=False))
     held = json.loads((ROOT / "tests" / "parity" / "agreeing.json").read_text("utf-8"))
-    files[readme] = between(text, "parity", parity_tables(held["totals"]))
+    page = ROOT / "docs" / "agreement.md"
+    files[page] = between(page.read_text("utf-8"), "parity", parity_tables(held["totals"]))
+    files[ROOT / "docs" / "coming_from_pytorch.md"] = differences.page()
     page = ROOT / "docs" / "architecture.md"
     text = page.read_text("utf-8")
     for name, section in architecture.sections().items():

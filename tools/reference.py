@@ -1,4 +1,4 @@
-"""The reference pages: one per family of operators and per namespace, their index, and the README's table of families."""
+"""The reference pages: one per family of operators and per namespace, their index, with the table of families."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ IMPORTS = ("import xtensor", "from xtensor import nn", "import xtensor.nn.functi
 MODULES = (
     "nn nn.init nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim "
     "optim.lr_scheduler optim.swa_utils autograd autograd.functional autograd.graph func random distributions utils.data "
-    "utils.checkpoint amp serialization interop jax export devices profiler compiler testing"
+    "utils.checkpoint amp array_api array_api.linalg array_api.fft serialization interop jax export devices profiler compiler "
+    "testing"
 ).split()
 
 
@@ -81,23 +82,23 @@ def index() -> str:
         held = len(exported(module)) if name in namespaces() else len(members(module))
         lines.append(f"| [`xtensor.{name}`](xtensor.{name}.md) | {summary(module).rstrip('.')} | {held} |")
     lines += ["", "## Operators", "", "Of every operator: `xtensor.explain.explain(name)`.", ""]
-    return NOTE + "\n".join(lines) + "\n" + table("", names=True)
+    return NOTE + "\n".join(lines) + "\n" + table()
 
 
-def table(prefix: str, names: bool) -> str:
-    """The families with links to their pages; with the names of their operators, or only how many there are."""
+def table() -> str:
+    """The families with links to their pages and the names of their operators."""
     lines = ["| family | what it holds | operators |", "|---|---|---|"]
     modules = families()
     for name, entries in listed().items():
-        held = " ".join(f"`{n}`" for n in sorted(e.name for e in entries)) if names else str(len(entries))
-        lines.append(f"| [{name}]({prefix}{name}.md) | {summary(modules[name]).rstrip('.')} | {held} |")
+        held = " ".join(f"`{n}`" for n in sorted(e.name for e in entries))
+        lines.append(f"| [{name}]({name}.md) | {summary(modules[name]).rstrip('.')} | {held} |")
     total = sum(len(entries) for entries in listed().values())
     spaces = namespaces()
     apart = {id(e.function) for n, m in spaces.items() for e in entries_in(n, m)}
     apart -= {id(e.function) for entries in listed().values() for e in entries}
-    more = ", ".join(f"[`{n}`]({prefix}xtensor.{n}.md)" for n in spaces)
+    more = ", ".join(f"[`{n}`](xtensor.{n}.md)" for n in spaces)
     counted = f"{total} operators in these families, each declared once, and {len(apart)} more in {more}"
-    return f"{counted} ([index of the reference]({prefix}index.md)).\n\n" + "\n".join(lines) + "\n"
+    return f"{counted}.\n\n" + "\n".join(lines) + "\n"
 
 
 def page(name: str, entries: list[Entry]) -> str:

@@ -204,6 +204,7 @@ from .xla import logs
 if TYPE_CHECKING:
     from . import (
         amp,
+        array_api,
         compiler,
         distributed,
         distributions,
@@ -257,8 +258,8 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp compiler distributed distributions export func fx jax library masked profiler return_types selfcheck signal "
-    "testing".split()
+    "amp array_api compiler distributed distributions export func fx jax library masked profiler return_types selfcheck "
+    "signal testing".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "
@@ -305,6 +306,14 @@ def __getattr__(name: str) -> Any:
 # `Module.compile` and `ops.aten` reach what is imported when it is first used.
 capture.compiler.append(lambda *args, **options: __getattr__("compiler").compiled(*args, **options))
 ops.namespaces.append(lambda: __getattr__("library").ops)
+
+
+def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    """`xtensor.array_api`, the array API standard's namespace; ValueError for a version of the standard that it has not."""
+    return __getattr__("array_api").namespace(api_version)
+
+
+Tensor.__array_namespace__ = _array_namespace  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def __dir__() -> list[str]:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from .env import welcome
 from .interop.program import run_code, run_input, run_module, run_script
 
 USAGE = "usage: python -m xtensor [--device DEVICE] (SCRIPT | -m MODULE | -c CODE | -) [ARGUMENTS ...]"
 HELP = f"""{USAGE}
 
-Run an unmodified PyTorch program: `torch` and its submodules are xtensor's.
+Run an unmodified PyTorch program: `torch` and its submodules are xtensor's. Without arguments: version, devices, caches, what to try.
 
   SCRIPT           a Python file, or a folder or zip file with a __main__.py
   -m MODULE        a module or package, by name
@@ -32,6 +33,9 @@ def main(arguments: Sequence[str]) -> None:
     """Read the runner's own options as Python reads its own; what follows the program's name is the program's."""
     device = None
     left = list(arguments)
+    if not left:
+        print(welcome())
+        return
     while left:
         word = left.pop(0)
         option, equals, value = word.partition("=")

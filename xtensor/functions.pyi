@@ -398,7 +398,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
     """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats."""
 def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor with the values of another library's array."""
+    """A tensor with the values of another library's array; ValueError where they are on another device and `copy=False`."""
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor over the memory of a NumPy array, on the CPU: a write to the one shows in the other."""
 def frombuffer(buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -25,6 +25,8 @@ class Methods:
         """The bits set in both; logical for bools."""
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
         """NumPy's protocol: `np.asarray(tensor)` is `tensor.numpy()`, `np.array(tensor)` a copy to write to."""
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """`xtensor.array_api`, the array API standard's namespace; ValueError for a version of the standard that it has not."""
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: builtins.bool = False) -> Any:
         """NumPy's protocol: the result of a ufunc on tensors as a tensor."""
     def __bool__(self) -> builtins.bool:
@@ -40,7 +42,7 @@ class Methods:
     def __div__(self, other: Any) -> Tensor:
         """`input / other`, element by element; `rounding_mode` "trunc" rounds towards zero and "floor" down."""
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[builtins.int, builtins.int] | None = None, dl_device: tuple[Any, builtins.int] | None = None, copy: builtins.bool | None = None) -> Any:
-        """DLPack's protocol: a capsule with the values."""
+        """DLPack's protocol: a capsule with the values, of at most the version `max_version`, on the device `dl_device`."""
     def __dlpack_device__(self) -> tuple[Any, builtins.int]:
         """DLPack's protocol: kind and index of the tensor's device."""
     def __eq__(self, other: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

@@ -27,6 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     (
         "amp",
+        "array_api",
         "autograd",
         "comparing",
         "compat",
@@ -61,7 +62,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "transforms",
         "utils",
     ),
-    ("__init__", "__main__", "warm"),
+    ("__init__", "__main__", "env", "warm"),
 )
 EVERYTHING_ELSE = len(FLOORS) - 2
 FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}

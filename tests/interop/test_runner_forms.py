@@ -145,7 +145,6 @@ def test_torch_is_there_in_every_form(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "SCRIPT is missing"),
         (["--"], "SCRIPT is missing"),
         (["--device"], "--device: expected one argument"),
         (["--device", "cpu"], "SCRIPT is missing"),

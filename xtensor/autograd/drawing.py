@@ -6,6 +6,7 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..devices.extras import missing
 from ..engine import Node
 from ..engine.graph import AccumulateGrad, name_of
 from ..gradients import gradient_edge
@@ -155,7 +156,7 @@ def draw(
     try:
         import pygraphviz
     except ImportError as error:
-        raise ImportError('draw() needs pygraphviz; install it with: pip install "xtensor[viz]"') from error
+        raise missing("draw()", "pygraphviz", "viz") from error
     names = leaf_names(params)
     tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")

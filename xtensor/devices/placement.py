@@ -19,6 +19,7 @@ from ..xla.levels import ground
 from ..xla.memory import LARGE, check_sizes
 from ..xla.signals import from_start
 from ..xla.x64 import call
+from .extras import command
 
 __all__ = [
     "DeviceLike",
@@ -240,7 +241,7 @@ def _find(place: device) -> Any:
     extra = _EXTRAS.get(place.type, place.type)
     raise RuntimeError(
         f"xtensor has no {place.type} backend here: JAX finds no {place.type} device. "
-        f'Install it with: pip install "xtensor[{extra}]"{reason}'
+        f"Install it with: {command(extra)}{reason}"
     )
 
 
@@ -255,7 +256,7 @@ def _refuse_what_is_left_out(place: device) -> None:
         raise RuntimeError(
             f"JAX_PLATFORMS={allowed} leaves out the device {place}; available with it: {', '.join(started)}. "
             f"Unset it, or name {place.type} too: JAX_PLATFORMS={allowed},{place.type}"
-            + (f' (with pip install "xtensor[{place.type}]")' if place.type in _EXTRAS else "")
+            + (f" (with {command(place.type)})" if place.type in _EXTRAS else "")
         )
     try:
         local_devices("cpu")

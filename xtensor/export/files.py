@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
+from ..devices.extras import missing
 from ..nn.parameter import Parameter
 from ..serialization.archive import Archive, is_zip
 from ..serialization.archive_writer import ArchiveWriter
@@ -181,9 +182,7 @@ def serialized(exported: Any) -> bytes:
     try:
         return bytes(exported.serialize())
     except ImportError as error:
-        raise ImportError(
-            'exported programs in files need the flatbuffers package: pip install "xtensor[export]"'
-        ) from error
+        raise missing("an exported program in a file", "flatbuffers", "export") from error
 
 
 def save(
@@ -282,9 +281,7 @@ def deserialized(raw: bytes) -> Any:
     try:
         return jax_export.deserialize(bytearray(raw))
     except ImportError as error:
-        raise ImportError(
-            'exported programs in files need the flatbuffers package: pip install "xtensor[export]"'
-        ) from error
+        raise missing("an exported program in a file", "flatbuffers", "export") from error
     except Exception as error:
         raise wrong("JAX cannot read its program") from error
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
+from ..devices.extras import missing
 from ..nn.parameter import Parameter
 from ..ops.create.ingest import tensor as copied
 from ..ops.tensor.export import from_dlpack
@@ -73,8 +74,7 @@ def to_torch(tensor: Any) -> Any:
     shared: dict[Any, Any] = dict.fromkeys(repeated(id(t._xt_storage) for t in leaves(tensor, is_tensor)))
 
     def convert(source: Tensor) -> Any:
-        import torch
-
+        torch = package()
         memory = id(source._xt_storage)
         if memory not in shared or source.is_conj() or source.is_neg() or source.is_meta:
             made = one_to_torch(source)
@@ -102,9 +102,17 @@ def flat(tensor: Tensor) -> Tensor:
     return alias(source, (count,), (1,), 0, dtype, False, False)
 
 
-def one_to_torch(tensor: Tensor) -> Any:
-    import torch
+def package() -> Any:
+    """PyTorch itself; ImportError says how to get it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise missing("a conversion to PyTorch", "torch", "parity") from error
+    return torch
 
+
+def one_to_torch(tensor: Tensor) -> Any:
+    torch = package()
     values = np.array(array_of(tensor.detach().cpu()))
     kind = getattr(torch, tensor.dtype.name)
     if tensor.dtype is dtypes.bfloat16:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from .. import devices
+from ..devices.extras import missing
 from ..ops.create.ingest import from_array
 from ..tensor import Tensor, host_array, wrap
 from .storages import place
@@ -24,9 +25,7 @@ def package() -> Any:
     try:
         import orbax.checkpoint
     except ImportError as error:
-        raise ImportError(
-            'Orbax checkpoints need the orbax-checkpoint package: pip install "xtensor[orbax]"'
-        ) from error
+        raise missing("an Orbax checkpoint", "orbax-checkpoint", "orbax") from error
     return orbax.checkpoint
 
 

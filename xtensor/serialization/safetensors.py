@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import devices, dtypes
+from ..devices.extras import missing
 from ..storage import LazyStorage, Storage
 from ..tensor import Tensor, host_array, make_view, tensor_over
 from .atomic import replacing_path
@@ -53,9 +54,7 @@ def package() -> Any:
     try:
         import safetensors
     except ImportError as error:
-        raise ImportError(
-            'safetensors files need the safetensors package: pip install "xtensor[safetensors]"'
-        ) from error
+        raise missing("a safetensors file", "safetensors", "safetensors") from error
     return safetensors
 
 

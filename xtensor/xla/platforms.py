@@ -35,6 +35,10 @@ CHOICES: dict[str, str] = {
         "the weight's gradient as products added up by eights before they are reduced; 3x3 of [16, 64, 16, 16]: 0.79 ms to 0.33 ms"
     ),
     "cumsum": "products of blocks of 16 with triangles of ones; float32 [1024, 256] on one core: 0.51 ms to 0.13 ms",
+    "extrema": (
+        "NaN is looked for beside the fold, which XLA's library for CPUs drops from some 2,048 elements on; of [1000, 1000] 52 us to "
+        "115 us, without the library 758 us"
+    ),
     "layer norm": "weighted sums of rows as products with the weight; backward of [1024, 256] on one core: 183 us to 117 us",
     "sort": (
         "one 64-bit key of value and index instead of a comparison of pairs; float32 [256, 256]: 7.6 ms to 1.3 ms, "

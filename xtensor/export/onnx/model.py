@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from ... import dtypes
+from ...devices.extras import missing
 from ...ops.create.ingest import from_numpy
 from ...serialization.atomic import replacing
 from ...tensor import Tensor, host_array
@@ -44,7 +45,7 @@ def package(name: str = "onnx") -> Any:
 
         return onnxruntime
     except ImportError as error:
-        raise ImportError(f'ONNX models need the {name} package: pip install "xtensor[onnx]"') from error
+        raise missing("an ONNX model", name, "onnx") from error
 
 
 class ONNXProgram:

@@ -6,6 +6,7 @@ import pathlib
 from typing import Any
 
 from ...autograd.drawing import GraphPicture
+from ...devices.extras import missing
 from ..codegen import SHORT
 from ..graph_module import GraphModule
 from ..names import shown_target
@@ -34,9 +35,7 @@ class Dot:
         try:
             import pygraphviz
         except ImportError as error:
-            raise ImportError(
-                'drawing a graph needs pygraphviz; install it with: pip install "xtensor[viz]"'
-            ) from error
+            raise missing("drawing a graph", "pygraphviz", "viz") from error
         made = pygraphviz.AGraph(string=self.text).draw(format=format, prog="dot")
         return made if isinstance(made, bytes) else str(made).encode()
 

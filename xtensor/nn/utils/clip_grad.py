@@ -13,6 +13,7 @@ from ... import checks
 from ...engine import no_grad
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
+from ...ops.reduce.extreme_folds import extreme_fold
 from ...storage import MetaArray, WrapperArray
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
@@ -41,9 +42,11 @@ def norm_program(norm_type: float) -> Any:
         size = jnp.abs(array)
         wide = size if size.dtype.itemsize >= 4 else size.astype(jnp.float32)
         if norm_type == math.inf:
-            return jnp.max(wide, initial=0).astype(size.dtype)
+            if not wide.size:
+                return jnp.zeros((), size.dtype)
+            return extreme_fold(wide, tuple(range(wide.ndim)), False, True).astype(size.dtype)
         if norm_type == -math.inf:
-            return jnp.min(wide).astype(size.dtype)
+            return extreme_fold(wide, tuple(range(wide.ndim)), False, False).astype(size.dtype)
         if norm_type == 0:
             return jnp.sum(wide != 0).astype(size.dtype)
         if norm_type == 1:

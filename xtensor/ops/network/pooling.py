@@ -246,7 +246,12 @@ def better(candidate: Any, best: Any) -> Any:
 def max_windows(x: Any, w: Windows, indices: bool) -> tuple[Any, Any]:
     """The maximum of every window and, if asked for, its flat index."""
     if not indices and w.taps > UNROLLED:
-        return w.reduce(x, lowest(x.dtype), lax.max), None
+        found = w.reduce(x, lowest(x.dtype), lax.max)
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            # XLA makes a fold of one window, which may lose NaN: `xtensor/ops/reduce/extreme_folds.py`.
+            unknown = w.reduce(jnp.isnan(x), False, lax.bitwise_or)
+            found = jnp.where(unknown, jnp.asarray(jnp.nan, x.dtype), found)
+        return found, None
     padded = w.padded(x, lowest(x.dtype))
     best: Any = None
     index: Any = None

@@ -16,6 +16,7 @@ from ...operators.functions.overloads import overloads
 from ...operators.operator import REGISTRY, structure
 from ...operators.schema import Array
 from ...tensor import Tensor
+from .extreme_folds import extreme_fold
 from .reductions import axes_of, check_nonempty, is_complex, is_float, kept, spread
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
@@ -28,7 +29,7 @@ def extremum(x: Any, axes: tuple[int, ...], keepdim: bool, largest: bool) -> Any
     if x.dtype == jnp.bool_:
         fold = jnp.any if largest else jnp.all
         return fold(x, axis=axes, keepdims=keepdim)
-    return (jnp.max if largest else jnp.min)(x, axis=axes, keepdims=keepdim)
+    return extreme_fold(x, axes, keepdim, largest)
 
 
 def position(x: Any, value: Any, axis: int) -> Any:

@@ -17,6 +17,7 @@ from ...operators.promotion import promote
 from ...operators.schema import Array, Number
 from ...tensor import Tensor
 from ..linalg.decompositions import given, svdvals
+from .extreme_folds import extreme_fold
 from .reductions import axes_of, computed, is_complex, size_along, spread
 
 __all__ = ["dist", "norm", "renorm", "vector_norm"]
@@ -39,7 +40,7 @@ def p_norm(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
     if math.isinf(p):
         if not axes:
             return size
-        return (jnp.max if p > 0 else jnp.min)(size, axis=axes, keepdims=keepdim)
+        return extreme_fold(size, axes, keepdim, p > 0)
     power = np.asarray(p, size.dtype)
     return jnp.sum(size**power, axis=axes, keepdims=keepdim) ** np.asarray(1 / p, size.dtype)
 

@@ -161,8 +161,9 @@ def dlpack(
     dl_device: tuple[Any, int] | None = None,
     copy: bool | None = None,
 ) -> Any:
-    """DLPack's protocol: a capsule with the values.
+    """DLPack's protocol: a capsule with the values, of at most the version `max_version`, on the device `dl_device`.
 
+    BufferError for a device that is neither the tensor's nor the CPU, and for another one where `copy=False`.
     Differs from PyTorch: a copy, which its consumer may write to, unless `copy=False`: then memory is shared, the
     consumer must not write to it, and later writes to the tensor do not show in it.
     """
@@ -172,6 +173,12 @@ def dlpack(
         raise BufferError("Can't export tensors with the conjugate bit set")
     if self.is_meta:
         raise ValueError("Unknown device type meta for Dlpack")
+    if dl_device is not None and (int(dl_device[0]), dl_device[1]) != dlpack_device(self):
+        if int(dl_device[0]) != DLDeviceType.kDLCPU or copy is False:
+            raise BufferError(
+                f"Can't export a tensor on {self.device} to the DLPack device {tuple(dl_device)}"
+            )
+        return dlpack(self.cpu(), max_version=max_version, copy=False)
     if copy is False:
         self._xt_storage.shared = True
         array = array_of(self)
@@ -180,7 +187,8 @@ def dlpack(
     options: dict[str, Any] = {}
     if stream is not None and self.device.type != "cpu":
         options["stream"] = stream
-    if max_version is not None:
+    # A consumer of the times before versions gets a capsule without one.
+    if max_version is not None and max_version >= (1, 0):
         options["max_version"] = max_version
     return array.__dlpack__(**options)
 
@@ -207,7 +215,7 @@ class Capsule:
 
 
 def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: bool | None = None) -> Tensor:
-    """A tensor with the values of another library's array.
+    """A tensor with the values of another library's array; ValueError where they are on another device and `copy=False`.
 
     Differs from PyTorch: a copy, unless the values cannot change (a JAX array, a tensor of ours) or `copy=False`
     says that their owner will not write to them.
@@ -232,7 +240,10 @@ def from_dlpack(ext_tensor: Any, *, device: devices.DeviceLike = None, copy: boo
         if copy is not False:
             made = wrap(call(copied, made._xt_storage.array))
             made._xt_storage.array.block_until_ready()
-    return made if device is None else made.to(devices.resolve(device))
+    place = made.device if device is None else devices.resolve(device)
+    if copy is False and place != made.device:
+        raise ValueError(f"from_dlpack(copy=False) cannot bring an array from {made.device} to {place}")
+    return made.to(place)
 
 
 # ---- JAX -----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,12 @@
 """`torch.utils.tensorboard`: SummaryWriter, over the tensorboard package."""
 
-from .writer import FileWriter, SummaryWriter
+from ...devices.extras import missing
+
+try:
+    from .writer import FileWriter, SummaryWriter
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "tensorboard":
+        raise
+    raise missing("SummaryWriter", "tensorboard", "tensorboard") from error
 
 __all__ = ["FileWriter", "SummaryWriter"]
