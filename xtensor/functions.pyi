@@ -288,7 +288,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians; RuntimeError for complex input."""
 def dequantize(input: Tensor) -> Tensor:
-    """The tensor in float32: none is quantised."""
+    """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:

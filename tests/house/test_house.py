@@ -49,6 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "optim",
         "plans",
         "profiler",
+        "quantized",
         "selfcheck",
         "serialization",
         "signal",
