@@ -183,6 +183,7 @@ from .ops.tensor.queries import *
 from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
 from .quantized.construct import *
+from .quantized.fake import *
 from .serialization import load, save
 from .sparse.construct import (
     sparse_bsc_tensor,
