@@ -28,6 +28,7 @@ from . import (
     ops,
     optim,
     plans,
+    quantized,
     serialization,
     sparse,
     special,
@@ -69,8 +70,17 @@ from .dtypes import (
     layout,
     long,
     memory_format,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
     preserve_format,
     promote_types,
+    qint8,
+    qint32,
+    qscheme,
+    quint8,
     set_default_dtype,
     short,
     sparse_bsc,
@@ -173,6 +183,8 @@ from .ops.tensor.export import *
 from .ops.tensor.queries import *
 from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
+from .quantized.construct import *
+from .quantized.fake import *
 from .serialization import load, save
 from .sparse.construct import (
     sparse_bsc_tensor,

@@ -124,6 +124,29 @@ float8_e5m2fnuz: dtype = _dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "F
 float8_e4m3fnuz: dtype = _dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "Float8_e4m3fnuz", "f8e4m3fnuz")
 float8_e8m0fnu: dtype = _dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "Float8_e8m0fnu", "f8e8m0fnu")
 
+
+def _stored(name: str, array_type: Any, scalar_name: str) -> dtype:
+    """A type of quantised elements: integers that stand for real numbers, by a scale and a zero point of the tensor's."""
+    return _constant(
+        dtype,
+        name=name,
+        itemsize=np.dtype(array_type).itemsize,
+        is_floating_point=False,
+        is_complex=False,
+        is_integral=False,
+        is_signed=np.dtype(array_type).kind == "i",
+        numpy=np.dtype(array_type),
+        scalar_name=scalar_name,
+        abbr=name,
+    )
+
+
+qint8: dtype = _stored("qint8", np.int8, "QInt8")
+quint8: dtype = _stored("quint8", np.uint8, "QUInt8")
+qint32: dtype = _stored("qint32", np.int32, "QInt32")
+QUANTISED: Final = {qint8: int8, quint8: uint8, qint32: int32}
+"""The quantised types, each with that of its integers. No array has one of them, nor does `ALL` name them."""
+
 half = float16
 float = float32
 double = float64
@@ -505,6 +528,19 @@ sparse_csc: layout = _constant(layout, name="sparse_csc")
 sparse_bsr: layout = _constant(layout, name="sparse_bsr")
 sparse_bsc: layout = _constant(layout, name="sparse_bsc")
 jagged: layout = _constant(layout, name="jagged")
+
+
+class qscheme(_Named):
+    """How the elements of a quantised tensor stand for real numbers."""
+
+    __slots__ = ()
+
+
+per_tensor_affine: qscheme = _constant(qscheme, name="per_tensor_affine")
+per_tensor_symmetric: qscheme = _constant(qscheme, name="per_tensor_symmetric")
+per_channel_affine: qscheme = _constant(qscheme, name="per_channel_affine")
+per_channel_symmetric: qscheme = _constant(qscheme, name="per_channel_symmetric")
+per_channel_affine_float_qparams: qscheme = _constant(qscheme, name="per_channel_affine_float_qparams")
 
 
 class memory_format(_Named):

@@ -287,8 +287,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None
     """The running integral along `dim` by the trapezoidal rule."""
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees as radians; RuntimeError for complex input."""
-def dequantize(input: Tensor) -> Tensor:
-    """The tensor in float32: none is quantised."""
+def dequantize(input: Any) -> Any:
+    """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:

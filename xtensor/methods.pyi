@@ -437,8 +437,8 @@ class Methods:
         """In-place version of `deg2rad`."""
     def dense_dim(self) -> builtins.int:
         """How many dimensions there are: all are dense."""
-    def dequantize(self) -> Tensor:
-        """The tensor in float32: none is quantised."""
+    def dequantize(self) -> Any:
+        """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
     def det(self, *, out: Tensor | None = None) -> Tensor:
         """The determinants of square matrices."""
     def detach(self) -> Tensor:
@@ -673,8 +673,8 @@ class Methods:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int32; itself where it is that already."""
-    def int_repr(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
+    def int_repr(self) -> Tensor:
+        """A copy of the integers of a quantised tensor."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices."""
     def is_coalesced(self, **kwargs: Any) -> Any:
@@ -961,20 +961,20 @@ class Methods:
         """A copy of `input` with the elements of `source` at the element numbers `index`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = False) -> Tensor:
         """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
-    def q_per_channel_axis(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
-    def q_per_channel_scales(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
-    def q_per_channel_zero_points(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
-    def q_scale(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
-    def q_zero_point(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
+    def q_per_channel_axis(self) -> builtins.int:
+        """The dimension whose indices are the channels."""
+    def q_per_channel_scales(self) -> Tensor:
+        """The scales of the channels, float64."""
+    def q_per_channel_zero_points(self) -> Tensor:
+        """The zero points of the channels, int64."""
+    def q_scale(self) -> builtins.float:
+        """The scale of a tensor that has one."""
+    def q_zero_point(self) -> builtins.int:
+        """The zero point of a tensor that has one."""
     def qr(self, some: builtins.bool = True, *, out: Any = None) -> return_types.qr:
         """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
-    def qscheme(self, **kwargs: Any) -> Any:
-        """Not supported: such a layout is absent."""
+    def qscheme(self) -> dtypes.qscheme:
+        """How the tensor is quantised: `per_tensor_affine`, ..."""
     def quantile(self, q: builtins.float | Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles `q` (one or a vector, whose dimension comes first) along `dim`; NaN where there is a NaN."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:

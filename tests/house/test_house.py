@@ -53,6 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "optim",
         "plans",
         "profiler",
+        "quantized",
         "selfcheck",
         "serialization",
         "signal",

@@ -271,7 +271,7 @@ WRONG = {
     "a storage of a terabyte": ({"count": 1 << 38}, "should have"),
     "a negative storage": ({"count": -1}, "storage is named"),
     "another type": ({"kind": "DoubleStorage"}, "should have 48 bytes"),
-    "an unknown type": ({"kind": "QInt8Storage"}, "QInt8Storage"),
+    "an unknown type": ({"kind": "QUInt4x2Storage"}, "QUInt4x2Storage"),
     "no such record": ({"key": "../../0"}, "file not found"),
     "odd metadata": ({"metadata": {"conj": True, "x": 1}}, "metadata"),
 }

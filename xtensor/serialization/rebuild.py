@@ -14,6 +14,7 @@ from typing import Any
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
 from ..ops.create.creation import empty_strided
+from ..quantized.layout import per_channel, per_tensor, seen_as
 from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
@@ -41,10 +42,12 @@ class StorageType:
         self.dtype = dtype
 
 
-STORAGE_TYPES: dict[str, dtypes.dtype] = {f"{d.scalar_name}Storage": d for d in dtypes.TYPED}
+STORAGE_TYPES: dict[str, dtypes.dtype] = {
+    f"{d.scalar_name}Storage": d for d in (*dtypes.TYPED, *dtypes.QUANTISED)
+}
+SCHEMES = (dtypes.per_tensor_affine, dtypes.per_channel_affine, dtypes.per_channel_affine_float_qparams)
 
 UNSUPPORTED = {
-    "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "tensors of classes without memory of their own",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
@@ -157,7 +160,9 @@ def _constants() -> dict[str, Global]:
         "torch.nn.parameter.UninitializedParameter": uninitialized(UninitializedParameter),
         "torch.nn.parameter.UninitializedBuffer": uninitialized(UninitializedBuffer),
     }
-    for dtype in dtypes.ALL:
+    for scheme in SCHEMES:
+        table[f"torch.{scheme.name}"] = Global(scheme)
+    for dtype in (*dtypes.ALL, *dtypes.QUANTISED):
         table[f"torch.{dtype.name}"] = Global(dtype)
     for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"):
         table[f"torch.{name}"] = Global(getattr(dtypes, name))
@@ -192,6 +197,7 @@ class Rebuilder:
             "_rebuild_meta_tensor_no_storage": self.meta_tensor,
             "_rebuild_device_tensor_from_cpu_tensor": self.device_tensor,
             "_rebuild_sparse_tensor": self.sparse_tensor,
+            "_rebuild_qtensor": self.quantized_tensor,
         }
         self.builders = {id(function): function for function in builders.values()}
         self.globals = {
@@ -375,6 +381,29 @@ class Rebuilder:
         if len(held) < count or not size or not all(isinstance(t, Tensor) for t in held):
             raise TypeError("a sparse tensor is rebuilt from tensors and sizes")
         return rebuilt_sparse(layout, held, whole_numbers(size[0]), bool(rest and rest[0] is True))
+
+    def quantized_tensor(
+        self,
+        storage: Any,
+        offset: Any,
+        size: Any,
+        stride: Any,
+        parameters: Any,
+        requires_grad: Any = False,
+        backward_hooks: Any = None,
+    ) -> Tensor:
+        if type(storage) is not LoadedStorage or storage.dtype not in dtypes.QUANTISED:
+            raise TypeError("a quantized tensor is rebuilt from a storage of quantized elements")
+        held = self.tensor(storage, dtypes.QUANTISED[storage.dtype], offset, size, stride)
+        if type(parameters) is not tuple or not parameters:
+            raise TypeError("a quantized tensor is rebuilt with a scheme and its parameters")
+        scheme, *rest = parameters
+        if scheme is dtypes.per_tensor_affine and [type(p) for p in rest] == [float, int]:
+            return seen_as(held, per_tensor(*rest))
+        kinds = [isinstance(p, Tensor) for p in rest]
+        if scheme not in SCHEMES[1:] or kinds != [True, True, False] or type(rest[2]) is not int:
+            raise TypeError("a quantized tensor is rebuilt with a scheme and its parameters")
+        return seen_as(held, per_channel(*rest))
 
     def device_tensor(self, data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         if not isinstance(data, Tensor) or not isinstance(dtype, dtypes.dtype):

@@ -14,13 +14,14 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..quantized.layout import QuantizedTensor
 from ..sparse.layout import SparseTensor
 from ..storage import Storage, UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
 from .archive_writer import ALIGNMENT, ArchiveWriter
 from .atomic import replacing
 from .places import tag_of
-from .rebuild import STORAGE_TYPES
+from .rebuild import SCHEMES, STORAGE_TYPES
 from .source import FileLike
 
 __all__ = ["save"]
@@ -107,6 +108,7 @@ TENSOR_V2, TENSOR_V3 = rebuilder("_rebuild_tensor_v2"), rebuilder("_rebuild_tens
 PARAMETER, PARAMETER_WITH_STATE = rebuilder("_rebuild_parameter"), rebuilder("_rebuild_parameter_with_state")
 META = rebuilder("_rebuild_meta_tensor_no_storage")
 SPARSE = rebuilder("_rebuild_sparse_tensor")
+QUANTISED = rebuilder("_rebuild_qtensor")
 FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 LAYOUT = Name("torch.serialization", "_get_layout")
 STORAGES = {dtype: Name("torch", name) for name, dtype in STORAGE_TYPES.items()}
@@ -118,7 +120,8 @@ NAMES: dict[int, Name] = {
     id(UninitializedBuffer): Name("torch.nn.parameter", "UninitializedBuffer"),
     id(Size): SIZE,
     id(devices.device): DEVICE,
-    **{id(dtype): Name("torch", dtype.name) for dtype in dtypes.ALL},
+    **{id(dtype): Name("torch", dtype.name) for dtype in (*dtypes.ALL, *dtypes.QUANTISED)},
+    **{id(scheme): Name("torch", scheme.name) for scheme in SCHEMES},
     **{
         id(order): Name("torch", order.name)
         for order in (
@@ -196,6 +199,12 @@ class Pickler(pickle._Pickler):
         if isinstance(tensor, SparseTensor):
             coalesced = (tensor._coalesced,) if tensor.layout is dtypes.sparse_coo else ()
             return SPARSE, (tensor.layout, (*tensor._held, tensor.shape, *coalesced))
+        if isinstance(tensor, QuantizedTensor):
+            quantizer, geometry = tensor._quantizer, (tuple(tensor.shape), tuple(tensor.stride()))
+            parameters = quantizer if quantizer.axis is not None else quantizer[:3]
+            held = StorageOf(tensor._xt_storage, tensor.dtype)
+            place = (held, tensor.storage_offset(), *geometry)
+            return QUANTISED, (*place, tuple(parameters), False, OrderedDict())
         state = tensor.__dict__ or None
         if kind in (UninitializedParameter, UninitializedBuffer):
             return tensor.__reduce_ex__(self.proto)

@@ -1,5 +1,5 @@
-"""`torch.ao`: what models hold for quantisation; there is no quantised arithmetic."""
+"""`torch.ao`: quantisation of models, in eager mode."""
 
-from . import quantization
+from . import nn, quantization
 
-__all__ = ["quantization"]
+__all__ = ["nn", "quantization"]

@@ -36,7 +36,7 @@ def refusal(name: str, kind: type[Exception], message: str, doc: str) -> Callabl
 
 def unsupported(name: str) -> Callable[..., NoReturn]:
     """A function that would make another layout."""
-    message = f"{name}(): quantised, nested and MKL-DNN layouts are not supported"
+    message = f"{name}(): nested and MKL-DNN layouts are not supported"
     return refusal(name, NotImplementedError, message, "Not supported: such a layout is absent.")
 
 
@@ -59,8 +59,10 @@ lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "l
     "Tensor input",
     "tuple of Tensors tensors",
 )
-def dequantize(input: Tensor) -> Tensor:
-    """The tensor in float32: none is quantised."""
+def dequantize(input: Any) -> Any:
+    """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
+    if isinstance(input, (list, tuple)):
+        return [t.dequantize() for t in input]
     return input.to(dtypes.float32)
 
 
@@ -102,8 +104,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 
 MAKERS = ("to_mkldnn", "to_padded_tensor", "sparse_resize_", "sparse_resize_and_clear_")
-MAKERS += ("resize_as_sparse_", "int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_axis")
-MAKERS += ("q_per_channel_scales", "q_per_channel_zero_points")
+MAKERS += ("resize_as_sparse_",)
 PARTS = {
     "coalesce": "sparse coordinate",
     "is_coalesced": "sparse coordinate",
