@@ -167,10 +167,16 @@ def waits():
 
 @pytest.fixture(autouse=True)
 def modes_are_put_back():
-    """No test leaves a mode on for those after it."""
+    """No test leaves a mode on for those after it, nor 64-bit types in JAX."""
     state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
     before = 0 if state is None else state.mode
+    jax = sys.modules.get("jax")
+    wide = jax is not None and bool(jax.config.jax_enable_x64)
     yield
+    jax = sys.modules.get("jax")
+    if jax is not None and bool(jax.config.jax_enable_x64) != wide:
+        jax.enable_x64.set_local(wide)
+        pytest.fail(f"the test left JAX's 64-bit types {'off' if wide else 'on'}")
     state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
     if state is not None and state.mode != before:
         left, state.mode = state.mode, before

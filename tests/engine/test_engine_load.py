@@ -82,7 +82,7 @@ def test_saved_values_are_gone_when_backward_returns():
     class Keeps(Linear):
         __slots__ = ("saved",)
 
-        def release(self):
+        def _xt_release(self):
             self.saved = None
 
     x = leaf()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import inspect
 import keyword
 import math
@@ -20,6 +19,7 @@ from ..devices import device
 from ..operators.below.aten import Overload, Packet, packet
 from ..tensor import Tensor
 from ..utils import _pytree
+from ..xla.cache import bounded
 from . import _pytree as fx_pytree
 
 __all__ = [
@@ -67,7 +67,7 @@ UNKNOWN = frozenset(("cudnn_enable", "cudnn_enabled"))
 # ---- functions by their public path --------------------------------------------------------------------------------
 
 
-@functools.lru_cache(None)
+@bounded(1)
 def functions() -> dict[int, tuple[str, bool, Any]]:
     """By identity, each public function's path below the library, whether PyTorch writes it in Python, and the function."""
     found: dict[int, tuple[str, bool, Any]] = {}
@@ -298,7 +298,7 @@ class Namespace:
         """Whether Python, or generated code, means something else by a name."""
         if name in keyword.kwlist:
             return True
-        if name in vars(builtins):
+        if name in vars(builtins) and name != "_":  # which Python's prompt puts there
             return obj is not vars(builtins)[name]
         return name in CUSTOM_BUILTINS and obj is not CUSTOM_BUILTINS[name].obj
 

@@ -18,7 +18,7 @@ from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, te
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.pending import settled
-from ..xla.x64 import call, restore, swap
+from ..xla.x64 import call, choose, kept
 from .below.dispatching import dispatching
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
@@ -167,8 +167,9 @@ class OpNode(Replayable):
             program = found.reader(tuple(recipes))
             viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
             args += [g._xt_view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
-        previous = swap(True)
+        previous = kept()
         try:
+            choose(True)
             results = program(*args)
         except TypeError:
             if not is_meta(args):
@@ -176,7 +177,7 @@ class OpNode(Replayable):
             pairs = zip(self.targets, found.routes, strict=True)
             return tuple([None if r is None else wrap(MetaArray(t.shape, t.dtype)) for t, r in pairs])
         finally:
-            restore(previous)
+            choose(previous)
         if not found.plain or mode & INFERENCE:
             return found.deliver(results, grads)
         made = []
