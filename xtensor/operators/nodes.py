@@ -18,7 +18,7 @@ from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, te
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
 from ..xla.pending import settled
-from ..xla.x64 import call, choose, kept
+from ..xla.x64 import call, choose, chosen
 from .below.dispatching import dispatching
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
@@ -167,7 +167,7 @@ class OpNode(Replayable):
             program = found.reader(tuple(recipes))
             viewed = [g for g, r in zip(grads, recipes, strict=True) if r is not None]
             args += [g._xt_view.offset for g in viewed]  # pyright: ignore[reportOptionalMemberAccess]
-        previous = kept()
+        previous = chosen()
         try:
             choose(True)
             results = program(*args)

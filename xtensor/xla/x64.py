@@ -29,12 +29,12 @@ KEYS = tuple(
     for part in ("treedef", "leaves")
 ) + ("donate_argnums", "donate_argnames", "device", "backend", "compiler_options_kvs")
 
-__all__ = ["call", "choose", "facts", "jit", "kept", "prepare", "x64"]
+__all__ = ["call", "choose", "chosen", "facts", "jit", "prepare", "x64"]
 
 # Set by `transformed`: the value of a program for arguments at levels of function transforms.
 leveled: Any = None
 
-kept: Callable[[], Any] = jax.enable_x64.get_local
+chosen: Callable[[], Any] = jax.enable_x64.get_local
 choose: Callable[[Any], None] = jax.enable_x64.set_local
 
 
@@ -45,7 +45,7 @@ def x64() -> Any:
 
 def call(function: Callable[..., Any], *args: Any) -> Any:
     """`function(*args)` with 64-bit types on."""
-    previous = kept()  # before anything is chosen: a signal may come after any call
+    previous = chosen()  # before anything is chosen: a signal may come after any call
     try:
         choose(True)
         return function(*args)
