@@ -168,16 +168,27 @@ def waits():
 @pytest.fixture(autouse=True)
 def modes_are_put_back():
     """No test leaves a mode on for those after it, nor 64-bit types in JAX."""
-    state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
-    before = 0 if state is None else state.mode
-    jax = sys.modules.get("jax")
-    wide = jax is not None and bool(jax.config.jax_enable_x64)
+    before = modes_held()
     yield
-    jax = sys.modules.get("jax")
-    if jax is not None and bool(jax.config.jax_enable_x64) != wide:
-        jax.enable_x64.set_local(wide)
-        pytest.fail(f"the test left JAX's 64-bit types {'off' if wide else 'on'}")
-    state = sys.modules["xtensor.engine.modes"].state if "xtensor.engine.modes" in sys.modules else None
-    if state is not None and state.mode != before:
-        left, state.mode = state.mode, before
-        pytest.fail(f"the test left the modes {left:#x}, where they had been {before:#x}")
+    left = modes_held()
+    if before and left != before:
+        state = sys.modules["xtensor.engine.modes"].state
+        for name, value in before.items():
+            if name == "64-bit types of JAX":
+                sys.modules["jax"].enable_x64.set_local(value)
+            else:
+                setattr(state, name, value)
+        changed = {name: (value, left[name]) for name, value in before.items() if left[name] != value}
+        pytest.fail(f"the test left modes behind (before, now): {changed}")
+
+
+def modes_held():
+    """What a test may not change for those after it; nothing before xtensor is imported."""
+    if "xtensor.engine.modes" not in sys.modules:
+        return {}
+    state = sys.modules["xtensor.engine.modes"].state
+    held = {
+        n: getattr(state, n)
+        for n in ("mode", "overrides_off", "function_modes", "dispatch_modes", "transforms")
+    }
+    return held | {"64-bit types of JAX": bool(sys.modules["jax"].config.jax_enable_x64)}

@@ -48,9 +48,10 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     previous = chosen()  # before anything is chosen: a signal may come after any call
     try:
         choose(True)
-        return function(*args)
+        found = function(*args)
     finally:
         choose(previous)
+    return found
 
 
 def jit(function: Callable[..., Any], defers: bool = False, **options: Any) -> Callable[..., Any]:
