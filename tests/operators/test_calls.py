@@ -86,6 +86,8 @@ def test_a_view_is_one_program_and_no_copy() -> None:
 
 
 def test_a_transposed_operand_is_not_transposed_where_the_result_lies_as_it_does() -> None:
+    for kept in (REGISTRY["sin"].variants, REGISTRY["sin"].known):
+        kept.clear()  # of the tests before
     x = xtensor.ones(3, 7, 5).permute(1, 2, 0)
     y = xtensor.sin(x)
     assert y.stride() == x.stride()
