@@ -179,9 +179,7 @@ def modes_are_put_back():
             else:
                 setattr(state, name, value)
         changed = {name: (value, left[name]) for name, value in before.items() if left[name] != value}
-        # An interrupt may leave who is asked about a call as it was within: it is put back here, and not yet everywhere.
-        if changed.keys() & {"mode", "64-bit types of JAX"}:
-            pytest.fail(f"the test left modes behind (before, now): {changed}")
+        pytest.fail(f"the test left modes behind (before, now): {changed}")
 
 
 def modes_held():

@@ -79,7 +79,8 @@ class _Disabled:
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         with SubclassesOff():
-            return func(*args, **(kwargs or {}))
+            made = func(*args, **(kwargs or {}))
+        return made
 
     def __repr__(self) -> str:
         return "<built-in function _disabled_torch_function_impl>"
@@ -453,7 +454,8 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
                 return whole(asked, plain, args, kwargs)
         if modes_only:
             with SubclassesOff():
-                return plain(*args, **kwargs)
+                made = plain(*args, **kwargs)
+            return made
         return plain(*args, **kwargs)
 
     code = function.__code__
