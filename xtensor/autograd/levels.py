@@ -91,9 +91,10 @@ def run_rule(rule: Callable[..., Any], level: Level, args: Sequence[Any], kwargs
         """A tensor with all samples, and where they lie."""
         if not (isinstance(value, Tensor) and level.number in levels_of(array_of(value))):
             return value, None
-        origin = level.origins.get(id(value))
-        if origin is not None and not value._xt_storage.version:
-            whole, dim = origin[:2]
+        storage = value._xt_storage
+        origin = level.origins.get(id(storage))
+        if origin is not None and origin[3] is value and value._xt_view is None and not storage.version:
+            whole, dim = origin[1:3]
         else:
             whole, dim = leave(value, level, 0), 0
         same[id(whole)] = (value, whole)

@@ -92,9 +92,11 @@ def run(
         given = [
             leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
         ]
-        batched = [(a, d, b) for a, b, d in zip(leaves, given, dims, strict=True) if d is not None]
-        level.origins = {id(origin[2]): origin for origin in batched}
-        memory = {id(origin[2]._xt_storage): (origin[2]._xt_storage, origin) for origin in batched}
+        level.origins = origins = {
+            id(inner._xt_storage): (inner._xt_storage, leaf, dim, inner)
+            for leaf, inner, dim in zip(leaves, given, dims, strict=True)
+            if dim is not None
+        }
         found = func(*tree_unflatten(given, structure), **kwargs)
         results, shape = tree_flatten(found)
         places = result_dims(func, out_dims, found, results, shape)
@@ -119,17 +121,19 @@ def run(
                     f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {place})"
                 )
             out.append(result)
-        for storage, (leaf, dim, inner) in memory.values():
+        for storage, leaf, dim, inner in origins.values():
             if storage.version and inner._xt_storage is storage:
                 # A write to an argument is one to the tensor that the samples came from.
                 leaf.copy_(leave(inner if inner._xt_view is None else wrap(storage.array), level, dim))
-        level.origins = {}
         for i, (result, place) in enumerate(zip(out, places, strict=True)):
             if place is not None:
                 place %= result.dim() + 1
-                origin = memory.get(id(result._xt_storage))
-                view = None if origin is None else view_of(*origin[1], result, place)
-                out[i] = leave(result, level, 0).movedim(0, place) if view is None else view
+                origin = origins.get(id(result._xt_storage))
+                found = None if origin is None else view_of(*origin[1:], result, place)
+                if found is None:
+                    found = leave(result, level, 0)
+                    found = found.movedim(0, place) if place else found
+                out[i] = found
     return tree_unflatten(out, shape)
 
 

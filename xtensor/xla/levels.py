@@ -53,7 +53,8 @@ class Level:
     has, None where the level is one of tangents. name: the transform, for messages. open: whether it is still running. born: of
     the derivative of a function, when it began; 0 for others. before: the transforms around it.
     leaves: the edges of leaves that were made within. given: the storages of arguments that are not differentiated.
-    origins: by the identity of a batch that was made of an argument this, the dimension of its samples, and the batch.
+    origins: of each batch that an argument became, by the identity of its storage: that, the argument, the dimension of the
+    samples in it, and the batch.
     """
 
     __slots__ = (
@@ -78,7 +79,7 @@ class Level:
         self.born = 0
         self.leaves: list[Any] = []
         self.given: tuple[Any, ...] = ()
-        self.origins: dict[int, tuple[Any, int, Any]] = {}
+        self.origins: dict[int, tuple[Any, Any, int, Any]] = {}
         with _lock:
             number = above + 1
             while number in _alive:

@@ -37,6 +37,9 @@ __all__ = [
 ]
 
 
+NOTHING: dict[int, Any] = {}
+
+
 class running:
     """A block in which a transform runs; gives its level."""
 
@@ -60,6 +63,7 @@ class running:
             self.level  # noqa: B018  # what is undone below is undone even if a signal comes first
         finally:
             self.level.open = False
+            self.level.origins = NOTHING
             if self.level.size is None:
                 births.open -= 1
             modes.state.transforms = self.level.before
