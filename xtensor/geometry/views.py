@@ -7,7 +7,7 @@ from math import prod
 
 from ..checks import wrap_dim
 from ..xla.cache import bounded
-from ..xla.symbolic import Inconclusive, at_least, clamped, is_below, is_within
+from ..xla.symbolic import Inconclusive, at_least, clamped, is_below
 from .layout import Geometry, GeometryLike, Ints, check_numel, contiguous_strides, make
 from .memory import check_in_storage
 
@@ -311,7 +311,11 @@ def select(g: GeometryLike, dim: int, index: int) -> Geometry:
         wrap_dim(dim, ndim)
     size = sizes[d]
     i = index + size if index < 0 else index
-    if not is_within(i, size):
+    try:
+        inside = 0 <= i < size
+    except Inconclusive:
+        inside = True  # of an open size
+    if not inside:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(sizes)} at dimension {d}"
         )

@@ -18,6 +18,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from .jax_internals import evaluate_dimension
+from .symbolic import is_open
 
 __all__ = ["RULES", "Refused", "Sizes", "evaluate", "open_axes", "rule", "run"]
 
@@ -45,11 +46,6 @@ def evaluate(dim: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(dim, (int, np.integer)):
         return int(dim)
     return evaluate_dimension(dim, values)
-
-
-def is_open(dim: Any) -> bool:
-    """Whether a size is symbolic."""
-    return not isinstance(dim, (int, np.integer))
 
 
 def open_axes(shape: Sequence[Any]) -> list[int]:

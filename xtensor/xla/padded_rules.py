@@ -11,7 +11,8 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .padded import Refused, Sizes, evaluate, is_open, open_axes, rule, shapes_in
+from .padded import Refused, Sizes, evaluate, open_axes, rule, shapes_in
+from .symbolic import is_open
 
 __all__: list[str] = []
 

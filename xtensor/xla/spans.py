@@ -15,8 +15,9 @@ from jax import export
 from . import padded_rules  # noqa: F401  # fills the table of rules
 from .executables import UNSPELLED, spelled, unspelled
 from .jax_internals import place_array
-from .padded import Refused, Sizes, evaluate, is_open, open_axes, run
+from .padded import Refused, Sizes, evaluate, open_axes, run
 from .store import remembered
+from .symbolic import is_open
 from .terms import Span, Term, Vector, span_of, symbols, values_of
 
 __all__ = ["NEVER", "Family", "HostArray", "Way", "counts", "put"]

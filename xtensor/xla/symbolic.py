@@ -18,7 +18,6 @@ __all__ = [
     "is_below",
     "is_open",
     "is_size",
-    "is_within",
 ]
 
 Inconclusive = InconclusiveDimensionOperation
@@ -50,14 +49,6 @@ def at_most(size: Any, bound: Any) -> bool:
         return bool(size <= bound)
     except Inconclusive:
         return False
-
-
-def is_within(at: Any, size: Any) -> bool:
-    """Whether an index lies in a dimension: of an open size it is taken to, as long as it is not surely beyond it."""
-    try:
-        return bool(0 <= at < size)
-    except Inconclusive:
-        return True
 
 
 def is_below(part: Any, whole: Any) -> bool:

@@ -19,7 +19,7 @@ from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.views import alias_of, geometry_of, view
 from ...tensor import Tensor, array_of, edge_of, sizes_of, wrap
 from ...xla.levels import KINDS
-from ...xla.symbolic import at_most, is_open, is_within
+from ...xla.symbolic import Inconclusive, at_most, is_open
 from ..create.ingest import host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
@@ -161,7 +161,11 @@ def select_first(self: Tensor, number: int) -> Tensor:
         raise zero_dim()
     size = sizes[0]
     at = number + size if number < 0 else number
-    if not is_within(at, size):
+    try:
+        inside = 0 <= at < size
+    except Inconclusive:
+        inside = True  # of an open size
+    if not inside:
         as_number(number)
         raise no_index(number, 0, size)
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
@@ -218,7 +222,11 @@ def subscript(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
             if type(pick) is int or is_open(pick):
                 size = g[0][dim] if dim < len(g[0]) else 0
                 at = pick + size if pick < 0 else pick
-                if not is_within(at, size):
+                try:
+                    inside = 0 <= at < size
+                except Inconclusive:
+                    inside = True
+                if not inside:
                     raise no_index(pick, place, size)
                 g = SELECT.make(g, dim, at)
                 steps.append((SELECT, g, (dim, at)))
