@@ -218,7 +218,6 @@ if TYPE_CHECKING:
         amp,
         array_api,
         compiler,
-        distributed,
         distributions,
         export,
         func,
@@ -240,6 +239,7 @@ if TYPE_CHECKING:
         backends,
         cpu,
         cuda,
+        distributed,
         functional,
         hub,
         jit,
@@ -270,7 +270,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp array_api compiler distributed distributions export func fx jax library masked profiler return_types selfcheck "
+    "amp array_api compiler distributions export func fx jax library masked profiler return_types selfcheck "
     "signal testing".split()
 )
 _HOLDERS = {

@@ -54,6 +54,19 @@ def test_products(relu):
     assert np.abs(found - convolution).max() <= 1
 
 
+@pytest.mark.parametrize("point", [0, 7])
+def test_a_convolution_is_that_of_the_real_numbers(point):
+    """Whatever zero points the weight has."""
+    rng = np.random.default_rng(1)
+    scales, points = xtensor.linspace(0.02, 0.03, 6), xtensor.arange(6) * point
+    x = quantised(xtensor, rng.standard_normal((2, 4, 6, 6)).astype("f"), "quint8", 0.05, 60)
+    w = quantised(xtensor, rng.standard_normal((6, 4, 3, 3)).astype("f"), "qint8", scales, points, 0)
+    real = F.conv2d(x.dequantize(), w.dequantize(), stride=2, padding=1)
+    expected = xtensor.quantize_per_tensor(real, 0.1, 60, xtensor.quint8).int_repr().numpy().astype(int)
+    found = convolved(x, w, None, (2, 2), (1, 1), (1, 1), 1, 0.1, 60).int_repr().numpy()
+    assert np.abs(found - expected).max() <= 1
+
+
 @pytest.mark.parametrize("channels", [False, True])
 def test_fake_quantisation(channels):
     found = []
@@ -64,8 +77,9 @@ def test_fake_quantisation(channels):
             y = lib.fake_quantize_per_channel_affine(x, lib.tensor([0.1, 0.5]), points, 0, 0, 63)
         else:
             y = lib.fake_quantize_per_tensor_affine(x, 0.1, 11, 0, 63)
+        name = y.grad_fn.name()
         (y * y).sum().backward()
-        found.append((y.tolist(), x.grad.tolist()))
+        found.append((name, y.tolist(), x.grad.tolist()))
     assert found[0] == found[1]
 
 

@@ -271,7 +271,7 @@ class BackwardCFunction(Node, FunctionCtx):
 def node_class(function: Any) -> type[BackwardCFunction]:
     """The class of a Function's nodes."""
     names = {"_function": function, "__module__": function.__module__}
-    return type(f"{function.__name__}Backward", (BackwardCFunction,), names)
+    return type(function._node_name or f"{function.__name__}Backward", (BackwardCFunction,), names)
 
 
 NO_BACKWARD = (
@@ -301,6 +301,8 @@ class Function:
 
     generate_vmap_rule = False
     _of_library = False
+    # The name of the nodes, where it is not made of the function's own.
+    _node_name: str | None = None
     _backward_cls: type[BackwardCFunction]
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -18,8 +18,9 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
+from ..promises import wrap_pending
 from ..storage import LazyStorage, MetaArray, WrapperArray
-from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_pending, wrap_strided
+from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.pending import Deferred
 from ..xla.x64 import call

@@ -19,19 +19,17 @@ import numpy as np
 from .. import geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
+from ..promises import array_or_pending, values_or_pending, wrap_pending
 from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
     array_of,
-    array_or_pending,
     edge_of,
     plain_edge,
     recipe_of,
     sizes_of,
     strides_of,
-    values_or_pending,
     wrap,
-    wrap_pending,
     wrap_strided,
 )
 from ..xla.levels import KINDS

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import checks, dtypes
 from ..engine.modes import DISPATCH_MODE, FUNCTION_MODE, NO_GRAD, state
@@ -28,6 +28,7 @@ __all__ = [
     "Pushed",
     "SubclassesOff",
     "answer",
+    "answering_in",
     "arm",
     "armed",
     "asks",
@@ -70,6 +71,8 @@ KEPT = set(
 """Methods of Tensor that nobody overrides this way."""
 TENSORS = ("T", "mT", "H", "mH", "data", "real", "imag")
 """Properties whose values are tensors: of the class that they are asked of."""
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Disabled:
@@ -158,6 +161,19 @@ def name_of(func: Any) -> str:
         owner = getattr(func.__self__, "fget", None)
         return f"Tensor.{getattr(owner, '__name__', 'property')}.{name}"
     return name
+
+
+def answering_in(table: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """A decorator `handles(*names)`: the function answers for operators of these names, by a table of names."""
+
+    def handles(*names: str) -> Callable[[F], F]:
+        def register(function: F) -> F:
+            table.update(dict.fromkeys(names, function))
+            return function
+
+        return register
+
+    return handles
 
 
 def is_property(func: Any) -> bool:

@@ -18,8 +18,9 @@ import jax
 from jax import lax
 
 from .. import lowering
+from ..promises import values_or_pending
 from ..storage import UNREAD, LazyStorage, Storage
-from ..tensor import Tensor, View, read_view, recipe_of, values_or_pending
+from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.x64 import jit
 from .apart import apart
 from .operator import Operator

@@ -16,8 +16,9 @@ import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import state
+from ..promises import promise
 from ..storage import MetaArray, Storage, births, commit, commit_all, resize
-from ..tensor import Tensor, array_of, counter_of, make_view, promise, recipe_of, sizes_of, strides_of
+from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.pending import Pending
 from ..xla.threads import others

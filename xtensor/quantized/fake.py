@@ -34,6 +34,8 @@ def faking(axis: int | None) -> Any:
 class FakeQuantizePerTensorAffineCachemask(Function):
     """Rounded numbers; the gradient of those within the range is the result's, of others zero."""
 
+    _node_name = "FakeQuantizePerTensorAffineCachemaskBackward0"
+
     @staticmethod
     def forward(ctx: Any, input: Tensor, axis: Any, scale: Any, point: Any, least: int, most: int) -> Tensor:
         made, inside = call(faking(axis), array_of(input), scale, point, np.float32(least), np.float32(most))
@@ -47,6 +49,8 @@ class FakeQuantizePerTensorAffineCachemask(Function):
 
 class FakeQuantizePerChannelAffineCachemask(FakeQuantizePerTensorAffineCachemask):
     """The same with a scale and a zero point for each channel."""
+
+    _node_name = "FakeQuantizePerChannelAffineCachemaskBackward0"
 
 
 def check_range(quant_min: int, quant_max: int, points: Any) -> None:

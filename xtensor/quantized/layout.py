@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks, dtypes
 from ..geometry import contiguous_strides
-from ..operators.overriding import arm
+from ..operators.overriding import answering_in, arm
 from ..ops.create.ingest import from_numpy
 from ..sparse.layout import PLAIN, host, plainly
 from ..tensor import Tensor, array_of, counter_of, make_view, sizes_of, strides_of, tensor_over, wrap
@@ -138,15 +138,8 @@ KEPT = frozenset(
 """What is answered by the memory."""
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
-    """Have a function answer for operators of these names."""
-
-    def register(function: Handler) -> Handler:
-        for name in names:
-            HANDLERS[name] = function
-        return function
-
-    return register
+handles = answering_in(HANDLERS)
+"""Has a function answer for operators of these names."""
 
 
 def refuse(name: str) -> NotImplementedError:

@@ -78,8 +78,12 @@ def convolving(
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     groups: int,
+    centred_weight: bool,
 ) -> Any:
-    """A program of a convolution: integers (N, C, ...) and (out, C / groups, ...) to integers of a dtype."""
+    """A program of a convolution: integers (N, C, ...) and (out, C / groups, ...) to integers of a dtype.
+
+    centred_weight: whether the zero points of the weight are 0, as those of PyTorch's observers are.
+    """
 
     def convolve(
         x: Any,
@@ -110,11 +114,12 @@ def convolving(
             )
 
         channels = (1, -1, *[1] * len(padding))
-        points = jnp.broadcast_to(jnp.asarray(w_point).astype(jnp.int32), (w.shape[0],)).reshape(channels)
         w_sums = w.astype(jnp.int32).reshape(w.shape[0], -1).sum(1).reshape(channels)
-        inside = product(jnp.ones_like(w))
-        count = int(np.prod(w.shape[1:]))
-        sums = product(w) - point_x * w_sums - points * inside + point_x * points * count
+        sums = product(w) - point_x * w_sums
+        if not centred_weight:
+            points = jnp.broadcast_to(jnp.asarray(w_point).astype(jnp.int32), (w.shape[0],)).reshape(channels)
+            count = int(np.prod(w.shape[1:]))
+            sums = sums - points * product(jnp.ones_like(w)) + point_x * points * count
         factor = jnp.asarray(x_scale, jnp.float32) * jnp.asarray(w_scale).astype(jnp.float32)
         factor = jnp.broadcast_to(factor, (w.shape[0],)).reshape(channels)
         return finished(
@@ -159,7 +164,9 @@ def convolved(
 ) -> Tensor:
     """A convolution of quantised numbers (N, C, ...) and (out, C / groups, ...), padded with the number zero."""
     dtype = dtypes.QUANTISED[x.dtype].name
-    program = convolving(dtype, relu, bias is not None, stride, padding, dilation, groups)
+    # Per tensor the zero point is a number, per channel a small array.
+    centred_weight = not np.any(np.asarray(operands(weight._quantizer)[1]))
+    program = convolving(dtype, relu, bias is not None, stride, padding, dilation, groups, centred_weight)
     given = (array_of(integers(x)), *operands(x._quantizer), array_of(integers(weight)))
     out = (np.float32(scale), np.float32(zero_point))
     made = wrap(call(program, *given, *operands(weight._quantizer), bias_of(bias), *out))

@@ -19,7 +19,7 @@ from ..engine import modes
 from ..engine.graph import Node
 from ..operators.below.dispatching import twin, wrapper
 from ..operators.inplace import check_inplace, move_retained
-from ..operators.overriding import SubclassesOff, arm
+from ..operators.overriding import SubclassesOff, answering_in, arm
 from ..operators.recording import noted
 from ..operators.write import bump
 from ..ops.create.ingest import from_numpy
@@ -58,15 +58,8 @@ KINDS = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "Spars
 KINDS |= {"sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc", "strided": "Strided"}
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
-    """Have a function answer for operators of these names."""
-
-    def register(function: Handler) -> Handler:
-        for name in names:
-            HANDLERS[name] = function
-        return function
-
-    return register
+handles = answering_in(HANDLERS)
+"""Has a function answer for operators of these names."""
 
 
 class SparseTensor(Tensor):

@@ -82,6 +82,15 @@ def padding_of(padding: Any, count: int) -> dict[str, Any]:
     return {"pads": several(padding, count) * 2}
 
 
+def over_samples(b: Builder, kind: str, input: Value, count: int, *others: Any, **attributes: Any) -> Value:
+    """A node of `count` spatial dimensions, whose input may lack the dimension of samples."""
+    single = input.rank == count + 1
+    x = b.reshape(input, [1, *input.shape]) if single else input
+    shape = (1, *b.result.shape) if single else b.result.shape
+    found = b.op(kind, x, *others, shape=shape, **attributes)
+    return b.reshape(found, b.result.shape) if single else found
+
+
 @translation("conv1d", "conv2d", "conv3d")
 def convolution(
     b: Builder,
@@ -99,18 +108,18 @@ def convolution(
     if padding == "same":
         total = [d * (k - 1) for d, k in zip(dilations, weight.shape[2:], strict=True)]
         pads = {"pads": [*[t // 2 for t in total], *[t - t // 2 for t in total]]}
-    single = input.rank == count + 1
-    x = b.reshape(input, [1, *input.shape]) if single else input
-    attributes: dict[str, Any] = {
-        "strides": several(stride, count),
-        "dilations": dilations,
-        "group": groups,
+    return over_samples(
+        b,
+        "Conv",
+        input,
+        count,
+        weight,
+        bias,
+        strides=several(stride, count),
+        dilations=dilations,
+        group=groups,
         **pads,
-    }
-    found = b.op(
-        "Conv", x, weight, bias, shape=(1, *b.result.shape) if single else b.result.shape, **attributes
     )
-    return b.reshape(found, b.result.shape) if single else found
 
 
 @translation("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
@@ -119,33 +128,13 @@ def transposed_convolution(
     dilation: Any = 1,
 ) -> Value:  # fmt: skip
     count = weight.rank - 2
-    single = input.rank == count + 1
-    x = b.reshape(input, [1, *input.shape]) if single else input
-    attributes = {
-        "strides": several(stride, count), "dilations": several(dilation, count), "group": groups, "pads": several(padding, count) * 2,
-        "output_padding": several(output_padding, count),
-    }  # fmt: skip
-    found = b.op(
-        "ConvTranspose",
-        x,
-        weight,
-        bias,
-        shape=(1, *b.result.shape) if single else b.result.shape,
-        **attributes,
-    )
-    return b.reshape(found, b.result.shape) if single else found
+    return over_samples(
+        b, "ConvTranspose", input, count, weight, bias, strides=several(stride, count), dilations=several(dilation, count), group=groups,
+        pads=several(padding, count) * 2, output_padding=several(output_padding, count),
+    )  # fmt: skip
 
 
 # ---- pools
-
-
-def pooled(b: Builder, kind: str, input: Value, count: int, outputs: int = 1, **attributes: Any) -> Any:
-    """A pool of tensors with or without a dimension of samples."""
-    single = input.rank == count + 1
-    x = b.reshape(input, [1, *input.shape]) if single else input
-    shape = (1, *b.result.shape) if single else b.result.shape
-    found = b.ops(kind, x, count=outputs, shape=shape, **attributes)
-    return [b.reshape(f, b.result.shape) if single else f for f in found]
 
 
 @translation(
@@ -163,10 +152,10 @@ def max_pool(
 ) -> Value:
     count = int(b.operator[8])
     kernel = several(kernel_size, count)
-    return pooled(
+    return over_samples(
         b, "MaxPool", input, count, kernel_shape=kernel, strides=several(stride or kernel, count),
         pads=several(padding, count) * 2, dilations=several(dilation, count), ceil_mode=int(ceil_mode),
-    )[0]  # fmt: skip
+    )  # fmt: skip
 
 
 @translation("max_pool1d_indexed", "max_pool2d_indexed", "max_pool3d_indexed")
@@ -205,10 +194,10 @@ def avg_pool(
     kernel = several(kernel_size, count)
     if ceil_mode and b.opset < 19:
         raise Untranslated("avg_pool with ceil_mode before opset 19")
-    found = pooled(
+    found = over_samples(
         b, "AveragePool", input, count, kernel_shape=kernel, strides=several(stride or kernel, count),
         pads=several(padding, count) * 2, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad or divisor_override is not None),
-    )[0]  # fmt: skip
+    )  # fmt: skip
     if divisor_override is None:
         return found
     return b.op("Mul", found, b.number(math.prod(kernel) / divisor_override, found))
@@ -225,14 +214,14 @@ def adaptive_pool(b: Builder, input: Value, output_size: Any, **rest: Any) -> An
     ]
     sizes = input.shape[input.rank - count :]
     if all(s == 1 for s in wish):
-        found = pooled(b, "GlobalAveragePool" if average else "GlobalMaxPool", input, count)[0]
+        found = over_samples(b, "GlobalAveragePool" if average else "GlobalMaxPool", input, count)
     elif all(
         isinstance(n, int) and isinstance(s, int) and n % s == 0 for n, s in zip(sizes, wish, strict=True)
     ):
         kernel = [n // s for n, s in zip(sizes, wish, strict=True)]
-        found = pooled(
+        found = over_samples(
             b, "AveragePool" if average else "MaxPool", input, count, kernel_shape=kernel, strides=kernel
-        )[0]
+        )
     else:
         found = windows(b, input, sizes, wish, average)
     return found if average else (found, None)

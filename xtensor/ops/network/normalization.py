@@ -20,7 +20,8 @@ from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
-from ...tensor import Tensor, array_or_pending, sizes_of
+from ...promises import array_or_pending
+from ...tensor import Tensor, sizes_of
 from ...xla.levels import batches_of
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu

@@ -33,12 +33,12 @@ from ...operators.reading import operand_of
 from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
 from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, refuse_captured, store
+from ...promises import array_or_pending, wrap_pending
 from ...storage import MetaArray, births, commit
 from ...tensor import (
     Tensor,
     alias,
     array_of,
-    array_or_pending,
     asks_grad,
     counter_of,
     edge_of,
@@ -47,7 +47,6 @@ from ...tensor import (
     sizes_of,
     strides_of,
     wrap,
-    wrap_pending,
     wrap_strided,
 )
 from ...xla.cache import bounded
