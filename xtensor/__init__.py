@@ -65,6 +65,7 @@ from .dtypes import (
     int16,
     int32,
     int64,
+    jagged,
     layout,
     long,
     memory_format,
@@ -209,6 +210,7 @@ if TYPE_CHECKING:
         func,
         library,
         masked,
+        nested,
         profiler,
         return_types,
         selfcheck,
@@ -254,7 +256,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp compiler distributed distributions func library masked profiler return_types selfcheck signal testing".split()
+    "amp compiler distributed distributions func library masked nested profiler return_types selfcheck signal testing".split()
 )
 _HOLDERS = {
     "amp.autocast_mode": "autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache "

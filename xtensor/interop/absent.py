@@ -40,7 +40,6 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"(mtia|xpu|xpu\.\w+|vulkan|windows)\b", OWN_KERNELS),
     (r"(.*\.)?(\w*semi_structured\w*|SparseSemiStructured\w+|\w*_sparse_(compressed|semi)\w*)$", OWN_KERNELS),
     (r"legacy_contiguous_format$", "removed from PyTorch's documentation"),
-    (r"(.*\.)?(nested|jagged|to_padded_tensor)\b", "nested tensors"),
     (
         r"(fx|export|library|package|overrides|ops|classes|utils\.(cpp_extension|_pytree))\b",
         "a compiler interface",
