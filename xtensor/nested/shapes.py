@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -203,6 +204,8 @@ def view(func: Callable[..., Any], self: NestedTensor, *shape: Any, **kwargs: An
         places = [i for i, n in enumerate(sizes) if n == -1][:1]
     fits = bool(places) and places[0] > 0 and sizes[0] in (self._nested_rows.count, -1)
     if not fits or (symbolic(sizes[places[0]]) and sizes[places[0]] != self._nested_rows.size):
+        raise RuntimeError(f"view(): cannot view shape {tuple(self.shape)} as {sizes}")
+    if math.prod(sizes[1 : places[0]]) != math.prod(values.shape[: at - 1]):
         raise RuntimeError(f"view(): cannot view shape {tuple(self.shape)} as {sizes}")
     sizes[places[0]] = values.shape[at - 1]
     made = func(values, sizes[1:])
