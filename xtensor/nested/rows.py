@@ -70,11 +70,8 @@ class Ragged:
         self.starts = edges[:-1]
         self.counts = np.diff(edges) if lengths is None else np.asarray(array_of(lengths)).astype(np.int64)
         self.count = len(self.starts)
-        self.low = (
-            int(self.counts.min(initial=0) if low is None and not self.count else self.counts.min())
-            if low is None
-            else low
-        )
+        least = int(self.counts.min()) if self.count else 0
+        self.low = least if low is None else low
         self.high = int(self.counts.max(initial=0)) if high is None else high
         self._there: dict[Any, Tensor] = {}
 
