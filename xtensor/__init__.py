@@ -67,6 +67,7 @@ from .dtypes import (
     int16,
     int32,
     int64,
+    jagged,
     layout,
     long,
     memory_format,
@@ -225,6 +226,7 @@ if TYPE_CHECKING:
         jax,
         library,
         masked,
+        nested,
         profiler,
         return_types,
         selfcheck,
@@ -270,7 +272,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp array_api compiler distributions export func fx jax library masked profiler return_types selfcheck "
+    "amp array_api compiler distributions export func fx jax library masked nested profiler return_types selfcheck "
     "signal testing".split()
 )
 _HOLDERS = {

@@ -45,14 +45,14 @@ def validate(node: engine.Node, slot: int, grad: Any) -> Any:
     # Equal avals are mostly one object.
     if grad._xt_view is None and grad._xt_storage.array.aval is want:
         return grad
-    shape = tuple(want.shape)
+    shape = tuple(sizes_of(want) if isinstance(want, Tensor) else want.shape)
     if tuple(sizes_of(grad)) != shape:
         if not expandable(shape, tuple(sizes_of(grad))):
             raise engine.InvalidGradient(
                 f"got {list(sizes_of(grad))} but expected shape compatible with {list(shape)}"
             )
         grad = grad.sum_to_size(shape)
-    dtype = getattr(want.dtype, "numpy", want.dtype)
+    dtype: Any = getattr(want.dtype, "numpy", want.dtype)
     have = grad.dtype
     if have.numpy != dtype:
         if have.is_complex and np.dtype(dtype).kind != "c":

@@ -49,6 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "linalg",
         "masked",
         "masked_tensor",
+        "nested",
         "nn",
         "optim",
         "plans",

@@ -121,6 +121,9 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """The output, and the attention weights if wanted: averaged over the heads unless told otherwise."""
+        if query.is_nested:
+            plain = key is query and value is query and key_padding_mask is None and attn_mask is None
+            return self._over_rows(query, plain and not need_weights, is_causal), None
         swapped = self.batch_first and query.dim() == 3
         if swapped:
             # What was one tensor stays one: a single projection serves all three.
@@ -152,3 +155,24 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )
         return output.transpose(1, 0) if swapped else output, weights
+
+    def _over_rows(self, source: Tensor, plain: bool, is_causal: bool) -> Tensor:
+        """Attention of a nested tensor's rows, each to itself."""
+        if not (
+            plain
+            and self.batch_first
+            and self._qkv_same_embed_dim
+            and self.bias_k is None
+            and not self.add_zero_attn
+        ):
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because "
+                "it is self-attention with batch_first, need_weights=False and neither masks nor bias_k"
+            )
+        rows, heads = source.size(0), self.num_heads
+        projected = F.linear(source, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        query, key, value = [p.reshape(rows, -1, heads, self.head_dim).transpose(1, 2) for p in projected]
+        dropout = self.dropout if self.training else 0.0
+        made = F.scaled_dot_product_attention(query, key, value, None, dropout, is_causal).transpose(1, 2)
+        made = made.reshape(rows, -1, self.embed_dim)
+        return F.linear(made, self.out_proj.weight, self.out_proj.bias)

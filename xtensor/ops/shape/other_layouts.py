@@ -36,7 +36,7 @@ def refusal(name: str, kind: type[Exception], message: str, doc: str) -> Callabl
 
 def unsupported(name: str) -> Callable[..., NoReturn]:
     """A function that would make another layout."""
-    message = f"{name}(): nested and MKL-DNN layouts are not supported"
+    message = f"{name}(): MKL-DNN layouts are not supported"
     return refusal(name, NotImplementedError, message, "Not supported: such a layout is absent.")
 
 
@@ -103,7 +103,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     return self.reshape(tuple(sizes_of(tensor)))
 
 
-MAKERS = ("to_mkldnn", "to_padded_tensor", "sparse_resize_", "sparse_resize_and_clear_")
+MAKERS = ("to_mkldnn", "sparse_resize_", "sparse_resize_and_clear_")
 MAKERS += ("resize_as_sparse_",)
 PARTS = {
     "coalesce": "sparse coordinate",
@@ -131,6 +131,13 @@ attach_methods(
 attach_methods(
     **{name: unsupported(name) for name in MAKERS},
     **{name: part(name, layout) for name, layout in PARTS.items()},
+    to_padded_tensor=refusal(
+        "to_padded_tensor",
+        NotImplementedError,
+        "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. This could be because the operator "
+        "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
+        "Of nested tensors; raises NotImplementedError of a dense one.",
+    ),
     chalf=refusal(
         "chalf",
         NotImplementedError,
