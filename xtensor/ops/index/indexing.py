@@ -387,7 +387,8 @@ def fill_view(view: Tensor, number: Any) -> None:
     if geometry_ is None or tracked or type(storage.raw) is MetaArray or mode & modes.PROFILING:
         view.fill_(number)
         return
-    check_inplace(view, False)
+    if view._xt_meta is not None:
+        check_inplace(view, False)
     recipe = recipe_of(storage, geometry_)
     # A view of everything needs nothing of the base, and XLA complains of a buffer given up in vain.
     program = fill_program(recipe, not recipe.static and storage.sole_owner())
