@@ -286,8 +286,8 @@ _HOLDERS = {
     "compiler": "compile",
     "func": "vmap",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
-    "symbolic": "SymBool SymFloat SymInt cond sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
-    "sym_sum while_loop",
+    "control_flow": "associative_scan cond map scan while_loop",
+    "symbolic": "SymBool SymFloat SymInt sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "ops.tensor.typed_storages": "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage "
     "DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage TypedStorage",
     "legacy": "AcceleratorError Event OutOfMemoryError Stream UntypedStorage alpha_dropout alpha_dropout_ "

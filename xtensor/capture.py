@@ -37,8 +37,12 @@ class Watcher(Protocol):
         """What tensors that count steps say, as values of the program."""
         ...
 
-    def unseen(self, array: Any, fits: Callable[[Any], bool]) -> None:
-        """Have `fits(array)` asked at every call, of the values that the program then has there."""
+    def skip(self, generator: Any, count: int) -> None:
+        """Pass over so many draws of a generator, or take them back."""
+        ...
+
+    def unseen(self, array: Any, fits: Callable[[Any], bool], when: Any = None) -> None:
+        """Have `fits(array)` asked at every call, of the values that the program then has there; `when`: a value that tells whether."""
         ...
 
     def refuse(self, reason: str) -> None:

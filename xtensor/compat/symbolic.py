@@ -1,18 +1,15 @@
-"""Control flow and numbers that PyTorch's compilers trace: here they are Python's own, run as they are written."""
+"""Sizes and numbers that PyTorch's compilers trace: here they are Python's own, run as they are written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from ..tensor import Tensor
 
 __all__ = [
     "SymBool",
     "SymFloat",
     "SymInt",
-    "cond",
     "sym_float",
     "sym_fresh_size",
     "sym_int",
@@ -22,7 +19,6 @@ __all__ = [
     "sym_not",
     "sym_sqrt",
     "sym_sum",
-    "while_loop",
 ]
 
 
@@ -88,27 +84,3 @@ def sym_sum(args: Sequence[Any]) -> Any:
 def sym_fresh_size(expr: Any) -> Any:
     """Refused: sizes are numbers."""
     raise NotImplementedError("torch.sym_fresh_size: nothing is traced, and sizes are numbers")
-
-
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """`true_fn(*operands)` or `false_fn(*operands)`; only the one that is chosen runs."""
-    if isinstance(pred, Tensor) and pred.numel() != 1:
-        raise RuntimeError(
-            f"Expected pred to be bool or single-element tensor, but got {pred} of size {pred.numel()}"
-        )
-    if not isinstance(operands, (tuple, list)):
-        raise RuntimeError(
-            f"Expect operands to be a tuple of possibly nested dict/list/tuple, got {operands}"
-        )
-    return (true_fn if bool(pred) else false_fn)(*operands)
-
-
-def while_loop(
-    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """Call `body_fn` on what it returned as long as `cond_fn` of that holds."""
-    values = tuple(carried_inputs)
-    while bool(cond_fn(*values)):
-        made = body_fn(*values)
-        values = tuple(made) if isinstance(made, (tuple, list)) else (made,)
-    return values

@@ -135,13 +135,13 @@ class Program:
         self.same = same
         self.effects: list[Any] = []
         self.guards: Any = None
-        asked = [n for n, _, _ in leaves.checks if n is not None]
+        asked = [check[0] for check in leaves.checks if check[0] is not None]
         needed = sorted({*parts.reads, *asked, *[k for k in parts.kept if k is not None]})
         self.numbers = needed
         places = {number: at for at, number in enumerate(needed)}
         self.reads = [places[n] for n in parts.reads]
-        self.before = [(places[n], fits) for n, _, fits in leaves.checks if n is not None]
-        self.after = [(at, fits) for n, at, fits in leaves.checks if n is None]
+        self.before = [(places[n], fits) for n, _, fits, _ in leaves.checks if n is not None]
+        self.after = [(at, fits, when) for n, at, fits, when in leaves.checks if n is None]
         self.all_read = self.reads == list(range(len(needed)))
         self.kept = [None if k is None else places[k] for k in parts.kept]
         self.sources = [inputs[n] for n in needed]
@@ -259,8 +259,8 @@ class Program:
         if self.after:
             # Asked before anything is written: what eager code refuses is left to it.
             results = call(program, *operands)
-            for at, fits in self.after:
-                if not fits(results[at]):
+            for at, fits, when in self.after:
+                if (when is None or bool(results[when])) and not fits(results[at]):
                     raise Unfit
             starting = map(holder.append, [results])
         else:

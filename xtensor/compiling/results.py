@@ -83,7 +83,7 @@ class Leaves:
         self.avals: list[Any] = []
         self.borders: list[tuple[str, Any]] = []
         self.gradients: list[Any] = []
-        self.checks: list[tuple[int | None, int, Callable[[Any], bool]]] = []
+        self.checks: list[tuple[int | None, int, Callable[[Any], bool], int | None]] = []
         self.scalers: list[tuple[Any, int]] = []
         self.sets: list[tuple[Any, str, Callable[[list[Any]], Any]]] = []
 
@@ -331,13 +331,13 @@ def describe(trace: Trace, out: Any) -> Leaves:
     leaves.filled = len(d.new)
     numbers = {id(h.tracer): h.number for h in trace.held.values()}
     numbers.update({id(t): n for t, n in trace.values})
-    for array, fits in trace.checks:
+    for array, fits, when in trace.checks:
         number = numbers.get(id(array))
-        if number is None:
-            leaves.checks.append((None, len(leaves.outs), fits))
-            leaves.outs.append(array)
-        else:
-            leaves.checks.append((number, -1, fits))
+        if number is not None and when is None:
+            leaves.checks.append((number, -1, fits, None))
+            continue
+        leaves.checks.append((None, len(leaves.outs), fits, None if when is None else len(leaves.outs) + 1))
+        leaves.outs += [array] if when is None else [array, when]
     for generator, seed, first, *_ in trace.generators.values():
         if generator._seed != seed:
             raise Break("a generator is given another seed")

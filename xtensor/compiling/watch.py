@@ -164,7 +164,8 @@ class Trace:
         self.replaced: dict[int, int] = {}
         self.read_only: dict[int, tuple[Storage, Any]] = {}
         self.values: list[tuple[Any, int]] = []
-        self.checks: list[tuple[Any, Callable[[Any], bool]]] = []
+        self.checks: list[tuple[Any, Callable[[Any], bool], Any]] = []
+        self.log: dict[int, Storage] | None = None
         self.modules: dict[int, Any] = {}
         self.states: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.sets: dict[tuple[int, str], tuple[Any, str, Any]] = {}
@@ -327,9 +328,31 @@ class Trace:
         self.grouping = False
         return found
 
-    def unseen(self, array: Any, fits: Callable[[Any], bool]) -> None:
+    def skip(self, generator: Generator, count: int) -> None:
         """See `capture.Watcher`."""
-        self.checks.append((array, fits))
+        generator.draws += count
+
+    def unseen(self, array: Any, fits: Callable[[Any], bool], when: Any = None) -> None:
+        """See `capture.Watcher`."""
+        self.checks.append((array, fits, when))
+
+    def versions(self) -> dict[int, tuple[Storage, int]]:
+        """The storages that are known, with their versions."""
+        fresh = [ref() for ref in self.fresh_storages.values()]
+        known = [*[h.storage for h in self.held.values()], *[s for s in fresh if s is not None]]
+        return {id(s): (s, s.version) for s in known}
+
+    @contextmanager
+    def reading(self) -> Iterator[dict[int, Storage]]:
+        """A block whose storages that are read are noted."""
+        before, own = self.log, {}
+        self.log = own
+        try:
+            yield own
+        finally:
+            self.log = before
+            if before is not None:
+                before.update(own)
 
     def steps(self, optimizer: Any) -> None:
         """See `capture.Watcher`."""
@@ -409,8 +432,11 @@ class Trace:
         storage = storage_slot.__get__(tensor)
         if threading.get_ident() != self.thread:
             self._wait(storage)
-        elif id(tensor) not in self.met and id(tensor) not in self.fresh:
-            self.meet(tensor, storage)
+        else:
+            if id(tensor) not in self.met and id(tensor) not in self.fresh:
+                self.meet(tensor, storage)
+            if self.log is not None:
+                self.log[id(storage)] = storage
         return storage
 
     def _set_storage(self, tensor: Tensor, storage: Storage) -> None:

@@ -26,8 +26,9 @@ from ..compat.overrides import (
     handle_torch_function,
     has_torch_function,
 )
-from ..compat.scans import associative_scan, scan
 from ..compiler import is_compiling
+from ..control_flow import associative_scan, cond, scan, while_loop
+from ..control_flow import map as map_over
 from ..distributions.distribution import sum_rightmost
 from ..engine import modes
 from ..engine.modes import DecoratorContext
@@ -349,7 +350,10 @@ NAMES: dict[str, Any] = {
     "_utils._flatten_dense_tensors": flatten_dense_tensors,
     "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
     "_higher_order_ops.associative_scan.associative_scan": associative_scan,
+    "_higher_order_ops.cond": cond,
+    "_higher_order_ops.map.map": map_over,
     "_higher_order_ops.scan.scan": scan,
+    "_higher_order_ops.while_loop.while_loop": while_loop,
     "_VF": Functions("torch._VF"),
     "_C._get_default_device": lambda: str(devices.current()),
     "_tensor_str._str": lambda tensor, *, tensor_contents=None: repr(tensor),

@@ -77,7 +77,11 @@ class Pure:
         """See `capture.Watcher`."""
         return [array_of(counter) for counter in counters]
 
-    def unseen(self, array: Any, fits: Callable[[Any], bool]) -> None:
+    def skip(self, generator: Any, count: int) -> None:
+        """See `capture.Watcher`."""
+        self.drawn += count
+
+    def unseen(self, array: Any, fits: Callable[[Any], bool], when: Any = None) -> None:
         """See `capture.Watcher`: values of a pure function are never looked at."""
 
     def refuse(self, reason: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import jax
+from jax.core import Tracer
 
 from .. import dtypes
 from ..engine import AccumulateGrad, modes
@@ -215,6 +216,8 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
     elif kind is Kept:
         tensor = twin(entry.tensor)
     else:  # a number, which the fast path may have saved as a 0-d array
+        if isinstance(entry, Tracer):
+            return wrap(entry)
         return entry.item() if isinstance(entry, jax.Array) else entry
     tensor._xt_edge = plain_edge(edge)
     return tensor
