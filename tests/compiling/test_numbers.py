@@ -102,3 +102,63 @@ def test_a_step_with_a_temperature_that_falls() -> None:
         losses.append([run(x, y, 2.0 * 0.9**n).item() for n in range(9)])
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
     assert len(run._xt_compiled.entries) == 2
+
+
+RATE, SHIFT = 0.1, 2
+
+
+class Options:
+    def __init__(self) -> None:
+        self.factor = 3.0
+        self.name = "a"
+
+
+class Scaled(xtensor.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.temperature = 1.0
+        self.kind = "a"
+
+    def forward(self, x: xtensor.Tensor) -> xtensor.Tensor:
+        return x / self.temperature + (1 if self.kind == "a" else 2)
+
+
+def test_numbers_of_globals_closures_and_attributes_become_values() -> None:
+    global RATE, SHIFT
+    options, beta = Options(), 0.5
+
+    def step(x: xtensor.Tensor) -> xtensor.Tensor:
+        y = x * RATE + SHIFT - beta * options.factor
+        return y / SHIFT if options.name == "a" else y * [RATE for _ in range(2)][1]
+
+    fast = xtensor.compile(step, fullgraph=True)
+    x = xtensor.arange(5.0)
+    for number in range(9):
+        RATE, SHIFT, beta, options.factor = 0.1 * number, 2 + number, number / 2, number * 1.5
+        options.name = "b" if number > 6 else "a"
+        np.testing.assert_allclose(fast(x).numpy(), step(x).numpy(), rtol=1e-6)
+    inner = fast._xt_compiled
+    assert len(inner.entries) == 2, inner.missed
+    SHIFT = 2.5  # of another kind
+    np.testing.assert_allclose(fast(x).numpy(), step(x).numpy(), rtol=1e-6)
+    assert len(inner.entries) == 3
+
+
+def test_numbers_of_modules_become_values() -> None:
+    module = Scaled()
+    fast = xtensor.compile(lambda x: module(x) * 2, fullgraph=True)
+    x = xtensor.arange(5.0)
+    for number in range(8):
+        module.temperature = 1.0 + number
+        module.kind = "b" if number > 5 else "a"
+        np.testing.assert_allclose(fast(x).numpy(), (module(x) * 2).numpy(), rtol=1e-6)
+    assert len(fast._xt_compiled.entries) == 2, fast._xt_compiled.missed
+
+
+def test_a_number_that_chooses_a_shape_stays_a_value_of_python() -> None:
+    global SHIFT
+    fast = xtensor.compile(lambda x: x.view(SHIFT, -1).sum(1), fullgraph=True)
+    x = xtensor.arange(12.0)
+    for SHIFT in (2, 3, 4, 2, 3, 4):
+        assert fast(x).shape == (SHIFT,)
+    assert len(fast._xt_compiled.entries) == 3

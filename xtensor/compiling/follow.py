@@ -18,6 +18,7 @@ from typing import Any
 
 from ..nn.calls import Calls
 from ..tensor import Tensor
+from .reads import Read
 from .recorder import CALLED, LIBRARY, OURS, REWRITTEN, USER, Recorder, root_of
 from .rewrite import Unfollowable, rewritten
 from .watch import Trace
@@ -76,9 +77,9 @@ class Follower:
             elif not isinstance(value, Tensor):
                 yield name, value
 
-    def recorder(self, trace: Trace) -> Recorder:
-        """The recorder of one capture."""
-        return Recorder(trace, self)
+    def recorder(self, trace: Trace, operands: dict[Any, Read]) -> Recorder:
+        """The recorder of one capture; operands: the reads that are values of the program."""
+        return Recorder(trace, self, operands)
 
     def verdict(self, code: types.CodeType, names: dict[str, Any]) -> int:
         """Whose code it is."""
@@ -124,7 +125,7 @@ class Follower:
             if key in self.unfollowable:
                 continue
             try:
-                new = made[key] = rewritten(code, recorder)
+                new = made[key] = rewritten(code, recorder, recorder.operands.names)
             except Unfollowable as error:
                 self.unfollowable[key] = str(error)
                 continue

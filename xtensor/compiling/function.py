@@ -20,10 +20,11 @@ from ..tensor import Tensor
 from ..xla.x64 import call
 from .follow import Follower
 from .forms import Form, aliases, capturable, exchanged, skeleton_of
-from .guards import Guards
+from .guards import READS, Guards
 from .joint import parts_of
-from .numbers import Slot, named_numbers, with_numbers
+from .numbers import Slot, is_number, key_of, named_numbers, with_numbers
 from .program import Program, Unfit
+from .reads import Read, reader
 from .recorder import Recorder
 from .results import Leaves, describe
 from .split import Split, line_in, loading, moving_argument, position_of, split_at
@@ -117,6 +118,9 @@ class Compiled:
         self.moving: dict[str, int] = {}
         self.numbered: dict[str, int] = {}
         self.by_value: dict[str, int] = {}
+        self.operands: dict[Any, Read] = {}
+        self.untried: list[Any] = []
+        self.kept_by_value: dict[Any, Read] = {}
         self.slots: dict[Any, Slot] = {}
         self.parts: Split | None = None
         self.head: Compiled | None = None
@@ -201,14 +205,19 @@ class Compiled:
                 broken: Any = reason
             else:
                 self.entries.insert(0, entry)
+                self.untried.clear()
                 try:
                     return entry.program([*tensors, *[v for _, v in numbers]], (self.function, args, kwargs))
                 except Unfit:
                     return self.function(*args, **kwargs)
-        if numbers:
+        if numbers or self.untried:
             # Compared by value from now on.
-            self.by_value.update(self.numbered)
-            self.numbered = {}
+            if numbers:
+                self.by_value.update(self.numbered)
+                self.numbered = {}
+            for place in self.untried:
+                self.kept_by_value[place] = self.operands.pop(place)
+            self.untried.clear()
             return self(*args, **kwargs)
         forms = [Form(t) for t in tensors]
         if broken.line == "later" and self.later < LIMIT:
@@ -264,7 +273,14 @@ class Compiled:
             name = None
             if entry.fits_arguments(tensors, skeleton, key):
                 why = entry.guards.said or "a guard"
-                name = entry.guards.moving()
+                moved = entry.guards.moved()
+                adopted = [read for read in moved if self._is_operand(read)]
+                if adopted:
+                    self.entries.remove(entry)  # the next serves all values
+                    self.missed[why] = self.missed.get(why, 0) + 1
+                    return False
+                if moved and why == READS:
+                    name = moved[0][1][-1]
             elif key != entry.world:
                 why = "modes, the default dtype or the default device"
             elif skeleton != entry.skeleton:
@@ -284,6 +300,16 @@ class Compiled:
                 return False
             return self._cut(loading(self.function, name), f"{name} keeps changing")
         return False
+
+    def _is_operand(self, read: Read) -> bool:
+        """Whether something read that is another now is tried as a value of the program, from the next capture on."""
+        place = key_of(read)
+        if place in self.kept_by_value or not (is_number(read[2]) and is_number(reader(*read[:2])())):
+            return False
+        if place not in self.operands:
+            self.operands[place] = read
+            self.untried.append(place)
+        return True
 
     def _give_up(self) -> None:
         """After so many programs: eager from now on."""
@@ -325,7 +351,7 @@ class Compiled:
         numbers: list[tuple[Any, Any]],
     ) -> Entry:
         trace = Trace(tensors)
-        recorder = self.follower.recorder(trace)
+        recorder = self.follower.recorder(trace, self.operands)
         try:
             return self._traced(trace, recorder, args, kwargs, tensors, skeleton, key, numbers)
         finally:
@@ -395,7 +421,12 @@ class Compiled:
         program = Program(self.name, trace.inputs, parts, leaves, groups, trace.elsewhere, trace.sharding)
         program.effects = trace.effects
         guards = program.guards = Guards(
-            trace, recorder.modules(), recorder.valid(), recorder.told(), recorder.numbers()
+            trace,
+            recorder.modules(),
+            recorder.valid(),
+            recorder.told(),
+            recorder.numbers(),
+            recorder.operands.attributes(),
         )
         entry = Entry(
             program,

@@ -36,10 +36,10 @@ class _Held:
 
     __slots__ = ("aside", "dicts", "module", "own")
 
-    def __init__(self, module: Module, sets: dict[tuple[int, str], Any]) -> None:
+    def __init__(self, module: Module, apart: set[tuple[int, str]]) -> None:
         self.module = module
         self.own = dict(module.__dict__)
-        self.aside = [n for n in self.own if (id(module), n) in sets]
+        self.aside = [n for n in self.own if (id(module), n) in apart]
         for name in self.aside:
             del self.own[name]
         self.dicts = [(n, dict(v)) for n, v in self.own.items() if isinstance(v, dict)]
@@ -71,6 +71,7 @@ class Guards:
         reads: Callable[[], bool],
         told: list[str],
         named: list[Read],
+        operands: set[tuple[int, str]],
     ) -> None:
         self.epoch = capture.epoch[0]
         self.reads = reads
@@ -109,7 +110,8 @@ class Guards:
         for module in modules:
             for each in module.modules():
                 seen[id(each)] = each
-        self.modules = [_Held(m, trace.sets) for m in seen.values()]
+        apart = {*trace.sets, *operands}
+        self.modules = [_Held(m, apart) for m in seen.values()]
         # What may be replaced without a word: states of optimizers, members of modules.
         own = [
             o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state
@@ -119,6 +121,7 @@ class Guards:
         self.members = list(chain.from_iterable(map(dict.values, self.dicts)))
         self.settings = settings()
         self.said = ""
+        self.changed: tuple[_Held, str] | None = None
 
     @staticmethod
     def _form(grad: Any) -> Any:
@@ -177,15 +180,19 @@ class Guards:
             return False
         return True
 
-    def moving(self) -> str | None:
-        """The name under which the function reads something that is another now."""
-        if self.said != READS:
-            return None
-        return next((where[-1] for kind, where, value in self.named if not holds(kind, where, value)), None)
+    def moved(self) -> list[Read]:
+        """What the function reads by a name or as a module's attribute, and is another now."""
+        if self.said == READS:
+            return [read for read in self.named if not holds(*read)]
+        if self.changed is not None:
+            held, name = self.changed
+            if name in held.own:
+                return [("attr", (held.module, name), held.own[name])]
+        return []
 
     def _again(self) -> bool:
         """Whether modules, hooks and tensors are as they were, although something moved the epoch."""
-        epoch = capture.epoch[0]
+        epoch, self.changed = capture.epoch[0], None
         if settings() != self.settings:
             self.said = "settings"
             return False
@@ -196,6 +203,7 @@ class Guards:
             name = held.differs()
             if name is not None:
                 self.said = f"{type(held.module).__name__}.{name}"
+                self.changed = (held, name)
                 return False
         for tensor, storage, view, plain, hooks in self.tensors:
             edge = tensor._xt_edge

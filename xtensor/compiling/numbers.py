@@ -11,9 +11,10 @@ from jax.core import ShapedArray
 
 from .. import dtypes
 from ..tensor import Tensor, wrap
+from .reads import Read, reader
 from .watch import Source, Trace
 
-__all__ = ["Number", "Slot", "named_numbers", "with_numbers"]
+__all__ = ["Number", "Operands", "Slot", "is_number", "key_of", "named_numbers", "with_numbers"]
 
 KINDS = (int, float)
 LARGEST = 2**53
@@ -44,7 +45,7 @@ def named_numbers(
         else:
             continue
         value = holder[where]
-        if type(value) in KINDS and -LARGEST <= value <= LARGEST:
+        if is_number(value):
             key = name, type(value)
             holder[where] = slots.setdefault(key, Slot(*key))
             found.append((where, value))
@@ -65,6 +66,63 @@ def with_numbers(
             options[where] = made
     trace.numbered = bool(numbers)
     return tuple(given), options
+
+
+def key_of(read: Read) -> Any:
+    """What tells apart where something is read."""
+    kind, where, _ = read
+    return kind, id(where[0]), where[1]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value can be one of the program's."""
+    return type(value) in KINDS and -LARGEST <= value <= LARGEST
+
+
+class Operands:
+    """Numbers that the function reads by a name or an attribute, as values of the program: read again at every call."""
+
+    def __init__(self, trace: Trace, reads: dict[Any, Read]) -> None:
+        self.trace = trace
+        self.reads = reads
+        self.names = {where[1] for kind, where, _ in reads.values() if kind != "attr"}
+        self.made: dict[Any, Number] = {}
+
+    def has(self, kind: str, where: Any, name: str) -> bool:
+        """Whether what is read there is a value of the program."""
+        return bool(self.reads) and (kind, id(where), name) in self.reads
+
+    def at(self, kind: str, where: Any, name: str) -> Number | None:
+        """The value of the program in the place of what is read there."""
+        return self._number((kind, id(where), name)) if self.has(kind, where, name) else None
+
+    def named(self, name: str, value: Any) -> Any:
+        """The value in the place of a variable's."""
+        for key, (kind, where, _) in self.reads.items():
+            if kind != "attr" and where[1] == name and reader(kind, where)() is value:
+                return self._number(key)
+        return value
+
+    def _number(self, key: Any) -> Number:
+        found = self.made.get(key)
+        if found is None:
+            kind, where, _ = self.reads[key]
+            read = reader(kind, where)
+            number = type(read())
+            value = self.trace.host(read, (), jnp.float64 if number is float else jnp.int64)
+            found = self.made[key] = Number(self.trace, value, number)
+            self.trace.numbered = True
+        return found
+
+    def attributes(self) -> set[tuple[int, str]]:
+        """The attributes among them, by their objects' identities."""
+        return {(place, name) for kind, place, name in self.made if kind == "attr"}
+
+    def checks(self) -> list[Read]:
+        """What is asked of them at every call: that they are numbers of their kinds."""
+        return [
+            ("kind", (reader(*self.reads[key][:2]), key[2]), number.kind) for key, number in self.made.items()
+        ]
 
 
 def binary(compute: Callable[[Any, Any], Any], turned: bool = False, whole: bool = True) -> Any:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["EMPTY", "Read", "comparison", "contents", "holds", "same"]
+__all__ = ["EMPTY", "Read", "comparison", "contents", "holds", "reader", "same"]
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 
@@ -22,6 +22,7 @@ FAST = {
     "list": "len(a{at}) == len(v{at}) and all(map(is_, a{at}, v{at}))",
     "dict": "len(a{at}) == len(v{at}[0]) and all(map(is_, a{at}, v{at}[0])) and all(map(is_, a{at}.values(), v{at}[1]))",
     "set": "a{at} == v{at}",
+    "kind": "type(a{at}()) is v{at}",
 }
 
 
@@ -55,7 +56,19 @@ def holds(kind: str, where: tuple[Any, ...], value: Any) -> bool:
     if kind == "dict":
         keys, values = value
         return len(at) == len(keys) and all(map(same, at, keys)) and all(map(same, at.values(), values))
+    if kind == "kind":
+        return type(at()) is value
     return at == value
+
+
+def reader(kind: str, where: tuple[Any, ...]) -> Callable[[], Any]:
+    """A function that reads again what was read by a name."""
+    at = where[0]
+    if kind == "global":
+        return lambda: at.get(where[1], EMPTY)
+    if kind == "cell":
+        return lambda: contents(at)
+    return lambda: getattr(at, where[1], EMPTY)
 
 
 def contents(cell: Any) -> Any:
@@ -71,7 +84,7 @@ def comparison(checks: list[Read]) -> Callable[[], bool]:
     if not checks:
         return lambda: True
     names: dict[str, Any] = {"MISSING": EMPTY, "all": all, "map": map, "is_": operator.is_, "len": len}
-    names.update(getattr=getattr, hasattr=hasattr)
+    names.update(getattr=getattr, hasattr=hasattr, type=type)
     lines = []
     for at, (kind, where, value) in enumerate(checks):
         names[f"a{at}"], names[f"v{at}"] = where[0], value

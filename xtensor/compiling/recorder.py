@@ -29,7 +29,7 @@ from ..optim.lr_scheduler.scheduler import LRScheduler
 from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from .effects import print_later, scaler_call, scheduler_call
-from .numbers import Number
+from .numbers import Number, Operands
 from .reads import EMPTY, Read, comparison, contents
 from .rewrite import names_read
 from .watch import Break, Trace
@@ -68,9 +68,10 @@ class Recorder:
 
     on = False
 
-    def __init__(self, trace: Trace, follower: Any) -> None:
+    def __init__(self, trace: Trace, follower: Any, operands: dict[Any, Read]) -> None:
         self.trace = trace
         self.follower = follower
+        self.operands = Operands(trace, operands)
         self.thread = trace.thread
         self.made: dict[int, Any] = {}
         self.making: list[type] = []
@@ -145,6 +146,10 @@ class Recorder:
         """`value.name`."""
         found = getattr(value, name)
         if self.active() and not isinstance(value, Tensor) and id(value) not in self.made:
+            if (number := self.operands.at("attr", value, name)) is not None:
+                if isinstance(value, Module):
+                    self.found_modules[id(value)] = value
+                return number
             if (id(value), name) not in self.trace.sets and id(value) not in self.trace.modules:
                 self._read_attribute(value, name, found)
         return found
@@ -164,6 +169,10 @@ class Recorder:
             elif value is os.environ:
                 self.refuse("it reads the environment")
         return found
+
+    def named(self, name: str, value: Any) -> Any:
+        """A global, or a variable of a function around it."""
+        return self.operands.named(name, value) if self.active() else value
 
     def operand(self, value: Any) -> Any:
         """What a name or an attribute is augmented by."""
@@ -428,7 +437,7 @@ class Recorder:
         if key not in self.entered:
             self.entered.add(key)
             for name in sorted(names_read(original)):
-                if name in frame.f_globals:
+                if name in frame.f_globals and not self.operands.has("global", frame.f_globals, name):
                     value = frame.f_globals[name]
                     self.check("global", (frame.f_globals, name), value)
                     self.load(value, name)
@@ -446,7 +455,7 @@ class Recorder:
             self.entered.add(id(function))
             for name, cell in cells.items():
                 value = contents(cell)
-                if value is not EMPTY and name != "__class__":
+                if value is not EMPTY and name != "__class__" and not self.operands.has("cell", cell, name):
                     self.check("cell", (cell, name), value)
                     self.load(value, name)
 
@@ -507,7 +516,7 @@ class Recorder:
     def valid(self) -> Callable[[], bool]:
         """A function that says whether all that was read is as it was."""
         self.entered.clear()
-        return comparison(list(self.checks.values()))
+        return comparison([*self.checks.values(), *self.operands.checks()])
 
     def numbers(self) -> list[Read]:
         """The reads by name."""

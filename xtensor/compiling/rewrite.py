@@ -52,8 +52,9 @@ def names_read(code: types.CodeType) -> set[str]:
 class _Rewriter(ast.NodeTransformer):
     """Puts the recorder's calls in."""
 
-    def __init__(self, owner: str | None) -> None:
+    def __init__(self, owner: str | None, names: set[str]) -> None:
         self.owner = owner
+        self.names = names
 
     def _call(self, name: str, *args: ast.expr, at: ast.AST) -> Any:
         recorder = ast.Constant(MARK)
@@ -64,6 +65,11 @@ class _Rewriter(ast.NodeTransformer):
         owner = (self.owner or "").lstrip("_")
         private = name.startswith("__") and not name.endswith("__")
         return f"_{owner}{name}" if private and owner else name
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if node.id in self.names and isinstance(node.ctx, ast.Load):
+            return self._call("named", ast.Constant(node.id), node, at=node)
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         name = ast.Constant(self._mangled(node.attr))
@@ -301,14 +307,26 @@ def stripped(tree: Any) -> Any:
     return tree
 
 
-def rewritten(code: types.CodeType, recorder: Any) -> types.CodeType:
-    """A code object that does what this one does, and tells the recorder; Unfollowable where there is none."""
+def names_bound(code: types.CodeType) -> set[str]:
+    """The names that are variables of the code's own, or of a function within it."""
+    found = {*code.co_varnames, *code.co_cellvars}
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            found |= names_bound(const)
+    return found
+
+
+def rewritten(code: types.CodeType, recorder: Any, names: set[str]) -> types.CodeType:
+    """A code object that does what this one does, and tells the recorder; Unfollowable where there is none.
+
+    names: of variables from outside whose values the recorder gives.
+    """
     names_read(code)
     owner = owner_of(code)
     tree = stripped(source_tree(code))
     if isinstance(tree, ast.FunctionDef) and not same_code(compiled(tree, code, owner), code):
         raise Unfollowable("its source is not what it was compiled from")
-    rewriter = _Rewriter(owner)
+    rewriter = _Rewriter(owner, names - names_bound(code))
     if isinstance(tree, ast.Lambda):
         tree.body = rewriter.visit(tree.body)
     else:
