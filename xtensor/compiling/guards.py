@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, repeat
+from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -12,9 +12,8 @@ from ..nn.hooks import everywhere
 from ..nn.modules.module import Module
 from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
 from ..storage import cell
-from ..tensor import AutogradMeta
 from ..xla.cache import settings
-from .reads import Read, holds, same
+from .reads import Comparisons, Read, holds, same
 from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
@@ -80,26 +79,13 @@ class Guards:
         self.hooks = hooks_of_all()
         slots = [(m, g) for m, g in trace.metas.values() if g is not UNSET]
         steppers: dict[int, Any] = dict(trace.optimizers)
-        self.empty: list[AutogradMeta] = [m for m, g in slots if g is None]
         # Of a gradient that is dropped or replaced unread nothing counts but that it is there.
         read = {id(h.storage) for h in trace.held.values()}
         there = [(m, g) for m, g in slots if g is not None]
-        self.there: list[AutogradMeta] = [m for m, g in there if id(storage_slot.__get__(g)) not in read]
         self.full = [(m, self._form(g)) for m, g in there if id(storage_slot.__get__(g)) in read]
-        self.bare: list[Any] = [
-            p
-            for o in steppers.values()
-            for group in o.param_groups
-            for p in group["params"]
-            if p._xt_meta is None
-        ]
+        params = [(o, p) for o in steppers.values() for group in o.param_groups for p in group["params"]]
         self.optimizers: list[Any] = [
             [o, o.facts(), self._values(o), o.state, len(o.state)] for o in steppers.values()
-        ]
-        self.same = [
-            (group[0].storage, [h.storage for h in group[1:]])
-            for group in trace.groups.values()
-            if len(group) > 1
         ]
         self.tensors = [
             (m.tensor, m.storage, m.view, m.edge is None, hooks_of(m.edge))
@@ -112,13 +98,36 @@ class Guards:
                 seen[id(each)] = each
         apart = {*trace.sets, *operands}
         self.modules = [_Held(m, apart) for m in seen.values()]
+        gone, found, members, alike, bare = (Comparisons() for _ in range(5))
+        for meta, grad in slots:
+            if grad is None:
+                gone.add("{0}.grad is None", meta)
+            elif id(storage_slot.__get__(grad)) not in read:
+                found.add("{0}.grad is not None", meta)
         # What may be replaced without a word: states of optimizers, members of modules.
-        own = [
-            o.state[p] for o in steppers.values() for g in o.param_groups for p in g["params"] if p in o.state
+        for optimizer, param in params:
+            if param in optimizer.state:
+                members.members(optimizer.state[param], False)
+            if param._xt_meta is None:
+                bare.add("{0}._xt_meta is None", param)
+        for module in seen.values():
+            for own in (module._parameters, module._buffers):
+                if own:
+                    members.members(own, True)
+        for group in trace.groups.values():
+            for held in group[1:]:
+                alike.add("{0}.array is {1}.array", held.storage, group[0].storage)
+        self.fast = [
+            (fast, said)
+            for comparisons, said in (
+                (gone, "a gradient is there that was None"),
+                (found, "a gradient is None that was there"),
+                (members, "a parameter, a buffer or an optimizer's state is another tensor"),
+                (alike, "tensors that held the same array hold different ones"),
+                (bare, "a parameter has a gradient that had none"),
+            )
+            for fast in comparisons.made()
         ]
-        own += [d for m in seen.values() for d in (m._parameters, m._buffers)]
-        self.dicts = [*[d for d in own if d], END]
-        self.members = list(chain.from_iterable(map(dict.values, self.dicts)))
         self.settings = settings()
         self.said = ""
         self.changed: tuple[_Held, str] | None = None
@@ -141,12 +150,13 @@ class Guards:
         """Whether all is as it was."""
         if capture.epoch[0] != self.epoch and not self._again():
             return False
-        empty = self.empty
-        if empty and not all(map(is_, map(grad_slot.__get__, empty), repeat(None))):
-            self.said = "a gradient is there that was None"
-            return False
-        if self.there and any(map(is_, map(grad_slot.__get__, self.there), repeat(None))):
-            self.said = "a gradient is None that was there"
+        try:
+            for fast, said in self.fast:
+                if not fast():
+                    self.said = said
+                    return False
+        except KeyError:
+            self.said = "a state of an optimizer is gone"
             return False
         for meta, form in self.full:
             grad = grad_slot.__get__(meta)
@@ -164,17 +174,6 @@ class Guards:
             if optimizer.state is not state or len(state) != count:
                 self.said = f"the state of {type(optimizer).__name__}"
                 return False
-        if not all(map(is_, chain.from_iterable(map(dict.values, self.dicts)), self.members)):
-            self.said = "a parameter, a buffer or an optimizer's state is another tensor"
-            return False
-        for first, others in self.same:
-            array = cell.__get__(first)
-            if not all(map(is_, map(cell.__get__, others), repeat(array))):
-                self.said = "tensors that held the same array hold different ones"
-                return False
-        if self.bare and any(p._xt_meta is not None for p in self.bare):
-            self.said = "a parameter has a gradient that had none"
-            return False
         if not self.reads():
             self.said = READS
             return False

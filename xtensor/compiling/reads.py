@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["EMPTY", "Read", "comparison", "contents", "holds", "reader", "same"]
+__all__ = ["EMPTY", "Comparisons", "Read", "comparison", "contents", "holds", "reader", "same"]
 
 SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 
@@ -77,6 +77,53 @@ def contents(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return EMPTY
+
+
+LINES = 400
+"""Comparisons in one function at most: Python compiles them together."""
+
+
+class Comparisons:
+    """Comparisons of identities, written out as functions: a loop over them would cost three times as much.
+
+    Each is an expression in which `{0}`, `{1}`, ... stand for objects.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {}
+        self.known: dict[int, str] = {}
+
+    def add(self, line: str, *objects: Any) -> None:
+        """One more."""
+        found = []
+        for value in objects:
+            name = self.known.get(id(value))
+            if name is None:
+                name = self.known[id(value)] = f"o{len(self.known)}"
+                self.names[name] = value
+            found.append(name)
+        self.lines.append(line.format(*found))
+
+    def members(self, owner: dict[Any, Any], whole: bool) -> None:
+        """A dictionary holds the objects that it holds now; with `whole`, and no others."""
+        if whole:
+            self.add(f"len({{0}}) == {len(owner)}", owner)
+        for key, value in owner.items():
+            if type(key) is str and key.isidentifier():
+                self.add(f"{{0}}[{key!r}] is {{1}}", owner, value)
+            else:
+                self.add("{0}[{1}] is {2}", owner, key, value)
+
+    def made(self) -> list[Callable[[], bool]]:
+        """The functions that together say whether all hold; KeyError where a dictionary lacks something."""
+        made = []
+        for first in range(0, len(self.lines), LINES):
+            lines = self.lines[first : first + LINES]
+            text = "def fast():\n    return (" + "\n        and ".join(lines) + ")\n"
+            exec(compile(text, "<xtensor guards>", "exec"), self.names)
+            made.append(self.names["fast"])
+        return made
 
 
 def comparison(checks: list[Read]) -> Callable[[], bool]:
