@@ -787,3 +787,17 @@ def test_a_number_that_gives_an_optimizer_other_states() -> None:
         return step, [lambda: x] * 3 + [heavier] + [lambda: x] * 3
 
     agrees(make, 2)
+
+
+def test_sizes_that_vary_have_programs_of_their_own() -> None:
+    x = xtensor.arange(200.0)
+    run = xtensor.compile(lambda a: (a * 2).sum(), dynamic=True)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for size in [*range(1, 80), *range(70, 80)]:
+            assert run(x[:size]).item() == size * (size - 1)
+    inner = run._xt_compiled
+    assert len(inner.entries) == 64 and not inner.gave_up
+    assert inner.missed["shapes, dtypes, strides or requires_grad of arguments"] == 77
+    (message,) = {str(w.message) for w in told}
+    assert "has 8 programs, and keeps 64" in message and "requires_grad of arguments" in message

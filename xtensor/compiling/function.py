@@ -35,6 +35,8 @@ __all__ = ["Compiled", "Entry"]
 NEVER = PROFILING | ANOMALY | SAVED_HOOKS | FUNCTION_MODE | DISPATCH_MODE | DEVICE_CONTEXT
 LIMIT = 8
 """How many programs of one function are made for other shapes or other values before it stays eager."""
+SIZES = 64
+"""The same where sizes are said to vary (`dynamic=True`): of more, those go that ran longest ago."""
 ARGUMENTS = "arguments that are no tensors"
 OFTEN = 2
 """How often a number changes before what reads it is left to eager code."""
@@ -113,6 +115,7 @@ class Compiled:
         self.warm = False
         self.gave_up = False
         self.limit = LIMIT
+        self.told = False
         self.later = 0
         self.follower = Follower(self.function)
         self.moving: dict[str, int] = {}
@@ -196,8 +199,16 @@ class Compiled:
         if len(self.numbered) > known:
             return self(*args, **kwargs)
         if len(self.entries) >= self.limit:
-            self._give_up()
-            return self.function(*args, **kwargs)
+            if not self.dynamic:
+                self._give_up()
+                return self.function(*args, **kwargs)
+            if not self.told:
+                self.told = True
+                checks.warn(
+                    f"xtensor.compile: {self.name} has {LIMIT} programs, and keeps {SIZES}. {self._differed()}",
+                    UserWarning,
+                )
+            del self.entries[SIZES - 1 :]
         with _capturing:
             try:
                 entry = self.captured(args, kwargs, tensors, skeleton, key, numbers)
@@ -314,12 +325,16 @@ class Compiled:
     def _give_up(self) -> None:
         """After so many programs: eager from now on."""
         self.gave_up = True
-        often = ", ".join(f"{why}: {n}" for why, n in sorted(self.missed.items(), key=lambda kv: -kv[1]))
         checks.warn(
-            f"xtensor.compile: {self.name} was captured {self.limit} times and runs eagerly from now on. What differed, and how "
-            f"often: {often}",
+            f"xtensor.compile: {self.name} was captured {self.limit} times and runs eagerly from now on. {self._differed()}. Where its "
+            "sizes are meant to vary, xtensor.compile(..., dynamic=True) keeps more programs",
             UserWarning,
         )
+
+    def _differed(self) -> str:
+        """What no program fitted for, and how often, the most frequent first."""
+        often = ", ".join(f"{why}: {n}" for why, n in sorted(self.missed.items(), key=lambda kv: -kv[1]))
+        return f"What differed, and how often: {often}"
 
     def captured(
         self,
