@@ -468,7 +468,7 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
             whole = getattr(state.dispatch_modes[-1], "whole_call", None)
             if whole is not None:
                 return whole(asked, plain, args, kwargs)
-        if modes_only:
+        if modes_only and not (name in INGESTS and args and getattr(type(args[0]), "_xt_arms_late", False)):
             with SubclassesOff():
                 made = plain(*args, **kwargs)
             return made
