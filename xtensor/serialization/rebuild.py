@@ -348,7 +348,7 @@ class Rebuilder:
             raise TypeError("a tensor is rebuilt by one of the functions that rebuild tensors")
         made = build(*arguments)
         if kind not in (Tensor, Parameter, type(made)):
-            if not (isinstance(kind, type) and issubclass(kind, Tensor) and kind in self.trusted_types):
+            if not (isinstance(kind, type) and issubclass(kind, Tensor) and self.trusts(kind)):
                 raise TypeError("a tensor is rebuilt as a Tensor, a Parameter or a class that was allowed")
             asked = made.requires_grad
             made = wanting(share(kind, made), asked)
@@ -362,7 +362,7 @@ class Rebuilder:
         attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
         if attributes is not None and type(attributes) is not dict:
             raise TypeError("the attributes of a tensor are a dict")
-        if slots and type(tensor) not in self.trusted_types:
+        if slots and not self.trusts(type(tensor)):
             raise TypeError("slots are set only in classes that were allowed")
         set_state(tensor, (attributes, slots))
 
