@@ -75,12 +75,12 @@ def draws(rng: np.random.Generator, shape: tuple[int, ...]) -> dict[str, Any]:
         blocks = {} if str(x.layout)[-3:] not in ("bsr", "bsc") else {"blocksize": (1, 1)}
         return made.to_sparse(layout=x.layout, **blocks)
 
-    columns = shape[1] if len(shape) > 1 else 1
+    rows, columns = (*shape, 1)[:2]
     return {
         "number": rng.choice([-2.0, 0.5, 3.0]),
         "like": np.round(rng.standard_normal(shape), 2),
         "other": other,
-        "rows": rng.integers(0, shape[0], 3),
+        "rows": rng.integers(0, rows, 3),
         "right": np.round(rng.standard_normal((columns, 3)), 2),
     }
 

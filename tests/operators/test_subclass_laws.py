@@ -468,6 +468,46 @@ def a_wrapper_may_be_a_parameter(t: Any) -> None:
 
 
 @law
+def optimizers_step_wrappers(t: Any) -> None:
+    p = t.nn.Parameter(wrapping(t)(t.ones(3)))
+    for kind in (t.optim.SGD, t.optim.Adam):
+        step = kind([p], lr=0.25)
+        step.zero_grad()
+        (p * p).sum().backward()
+        step.step()
+    assert [round(v, 4) for v in p.inner.tolist()] == [0.25] * 3
+
+
+@law
+def modules_of_wrappers_change_their_dtype(t: Any) -> None:
+    m = t.nn.Module()
+    m.register_buffer("b", wrapping(t)(t.ones(3)))
+    m.double()
+    assert type(m.b).__name__ == "Wrapped" and m.b.inner.dtype is t.float64
+
+
+@law
+def functions_save_tensors_of_a_class(t: Any) -> None:
+    kinds = []
+
+    class Twice(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            kinds.append(type(y))
+            return grad * t.as_tensor(y.tolist()), None
+
+    x, y = t.ones(3, requires_grad=True), of(t, plain(t))
+    Twice.apply(x, y).sum().backward()
+    assert kinds == [type(y)] and t.as_tensor(x.grad.tolist()).tolist() == [1.0, 2.0, 3.0]
+
+
+@law
 def a_dispatch_mode_sees_a_wrapper_s_inner_calls(t: Any) -> None:
     names = []
 
