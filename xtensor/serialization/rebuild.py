@@ -18,6 +18,7 @@ from ..quantized.layout import per_channel, per_tensor, seen_as
 from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
+from . import nested_parts
 from .allowed import blocked, refusal, user_globals
 from .errors import FileFormatError
 from .importable import importable
@@ -178,6 +179,9 @@ CONSTANTS = _constants()
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
 
+JAGGED = "torch.nested._internal.nested_tensor"
+
+
 class Rebuilder:
     """The policy of one load: storages by key, tensors over them; what a name means here."""
 
@@ -198,11 +202,15 @@ class Rebuilder:
             "_rebuild_device_tensor_from_cpu_tensor": self.device_tensor,
             "_rebuild_sparse_tensor": self.sparse_tensor,
             "_rebuild_qtensor": self.quantized_tensor,
+            "_rebuild_nested_tensor": nested_parts.strided_of,
         }
-        self.builders = {id(function): function for function in builders.values()}
+        self.builders = {id(f): f for f in (*builders.values(), nested_parts.jagged_of)}
         self.globals = {
             **{f"torch._utils.{name}": Global(function, function) for name, function in builders.items()},
             "torch.nn.parameter.Parameter": Global(Parameter, self.new_parameter),
+            f"{JAGGED}._rebuild_njt": Global(nested_parts.jagged_of, nested_parts.jagged_of),
+            f"{JAGGED}.NestedTensor": Global(nested_parts.NestedTensor),
+            "torch._dynamo.decorators._DimRange": Global(nested_parts.Ignored, nested_parts.Ignored),
         }
         for name in ("_rebuild_from_type_v2", "_rebuild_from_type"):
             for module in ("torch._tensor", "torch.tensor"):
@@ -225,7 +233,7 @@ class Rebuilder:
         raise refusal(name, where())
 
     def trusts(self, kind: type[Any]) -> bool:
-        return self.trusting or kind in self.trusted_types
+        return self.trusting or kind in self.trusted_types or kind is nested_parts.Ignored
 
     def persistent(self, saved: Any) -> LoadedStorage:
         """The storage that a pickle names; the same for the same key."""
@@ -347,6 +355,8 @@ class Rebuilder:
         if build is None or type(arguments) is not tuple:
             raise TypeError("a tensor is rebuilt by one of the functions that rebuild tensors")
         made = build(*arguments)
+        if build is nested_parts.jagged_of:
+            return made  # its attributes repeat its parts
         if kind not in (Tensor, Parameter, type(made)):
             if not (isinstance(kind, type) and issubclass(kind, Tensor) and self.trusts(kind)):
                 raise TypeError("a tensor is rebuilt as a Tensor, a Parameter or a class that was allowed")
