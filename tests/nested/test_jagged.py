@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xtensor
+from xtensor.serialization import nested_parts
 
 # Expressions in `x` (2, j, 3), `y` with the same rows, `p` padded, `w` (5, 3), `v` (3,), `k` (2, 3, 4); the library is `L`.
 SAME = """
@@ -346,3 +347,17 @@ def test_optimizers_step_nested_parameters(layout, kind):
     assert xtensor.allclose(found, dense.detach())
     parameter.data = xtensor.zeros_like(nested)
     assert parameter.detach().unbind()[1].tolist() == [[0.0] * 3] * 3
+
+
+def test_files_whose_parts_do_not_go_together_are_refused():
+    values, whole = xtensor.arange(6.0), xtensor.tensor
+    with pytest.raises(TypeError, match="offsets are not in order"):
+        nested_parts.jagged_of({"values": values, "offsets": whole([0, 4, 9])})
+    with pytest.raises(TypeError, match="lengths are out of range"):
+        nested_parts.jagged_of({"values": values, "offsets": whole([0, 4, 6]), "lengths": whole([2, 9])})
+    with pytest.raises(TypeError, match="do not go together"):
+        nested_parts.jagged_of({"values": values, "offsets": None})
+    with pytest.raises(TypeError, match="one after the other"):
+        nested_parts.strided_of(values, whole([[2], [9]]), whole([[1], [1]]), whole([0, 2]))
+    with pytest.raises(TypeError, match="not contiguous"):
+        nested_parts.strided_of(values, whole([[2], [4]]), whole([[1], [2]]), whole([0, 2]))

@@ -49,7 +49,6 @@ STORAGE_TYPES: dict[str, dtypes.dtype] = {
 SCHEMES = (dtypes.per_tensor_affine, dtypes.per_channel_affine, dtypes.per_channel_affine_float_qparams)
 
 UNSUPPORTED = {
-    "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "tensors of classes without memory of their own",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
     "torch._utils._rebuild_xla_tensor": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
