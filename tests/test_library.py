@@ -3,6 +3,7 @@
 import pytest
 
 import xtensor
+from tests.operators.test_subclass_laws import wrapping
 from xtensor import interop
 from xtensor.library import CustomOpDef, Library, custom_op, define, impl, infer_schema, ops
 
@@ -120,3 +121,104 @@ def test_schemas_are_pytorch_s(torch):
     assert schema(xtensor) == schema(torch)
     with pytest.raises(ValueError, match="must have a type annotation"):
         infer_schema(lambda x: x, mutates_args=())
+
+
+def seen_by(t, wrapped):
+    """What classes and modes are asked about operators that programs add."""
+    dispatch, tag = t.utils._python_dispatch, "lib_seen"
+    notes = []
+
+    class Below(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            notes.append(f"below {func}")
+            return func(*args, **(kwargs or {}))
+
+    class Above(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            notes.append(f"above {func.__name__}")
+            return func(*args, **(kwargs or {}))
+
+    class Logged(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            notes.append(f"class {func}")
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    @t.library.custom_op(f"{tag}::scale", mutates_args=())
+    def scale(x: t.Tensor, k: float) -> t.Tensor:
+        return x * k
+
+    scale.register_autograd(
+        lambda ctx, grad: (grad * ctx.k, None),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "k", inputs[1]),
+    )
+
+    @t.library.custom_op(f"{tag}::bump", mutates_args=("x",))
+    def bump(x: t.Tensor) -> None:
+        x.add_(1)
+
+    lib = t.library.Library(tag, "FRAGMENT")
+    lib.define("two(Tensor x, int n=1) -> (Tensor, Tensor)")
+    lib.impl("two", lambda x, n=1: (x + n, x - n), "CPU")
+    lib.define("composed(Tensor x) -> Tensor")
+    lib.impl("composed", lambda x: (x + 1).exp(), "CompositeImplicitAutograd")
+    space = getattr(t.ops, tag)
+    calls = [
+        lambda x: scale(x, 2.0),
+        lambda x: space.scale(x, 2.0),
+        lambda x: space.scale.default(x, 2.0),
+        lambda x: space.two(x, n=3)[1],
+        lambda x: space.composed(x),
+        lambda x: bump(x),
+    ]
+    found = []
+    for call in calls:
+        for mode in (Below, Above):
+            x = t.ones(2)
+            with mode():
+                call(x)
+        x = t.ones(2).as_subclass(Logged)
+        notes.append("of a class")
+        kind = type(call(x)).__name__
+        inner = wrapped(t)(t.ones(2))
+        made = call(inner)
+        found.append((kind, (inner if made is None else made).inner.tolist()))
+    x = t.ones(2, requires_grad=True)
+    with Below():
+        scale(x, 3.0).sum().backward()
+    y = wrapped(t)(t.ones(2)).requires_grad_()
+    scale(y, 3.0).sum().backward()
+    found += [
+        x.grad.tolist(),
+        y.grad.inner.tolist(),
+        str(space.scale.default._schema),
+        space.two.default.name(),
+    ]
+    found += [str(space.two), str(space.two.default), space.bump.default._schema.is_mutable]
+    with pytest.raises(RuntimeError, match="Unknown keyword argument 'q' for operator"):
+        space.two(t.ones(1), q=3)
+    own = [n for n in notes if tag in n or n.startswith(("above", "of")) or "scale" in n]
+    return found, own
+
+
+def test_classes_and_modes_see_operators_as_in_pytorch(torch):
+    with interop.installed() as t:
+        ours = seen_by(t, wrapping)
+    assert ours == seen_by(torch, wrapping)
+
+
+def test_a_rule_for_a_class_stands_before_its_own():
+    kind = wrapping(xtensor)
+
+    @custom_op("tests::ruled", mutates_args=())
+    def ruled(x: xtensor.Tensor) -> xtensor.Tensor:
+        return x * 2
+
+    @ruled.register_torch_dispatch(kind)
+    def _(cls, func, types, args, kwargs):
+        return xtensor.full((2,), 5.0)
+
+    assert ruled(kind(xtensor.ones(2))).tolist() == [5.0, 5.0] and ruled(xtensor.ones(2)).tolist() == [
+        2.0,
+        2.0,
+    ]

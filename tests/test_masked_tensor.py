@@ -97,3 +97,58 @@ def test_gradients() -> None:
         dense = data.grad.to_tensor(0) if masked(lib).is_masked_tensor(data.grad) else data.grad
         found.append((repr(leaf.grad), np.asarray(dense).tolist()))
     assert found[0] == found[1]
+
+
+def sparse(lib: Any, layout: str, requires_grad: bool = False) -> Any:
+    """Sparse data under a mask of the same places."""
+    kind = getattr(lib, f"sparse_{layout}")
+    data = lib.tensor([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [3.0, 0.0, 4.0]]).to_sparse(layout=kind)
+    mask = lib.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]).to_sparse(layout=kind).bool()
+    return masked(lib).masked_tensor(data, mask, requires_grad)
+
+
+SPARSE: dict[str, Callable[[Any, str], Any]] = {
+    "printed": lambda t, s: sparse(t, s),
+    "facts": lambda t, s: [
+        sparse(t, s).is_sparse,
+        sparse(t, s).layout,
+        sparse(t, s).is_sparse_coo(),
+        sparse(t, s).is_sparse_csr(),
+        tuple(sparse(t, s).shape),
+    ],
+    "parts": lambda t, s: [sparse(t, s).get_data(), sparse(t, s).get_mask()],
+    "dense": lambda t, s: sparse(t, s).to_dense(),
+    "unary": lambda t, s: [f(sparse(t, s)) for f in (t.sin, t.neg, t.sigmoid, t.sqrt)],
+    "binary": lambda t, s: [sparse(t, s) + sparse(t, s), sparse(t, s) * 2, sparse(t, s) / sparse(t, s)],
+    "sums": lambda t, s: [sparse(t, s).sum(), sparse(t, s).amin()],
+    "of dense": lambda t, s: getattr(made(t), f"to_sparse_{s}")(),
+    "of dense and back": lambda t, s: getattr(made(t), f"to_sparse_{s}")().to_dense(),
+    "other places": lambda t, s: masked(t).masked_tensor(
+        sparse(t, s).get_data(), t.eye(3).bool().to_sparse(layout=getattr(t, f"sparse_{s}"))
+    ),
+    "other layout": lambda t, s: masked(t).masked_tensor(sparse(t, s).get_data(), t.eye(3) > 0),
+    "row": lambda t, s: sparse(t, s)[0],
+}
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_data_is_as_in_pytorch(name: str, layout: str) -> None:
+    found = []
+    for lib in (xtensor, torch):
+        try:
+            found.append(repr(SPARSE[name](lib, layout)).replace("xtensor", "torch"))
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}".replace("xtensor", "torch"))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_gradients_of_sparse_data(layout: str) -> None:
+    leaf = sparse(xtensor, layout, requires_grad=True)
+    (leaf.sin() * 2).sum().backward()
+    expected = 2 * np.cos([1.0, 0.5, 2.0, 3.0, 4.0])
+    assert np.allclose(leaf.grad.get_data().values().tolist(), expected, rtol=1e-5)
+    data = leaf.get_data().detach().requires_grad_()
+    masked(xtensor).as_masked_tensor(data, leaf.get_mask()).mul(3).sum().backward()
+    assert data.grad.to_dense().tolist() == [[3.0, 0.0, 3.0], [0.0, 3.0, 0.0], [3.0, 0.0, 3.0]]

@@ -19,8 +19,12 @@ from . import devices
 from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad
-from .operators.below.aten import packet
-from .tensor import Tensor
+from .engine.modes import DISPATCH_MODE, state
+from .operators.below.aten import Packet, packet
+from .operators.below.custom import AddedOverload, asked_below
+from .operators.below.dispatching import dispatching
+from .operators.overriding import answer, armed, claimed
+from .tensor import Tensor, asks_grad
 
 __all__ = [
     "CustomOpDef",
@@ -36,6 +40,7 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_torch_dispatch",
     "register_vmap",
 ]
 
@@ -50,11 +55,11 @@ BUILT_IN = frozenset("_c10d_functional aten c10d higher_order inductor prim prim
 ANY = ("CompositeExplicitAutograd", "", None)
 
 
-class CustomOperator:
+class CustomOperator(Packet):
     """One operator, `torch.ops.<namespace>.<name>`: its kernels by device, and what belongs to them."""
 
     def __init__(self, namespace: str, name: str) -> None:
-        self.namespace, self.__name__ = namespace, name
+        super().__init__(namespace, name)
         self.schema: str | None = None
         self.kernels: dict[Any, Callable[..., Any]] = {}
         self.composite: Callable[..., Any] | None = None
@@ -64,33 +69,53 @@ class CustomOperator:
         self.vmap: Callable[..., Any] | None = None
         self.mutated: frozenset[str] = frozenset()
         self.signature: inspect.Signature | None = None
+        self.rules: dict[type, Callable[..., Any]] = {}
 
     @property
     def qualified(self) -> str:
-        return f"{self.namespace}::{self.__name__}"
+        return self._qualified_op_name
 
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"
+    def overload(self, name: str) -> AddedOverload:
+        """The form of that name, always the same object."""
+        forms: Any = self._overloads
+        return forms[name] if name in forms else forms.setdefault(name, AddedOverload(self, name))
 
     def overloads(self) -> list[str]:
         """The names of the overloads; there is one."""
         return ["default"]
 
-    def __getattr__(self, name: str) -> CustomOperator:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.asked(self, args, kwargs)
+
+    def asked(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A call of this operator or of one of its forms: classes and modes are asked first."""
+        if armed and (found := claimed((*args, *kwargs.values()))) is not None:
+            return answer(function, found, args, kwargs)
         if self.composite is not None:
             return self.composite(*args, **kwargs)
+        if kwargs and self.signature is not None:
+            self.check_names(kwargs)
         tensors = list(_tensors([*args, *kwargs.values()]))
-        if is_grad_enabled() and any(t.requires_grad for t in tensors):
+        if is_grad_enabled() and any(asks_grad(t) for t in tensors):
             return _recorded(self, args, kwargs)
         return self.run(tensors, args, kwargs)
 
+    def check_names(self, kwargs: Any) -> None:
+        """RuntimeError for an argument that the operator has not."""
+        assert self.signature is not None
+        for name in kwargs:
+            if name not in self.signature.parameters:
+                schema = self.overload("default")._schema
+                raise RuntimeError(
+                    f"Unknown keyword argument '{name}' for operator '{self.qualified}'. Schema: {schema}"
+                )
+
     def run(self, tensors: Sequence[Tensor], args: Any, kwargs: Any) -> Any:
         """The kernel for where the tensors are; for batches, the rule of `register_vmap` where there is one."""
+        if state.mode & DISPATCH_MODE or dispatching:
+            made = asked_below(self.overload("default"), self.rules, args, kwargs)
+            if made is not NotImplemented:
+                return made
         if self.vmap is not None and modes.state.transforms:
             batches = [level for level in levels_in(tensors) if level.size is not None]
             if batches:
@@ -104,6 +129,11 @@ class CustomOperator:
         for key in (place, None):
             if key in self.kernels:
                 return self.kernels[key]
+        if place == "meta" and self.kernels:
+            raise NotImplementedError(
+                f"{self.qualified}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
+                "kernel registered."
+            )
         raise NotImplementedError(
             f"Could not run '{self.qualified}' with arguments from the '{place.upper()}' backend."
         )
@@ -333,6 +363,8 @@ def _operator(qualified: str) -> CustomOperator:
 def _existing(op: Any) -> CustomOperator:
     if isinstance(op, CustomOpDef):
         return op._operator
+    if isinstance(op, AddedOverload):
+        op = op.overloadpacket
     if isinstance(op, CustomOperator):
         return op
     return _operator(op)
@@ -490,7 +522,7 @@ class CustomOpDef:
         operator.schema = schema or infer_schema(fn, mutates_args=mutates)
         named = [n for n, p in operator.signature.parameters.items() if "Tensor" in str(p.annotation)]
         operator.mutated = frozenset(named if mutates == "unknown" else mutates)
-        self._opoverload = operator
+        self._opoverload = operator.overload("default")
         for key in _keys(device_types):
             operator.kernels[key] = fn
 
@@ -502,7 +534,11 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._operator(*args, **kwargs)
+        return self._operator.asked(self._opoverload, args, kwargs)
+
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Any = None, /) -> Any:
+        """What answers for a class or mode that is asked below autograd: see `register_torch_dispatch`."""
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
         """The function for one or several types of device."""
@@ -577,6 +613,21 @@ def register_vmap(op: Any, func: Any = None, /, *, lib: Library | None = None) -
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         _existing(op).vmap = fn
+        return fn
+
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: Any, func: Any = None, /, *, lib: Library | None = None
+) -> Any:
+    """What answers for an operator in place of a class's, or mode's, `__torch_dispatch__`; a decorator where `func` is not given.
+
+    It is called as that is: with the class, or the mode, the operator, types, arguments and keywords.
+    """
+
+    def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+        _existing(op).rules[torch_dispatch_class] = fn
         return fn
 
     return register if func is None else register(func)

@@ -1,7 +1,8 @@
 """Tensors that carry a mask, `torch.masked.MaskedTensor`: written through `__torch_function__`, as sparse ones are.
 
-A masked tensor has a dense tensor and a mask of the same sizes, True where an element counts. Two ways lead between it and the dense
-tensor, `data_of` and `with_mask`, each the other's derivative, so that operators over the data have their gradients for free.
+A masked tensor has data and a mask of the same sizes, True where an element counts; both are dense, or both are COO or CSR with elements
+at the same places. Two ways lead between it and the data, `data_of` and `with_mask`, each the other's derivative, so that operators over the
+data have their gradients for free.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .operators.overriding import arm
 from .ops.create.creation import zeros
 from .ops.index.masks import where
 from .ops.shape.joining import cat, stack
+from .sparse import under_masks
 from .sparse.layout import PLAIN, host, linked, plainly
 from .tensor import Tensor, asks_grad
 
@@ -44,9 +46,7 @@ REDUCTIONS = "sum mean prod amin amax argmin argmax std var".split()
 
 
 class MaskedTensor(Tensor):
-    """A dense tensor of which only the elements count where a mask is True.
-
-    Differs from PyTorch: the data and the mask are strided.
+    """A tensor of which only the elements count where a mask is True.
 
     >>> from xtensor.masked import masked_tensor
     >>> x = masked_tensor(xtensor.tensor([1.0, 2.0, 3.0]), xtensor.tensor([True, False, True]))
@@ -65,7 +65,7 @@ class MaskedTensor(Tensor):
     @staticmethod
     def __new__(cls: Any, data: Tensor, mask: Tensor, requires_grad: bool = False) -> Any:
         check(data, mask)
-        made = holding(data.detach().clone(), mask.clone())
+        made = holding(fitted(data.detach(), mask).clone(), mask.clone())
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -94,13 +94,25 @@ class MaskedTensor(Tensor):
 
     def to_tensor(self, value: Any) -> Tensor:
         """The data with a value where elements do not count."""
-        return where(
-            self._masked_mask, data_of(self), zeros((), dtype=self.dtype, device=self.device) + value
-        )
+        return filled(self._masked_mask, data_of(self), value)
+
+    @property
+    def layout(self) -> Any:
+        """The layout of the data."""
+        return self._masked_data.layout
+
+    @property
+    def is_sparse(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the data is sparse."""
+        return under_masks.is_sparse(self._masked_data)
 
     def is_sparse_coo(self) -> bool:
-        """False."""
-        return False
+        """Whether the data is in COO layout."""
+        return self.layout is dtypes.sparse_coo
+
+    def is_sparse_csr(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+        """Whether the data is in CSR layout."""
+        return self.layout is dtypes.sparse_csr
 
     def __repr__(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return text(self)
@@ -117,12 +129,32 @@ def check(data: Any, mask: Any) -> None:
         raise ValueError("data.size() must equal mask.size()")
     if mask.dtype is not dtypes.bool:
         raise TypeError("mask must have dtype bool.")
+    if data.layout is not mask.layout:
+        raise TypeError("data and mask must have the same layout.")
+    if data.layout not in (dtypes.strided, dtypes.sparse_coo, dtypes.sparse_csr):
+        raise TypeError(f"data layout of {data.layout} is not supported.")
+
+
+def fitted(data: Tensor, mask: Tensor) -> Tensor:
+    """Data with its elements where a mask has them, if both are sparse."""
+    if under_masks.is_sparse(data) and not under_masks.same_places(data, mask):
+        return data.sparse_mask(mask)
+    return data
+
+
+def filled(mask: Any, data: Any, value: Any) -> Tensor:
+    """Data with a value where a mask is False; of sparse data, of the elements that are stored."""
+    rest = zeros((), dtype=data.dtype, device=data.device) + value
+    if under_masks.is_sparse(data):
+        return under_masks.of_elements(where, mask, data, rest)
+    return where(mask, data, rest)
 
 
 def holding(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor over data and a mask, unknown to autograd."""
     arm(MaskedTensor)
-    made: Any = wrapper(MaskedTensor, tuple(data.shape), tuple(data.stride()), 0, data.dtype, data.device)
+    strides = None if under_masks.is_sparse(data) else tuple(data.stride())
+    made: Any = wrapper(MaskedTensor, tuple(data.shape), strides, 0, data.dtype, data.device)
     made._masked_data, made._masked_mask = data.detach() if asks_grad(data) else data, mask
     return made
 
@@ -159,7 +191,7 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
 def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor over data and a mask themselves; gradients go on to the data."""
     check(data, mask)
-    return with_mask(data, mask)
+    return with_mask(fitted(data, mask), mask)
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
@@ -180,6 +212,10 @@ def unary(name: str) -> None:
     def apply(self: MaskedTensor, *args: Any, **kwargs: Any) -> Any:
         function = function_of(name)
         plain = [a._masked_data if isinstance(a, MaskedTensor) else a for a in args]
+        if name not in SHAPES and under_masks.is_sparse(self._masked_data):
+            return with_mask(
+                under_masks.of_elements(function, data_of(self), *plain, **kwargs), self._masked_mask
+            )
         made = function(data_of(self), *plain, **kwargs)
         mask = function(self._masked_mask, *plain, **kwargs) if name in SHAPES else self._masked_mask
         return with_mask(made, mask)
@@ -191,11 +227,19 @@ def same_mask(values: Sequence[Any]) -> Tensor:
     """The mask that all masked arguments have; ValueError where they differ."""
     masks = [v._masked_mask for v in values if isinstance(v, MaskedTensor)]
     for other in masks[1:]:
-        if other is not masks[0] and not np.array_equal(host(other), host(masks[0])):
+        if other is not masks[0] and not equal_masks(other, masks[0]):
             raise ValueError(
                 "Input masks must match. If you need support for this, please open an issue on Github."
             )
     return masks[0]
+
+
+def equal_masks(first: Any, second: Any) -> bool:
+    if under_masks.is_sparse(first) or under_masks.is_sparse(second):
+        if not under_masks.same_places(first, second):
+            return False
+        first, second = under_masks.element_mask(first), under_masks.element_mask(second)
+    return np.array_equal(host(first), host(second))
 
 
 def opened(value: Any) -> Any:
@@ -205,6 +249,9 @@ def opened(value: Any) -> Any:
 def binary(name: str) -> None:
     def apply(input: Any, other: Any, **kwargs: Any) -> Any:
         mask = same_mask((input, other))
+        if under_masks.is_sparse(mask):
+            made = under_masks.of_elements(function_of(name), opened(input), opened(other), **kwargs)
+            return with_mask(made, mask)
         made = function_of(name)(opened(input), opened(other), **kwargs)
         return with_mask(made, mask.expand(tuple(made.shape)))
 
@@ -225,6 +272,12 @@ def reduction(name: str) -> None:
         masked = importlib.import_module(f"{__name__.partition('.')[0]}.masked")
         if args:
             kwargs["keepdim"] = args[0]
+        if input.is_sparse:
+            if dim is not None or kwargs.get("keepdim"):
+                raise RuntimeError(f"masked {name} of sparse data is over all dimensions")
+            mask: Any = under_masks.element_mask(input._masked_mask).reshape(-1)
+            values = under_masks.element_mask(data_of(input)).reshape(-1)
+            return with_mask(getattr(masked, name)(values, **kwargs, mask=mask), mask.any())
         mask, keepdim = input._masked_mask, kwargs.get("keepdim", False)
         if name in ("std", "var"):
             kwargs.setdefault("unbiased", True)
@@ -329,7 +382,23 @@ def new_ones(self: MaskedTensor, *size: Any, **options: Any) -> Tensor:
     return self._masked_data.new_ones(shape, **options)
 
 
+def to_dense(self: MaskedTensor, *args: Any, **kwargs: Any) -> Any:
+    """The data and the mask as strided tensors."""
+    return with_mask(*under_masks.to_dense(data_of(self), self._masked_mask))
+
+
+def to_layout(layout: Any) -> Callable[..., Any]:
+    def convert(self: MaskedTensor, *args: Any, **kwargs: Any) -> Any:
+        return with_mask(*under_masks.to_layout(data_of(self), self._masked_mask, layout))
+
+    return convert
+
+
 HANDLERS.update(
+    to_dense=to_dense,
+    to_sparse=to_layout(dtypes.sparse_coo),
+    to_sparse_coo=to_layout(dtypes.sparse_coo),
+    to_sparse_csr=to_layout(dtypes.sparse_csr),
     new_ones=new_ones,
     all=all_,
     cat=joined(cat),
@@ -351,7 +420,7 @@ HANDLERS.update(
 
 def text(masked: MaskedTensor) -> str:
     """A masked tensor as text, with two dashes where elements do not count."""
-    values, mask = host(masked._masked_data), host(masked._masked_mask)
+    values, mask = map(host, under_masks.to_dense(masked._masked_data, masked._masked_mask))
     shown = np.empty(values.shape, object)
     for at in np.ndindex(*values.shape):
         value = values[at].item()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 
 import numpy as np
 import pytest
 
 import xtensor
+from xtensor.serialization import nested_parts
 
 # Expressions in `x` (2, j, 3), `y` with the same rows, `p` padded, `w` (5, 3), `v` (3,), `k` (2, 3, 4); the library is `L`.
 SAME = """
@@ -307,3 +309,55 @@ def test_transformer_encoder(layout):
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
     with pytest.raises(AssertionError, match="outside of its fast path"):
         layer.self_attn(made, made, made, need_weights=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", ["jagged", "strided"])
+def test_files_go_to_pytorch_and_back(torch, layout):
+    def made(t):
+        rows = [t.arange(6.0).reshape(2, 3), t.ones(3, 3)]
+        return t.nested.nested_tensor(rows, layout=getattr(t, layout))
+
+    for source, target in ((torch, xtensor), (xtensor, torch), (xtensor, xtensor)):
+        for safe in (True, False):
+            file = io.BytesIO()
+            source.save({"n": made(source)}, file)
+            file.seek(0)
+            found = target.load(file, weights_only=safe)["n"]
+            assert found.is_nested and str(found.layout).endswith(layout)
+            assert [row.tolist() for row in found.unbind()] == [row.tolist() for row in made(source).unbind()]
+
+
+@pytest.mark.parametrize("layout", ["jagged", "strided"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_optimizers_step_nested_parameters(layout, kind):
+    rows = [xtensor.arange(6.0).reshape(2, 3), xtensor.ones(3, 3)]
+    nested = xtensor.nested.nested_tensor(rows, layout=getattr(xtensor, layout))
+    dense = xtensor.cat([row.reshape(-1) for row in rows]).requires_grad_()
+    parameter = xtensor.nn.Parameter(nested)
+    for p in (parameter, dense):
+        step = getattr(xtensor.optim, kind)([p], lr=0.25)
+        for _ in range(2):
+            step.zero_grad()
+            squared = p * p
+            whole = xtensor.nested.to_padded_tensor(squared, 0.0) if p is parameter else squared
+            whole.sum().backward()
+            step.step()
+    found = xtensor.cat([row.reshape(-1) for row in parameter.detach().unbind()])
+    assert xtensor.allclose(found, dense.detach())
+    parameter.data = xtensor.zeros_like(nested)
+    assert parameter.detach().unbind()[1].tolist() == [[0.0] * 3] * 3
+
+
+def test_files_whose_parts_do_not_go_together_are_refused():
+    values, whole = xtensor.arange(6.0), xtensor.tensor
+    with pytest.raises(TypeError, match="offsets are not in order"):
+        nested_parts.jagged_of({"values": values, "offsets": whole([0, 4, 9])})
+    with pytest.raises(TypeError, match="lengths are out of range"):
+        nested_parts.jagged_of({"values": values, "offsets": whole([0, 4, 6]), "lengths": whole([2, 9])})
+    with pytest.raises(TypeError, match="do not go together"):
+        nested_parts.jagged_of({"values": values, "offsets": None})
+    with pytest.raises(TypeError, match="one after the other"):
+        nested_parts.strided_of(values, whole([[2], [9]]), whole([[1], [1]]), whole([0, 2]))
+    with pytest.raises(TypeError, match="not contiguous"):
+        nested_parts.strided_of(values, whole([[2], [4]]), whole([[1], [2]]), whole([0, 2]))

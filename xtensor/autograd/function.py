@@ -19,12 +19,15 @@ from ..engine import (
     no_grad,
     profiler,
 )
+from ..operators.below.dispatching import twin as twin_of_class
 from ..operators.inplace import check_inplace, move_retained, rebase
 from ..operators.levels.crossing import crossed
+from ..operators.overriding import asks
 from ..operators.recording import noted
 from ..operators.saved import Hooked, SavedTensor, check_version, save, saved_tensor, unpack_tensor
 from ..operators.write import bump
 from ..ops.create.creation import zeros
+from ..storage import WrapperStorage
 from ..tensor import (
     CUSTOM_FUNCTION,
     MULTI_OUTPUT,
@@ -98,7 +101,10 @@ class SavedForFunction:
 
 
 def twin(tensor: Tensor) -> Tensor:
-    """Another tensor over the same memory, with no history."""
+    """Another tensor over the same memory, with no history; of its class, where that answers for itself."""
+    kind = type(tensor)
+    if kind is not Tensor and (asks(kind) or isinstance(tensor._xt_storage, WrapperStorage)):
+        return twin_of_class(tensor)
     return alias(tensor, tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset())
 
 

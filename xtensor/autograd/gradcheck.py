@@ -15,7 +15,12 @@ import numpy as np
 from .. import checks, devices
 from ..engine import Node, enable_grad, no_grad
 from ..gradients import grad
+from ..operators.below.dispatching import twin
 from ..operators.recording import recorded
+from ..sparse.convert import densify
+from ..sparse.everywhere import rewrite
+from ..sparse.layout import SparseTensor
+from ..sparse.layout import put as put_back
 from ..tensor import Tensor, alias, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
 from ..transforms.batches import vmapped
 from .forward_ad import dual_level, make_dual, unpack_dual
@@ -33,7 +38,9 @@ class GradcheckError(RuntimeError):
     """Raised by `gradcheck` and `gradgradcheck`."""
 
 
-def host(tensor: Tensor) -> np.ndarray:
+def host(tensor: Any) -> np.ndarray:
+    if isinstance(tensor, SparseTensor):
+        tensor = densify(twin(tensor))
     return np.array(array_of(tensor))
 
 
@@ -56,9 +63,22 @@ def inexact(outputs: Any) -> tuple[Tensor, ...]:
 
 
 @contextmanager
-def moved(x: Tensor) -> Iterator[tuple[np.ndarray, Callable[[np.ndarray], None]]]:
-    """A tensor's values, and a function that puts others in their place; the values come back when the block ends."""
+def moved(x: Tensor, masked: bool) -> Iterator[tuple[np.ndarray, Callable[[np.ndarray], None]]]:
+    """A tensor's values, and a function that puts others in their place; the values come back when the block ends.
+
+    masked: whether a sparse tensor gets values only at its own places.
+    """
     values = host(x)
+    if isinstance(x, SparseTensor):
+        before: Any = twin(x)
+        try:
+            yield (
+                values,
+                lambda changed: rewrite(x, wrap(devices.put(changed, x.device)), before if masked else None),
+            )
+        finally:
+            put_back(x, before)
+        return
     data = x.detach()
 
     def put(changed: np.ndarray) -> None:
@@ -86,7 +106,7 @@ def same_form(before: Tensor, after: Tensor, index: int, eps: float) -> None:
 
 
 def numerical_jacobian(
-    outputs_of: Callable[[], tuple[Tensor, ...]], x: Tensor, eps: float
+    outputs_of: Callable[[], tuple[Tensor, ...]], x: Tensor, eps: float, masked: bool = False
 ) -> list[np.ndarray]:
     """Per output, its directional derivatives `d out / d x_k`: (elements of x, directions, elements of the output).
 
@@ -94,7 +114,7 @@ def numerical_jacobian(
     """
     directions = (1.0, 1j) if x.is_complex() else (1.0,)
     found: list[list[np.ndarray]] = []
-    with moved(x) as (values, put):
+    with moved(x, masked) as (values, put):
         for k in range(values.size):
             row = []
             for direction in directions:
@@ -218,6 +238,7 @@ def gradcheck(
     The inputs are written in place while differences are taken, and get their values back. Raises GradcheckError on
     disagreement unless `raise_exception` is off. Double precision inputs are needed. check_forward_ad: forward mode too.
     check_batched_grad, check_batched_forward_grad: batches of gradients, and of tangents, against one after another.
+    masked: whether the elements that a sparse input does not store are no variables; otherwise they are, as zeros.
     Differs from PyTorch: `fast_mode` checks as thoroughly as without.
 
     >>> layer = xtensor.nn.Linear(2, 3, dtype=xtensor.float64)
@@ -234,9 +255,16 @@ def gradcheck(
     given = as_tuple(inputs)
     chosen = checked_inputs(given)
     outputs = as_tuple(func(*given))
+    if any(isinstance(o, SparseTensor) for o in outputs):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn "
+            "for gradcheck."
+        )
     try:
         if check_backward_ad:
-            check_backward(func, given, chosen, outputs, eps, atol, rtol, nondet_tol, check_grad_dtypes)
+            check_backward(
+                func, given, chosen, outputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked)
+            )
             if check_undefined_grad:
                 check_undefined(func, given, chosen)
         if check_forward_ad:
@@ -263,7 +291,9 @@ def checked_inputs(inputs: tuple[Any, ...]) -> list[Tensor]:
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. "
                 "This check will likely fail if all the inputs are not of double precision floating point or complex. "
             )
-        if any(s == 0 and n > 1 for s, n in zip(strides_of(x), sizes_of(x), strict=True)):
+        if not isinstance(x, SparseTensor) and any(
+            s == 0 and n > 1 for s, n in zip(strides_of(x), sizes_of(x), strict=True)
+        ):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call "
@@ -289,13 +319,14 @@ def check_backward(
     rtol: float,
     nondet_tol: float,
     check_dtypes: bool,
+    masked: bool,
 ) -> None:
     """Compare the gradient of each differentiable output with differences."""
     outputs = differentiable(results)
     if not outputs:
         check_constant(func, inputs, chosen, eps)
         return
-    numerical = [numerical_jacobian(lambda: differentiable(func(*inputs)), x, eps) for x in chosen]
+    numerical = [numerical_jacobian(lambda: differentiable(func(*inputs)), x, eps, masked) for x in chosen]
     any_complex = any(o.is_complex() for o in outputs)
     for factor, part in ((1j, "imaginary"), (1.0, "real")) if any_complex else ((1.0, ""),):
         about = f"While considering the {part} part of complex outputs only, " if any_complex else ""
@@ -338,7 +369,7 @@ def check_linear(
     for g, x in zip(grad(outputs, chosen, zeros, allow_unused=True), chosen, strict=True):
         if g is None:
             continue
-        if g.layout != x.layout:
+        if g.layout != x.layout and not isinstance(x, SparseTensor):
             raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
         if np.any(host(g) != 0):
             raise GradcheckError("backward not multiplied by grad_output")

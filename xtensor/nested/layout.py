@@ -64,6 +64,7 @@ class NestedTensor(Tensor):
     """
 
     _xt_arms_late = True
+    _xt_inner = "_nested_values"
     _nested_values: Tensor
     _nested_rows: Any
     _nested_dim: int
@@ -165,6 +166,16 @@ def rebuilt(cut: Any, values: Tensor, dim: int, requires_grad: bool) -> Any:
     """A nested tensor as pickle finds it."""
     rows = Pieces(*cut) if len(cut) == 2 else ragged(*cut)
     return holding(values.detach(), rows, dim).requires_grad_(requires_grad)
+
+
+def set_data(self: Any, source: Any) -> None:
+    """Hold what another nested tensor does."""
+    self._nested_values, self._nested_rows, self._nested_dim = (
+        source._nested_values,
+        source._nested_rows,
+        source._nested_dim,
+    )
+    self._xt_storage.array, self._xt_view = source._xt_storage.array, source._xt_view
 
 
 def rows_of(nested: NestedTensor, name: str) -> Ragged:

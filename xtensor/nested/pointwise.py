@@ -19,6 +19,7 @@ from .layout import (
     is_jagged,
     name_of,
     numel_of,
+    set_data,
     values_of,
     with_values,
 )
@@ -202,7 +203,7 @@ def data_of(self: Any) -> Any:
     return twin(self)
 
 
-NestedTensor.data = property(data_of)  # pyright: ignore[reportAttributeAccessIssue]
+NestedTensor.data = property(data_of, set_data)  # pyright: ignore[reportAttributeAccessIssue]
 for _table in (JAGGED, STRIDED):
     _table["item"] = item
     _table["detach"] = _table["data"] = copied

@@ -19,7 +19,16 @@ from ..tensor import Tensor, View, make_view, tensor_over
 from ..xla.cache import bounded
 from ..xla.signals import from_start
 from .below.aten import find, trimmed
-from .below.dispatching import DISABLED_DISPATCH, asked_about, dispatched, dispatches, dispatching, flat, twin
+from .below.dispatching import (
+    DISABLED_DISPATCH,
+    WrapperStorage,
+    asked_about,
+    dispatched,
+    dispatches,
+    dispatching,
+    flat,
+    twin,
+)
 
 __all__ = [
     "DISABLED",
@@ -299,6 +308,24 @@ def _set_view(tensor: Tensor, view: View | None) -> None:
     _view.__set__(tensor, view)
 
 
+_data = vars(Tensor)["data"]
+
+
+def data_below(tensor: Tensor) -> Any:
+    """`data` of a class that is asked below autograd: of its own class where its values lie elsewhere."""
+    return twin(tensor) if isinstance(tensor._xt_storage, WrapperStorage) else _data.fget(tensor)
+
+
+def set_data_below(tensor: Tensor, source: Any) -> None:
+    """Have such a tensor hold what another of its class does."""
+    if not isinstance(tensor._xt_storage, WrapperStorage) or not isinstance(source, type(tensor)):
+        _data.fset(tensor, source)
+        return
+    tensor.__dict__.update(source.__dict__)
+    tensor._xt_storage.array = source._xt_storage.array
+    tensor._xt_view = source._xt_view
+
+
 def init_subclass(cls: type[Tensor], **named: Any) -> None:
     """Have a class of tensors asked, unless it says `_disabled_torch_function_impl`."""
     super(Tensor, cls).__init_subclass__(**named)
@@ -307,6 +334,8 @@ def init_subclass(cls: type[Tensor], **named: Any) -> None:
         return
     if below and cls not in dispatching:
         dispatching.append(cls)
+    if below and "data" not in cls.__dict__:
+        cls.data = property(data_below, set_data_below)  # pyright: ignore[reportAttributeAccessIssue]
     late = cls.__dict__.get("_xt_arms_late", False)
     if not late:
         arm(cls)
@@ -468,7 +497,7 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
             whole = getattr(state.dispatch_modes[-1], "whole_call", None)
             if whole is not None:
                 return whole(asked, plain, args, kwargs)
-        if modes_only:
+        if modes_only and not (name in INGESTS and args and getattr(type(args[0]), "_xt_arms_late", False)):
             with SubclassesOff():
                 made = plain(*args, **kwargs)
             return made

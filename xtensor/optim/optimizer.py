@@ -21,6 +21,7 @@ from ..storage import MetaArray
 from ..tensor import Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
 from .differentiable import run_differentiable
+from .elsewhere import is_elsewhere, run_elsewhere
 from .update import Rule, TracedNumber, Work, run, vector
 
 __all__ = [
@@ -454,12 +455,14 @@ class RuleOptimizer(Optimizer):
             counters: list[Tensor] = []
             names = self.states_of(group) if alike else ()
             take = taker(names)
+            elsewhere = False
             for param in group["params"]:
                 grad = param.grad
                 if grad is not None:
                     if type(grad) is not Tensor and grad.is_sparse:
                         self.sparse_step(group, param, grad, new)
                         continue
+                    elsewhere = elsewhere or (type(grad) is not Tensor and is_elsewhere(param))
                     params.append(param)
                     grads.append(grad)
             if group.get("fused"):
@@ -490,6 +493,11 @@ class RuleOptimizer(Optimizer):
                 else:
                     numbers = tuple([TracedNumber(traced, i) for i in range(first - len(operands), first)])
                 own_work = Work(rule, self.flags_of(group), numbers, params, grads, states, counts, counters)
+                if elsewhere:
+                    run_elsewhere(own_work, operands)
+                    if counted:
+                        advance(counters, counts)
+                    continue
                 work.append(own_work)
                 if differentiable:
                     run_differentiable(own_work, operands)

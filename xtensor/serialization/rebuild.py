@@ -18,6 +18,7 @@ from ..quantized.layout import per_channel, per_tensor, seen_as
 from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
+from . import nested_parts
 from .allowed import blocked, refusal, user_globals
 from .errors import FileFormatError
 from .importable import importable
@@ -48,7 +49,6 @@ STORAGE_TYPES: dict[str, dtypes.dtype] = {
 SCHEMES = (dtypes.per_tensor_affine, dtypes.per_channel_affine, dtypes.per_channel_affine_float_qparams)
 
 UNSUPPORTED = {
-    "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "tensors of classes without memory of their own",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
     "torch._utils._rebuild_xla_tensor": "tensors that an XLA device of PyTorch wrote as NumPy arrays",
@@ -178,6 +178,9 @@ CONSTANTS = _constants()
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
 
+JAGGED = "torch.nested._internal.nested_tensor"
+
+
 class Rebuilder:
     """The policy of one load: storages by key, tensors over them; what a name means here."""
 
@@ -198,11 +201,15 @@ class Rebuilder:
             "_rebuild_device_tensor_from_cpu_tensor": self.device_tensor,
             "_rebuild_sparse_tensor": self.sparse_tensor,
             "_rebuild_qtensor": self.quantized_tensor,
+            "_rebuild_nested_tensor": nested_parts.strided_of,
         }
-        self.builders = {id(function): function for function in builders.values()}
+        self.builders = {id(f): f for f in (*builders.values(), nested_parts.jagged_of)}
         self.globals = {
             **{f"torch._utils.{name}": Global(function, function) for name, function in builders.items()},
             "torch.nn.parameter.Parameter": Global(Parameter, self.new_parameter),
+            f"{JAGGED}._rebuild_njt": Global(nested_parts.jagged_of, nested_parts.jagged_of),
+            f"{JAGGED}.NestedTensor": Global(nested_parts.NestedTensor),
+            "torch._dynamo.decorators._DimRange": Global(nested_parts.Ignored, nested_parts.Ignored),
         }
         for name in ("_rebuild_from_type_v2", "_rebuild_from_type"):
             for module in ("torch._tensor", "torch.tensor"):
@@ -225,7 +232,7 @@ class Rebuilder:
         raise refusal(name, where())
 
     def trusts(self, kind: type[Any]) -> bool:
-        return self.trusting or kind in self.trusted_types
+        return self.trusting or kind in self.trusted_types or kind is nested_parts.Ignored
 
     def persistent(self, saved: Any) -> LoadedStorage:
         """The storage that a pickle names; the same for the same key."""
@@ -347,8 +354,10 @@ class Rebuilder:
         if build is None or type(arguments) is not tuple:
             raise TypeError("a tensor is rebuilt by one of the functions that rebuild tensors")
         made = build(*arguments)
+        if build is nested_parts.jagged_of:
+            return made  # its attributes repeat its parts
         if kind not in (Tensor, Parameter, type(made)):
-            if not (isinstance(kind, type) and issubclass(kind, Tensor) and kind in self.trusted_types):
+            if not (isinstance(kind, type) and issubclass(kind, Tensor) and self.trusts(kind)):
                 raise TypeError("a tensor is rebuilt as a Tensor, a Parameter or a class that was allowed")
             asked = made.requires_grad
             made = wanting(share(kind, made), asked)
@@ -362,7 +371,7 @@ class Rebuilder:
         attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
         if attributes is not None and type(attributes) is not dict:
             raise TypeError("the attributes of a tensor are a dict")
-        if slots and type(tensor) not in self.trusted_types:
+        if slots and not self.trusts(type(tensor)):
             raise TypeError("slots are set only in classes that were allowed")
         set_state(tensor, (attributes, slots))
 

@@ -18,6 +18,7 @@ from ..quantized.layout import QuantizedTensor
 from ..sparse.layout import SparseTensor
 from ..storage import Storage, UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
+from . import nested_parts
 from .archive_writer import ALIGNMENT, ArchiveWriter
 from .atomic import replacing
 from .places import tag_of
@@ -108,6 +109,9 @@ TENSOR_V2, TENSOR_V3 = rebuilder("_rebuild_tensor_v2"), rebuilder("_rebuild_tens
 PARAMETER, PARAMETER_WITH_STATE = rebuilder("_rebuild_parameter"), rebuilder("_rebuild_parameter_with_state")
 META = rebuilder("_rebuild_meta_tensor_no_storage")
 SPARSE = rebuilder("_rebuild_sparse_tensor")
+NESTED = rebuilder("_rebuild_nested_tensor")
+JAGGED = Name("torch.nested._internal.nested_tensor", "_rebuild_njt")
+JAGGED_CLASS = Name("torch.nested._internal.nested_tensor", "NestedTensor")
 QUANTISED = rebuilder("_rebuild_qtensor")
 FROM_TYPE = Name("torch._tensor", "_rebuild_from_type_v2")
 LAYOUT = Name("torch.serialization", "_get_layout")
@@ -199,6 +203,10 @@ class Pickler(pickle._Pickler):
         if isinstance(tensor, SparseTensor):
             coalesced = (tensor._coalesced,) if tensor.layout is dtypes.sparse_coo else ()
             return SPARSE, (tensor.layout, (*tensor._held, tensor.shape, *coalesced))
+        if nested_parts.is_nested(tensor):
+            if nested_parts.is_jagged(tensor):
+                return FROM_TYPE, (JAGGED, JAGGED_CLASS, (nested_parts.jagged_parts(tensor),), {})
+            return NESTED, nested_parts.strided_parts(tensor)
         if isinstance(tensor, QuantizedTensor):
             quantizer, geometry = tensor._quantizer, (tuple(tensor.shape), tuple(tensor.stride()))
             parameters = quantizer if quantizer.axis is not None else quantizer[:3]

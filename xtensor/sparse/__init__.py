@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import display, elementwise, shapes, tables
+from . import composites, display, elementwise, making, shapes, sizes, tables
 from .functions import (
     addmm,
     as_sparse_gradcheck,

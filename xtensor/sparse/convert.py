@@ -25,6 +25,7 @@ from .layout import (
     indices_from,
     is_coo,
     linked,
+    passing,
     with_elements,
 )
 from .parts import at_places, coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
@@ -90,10 +91,34 @@ def convert(
     tensor: Tensor, layout: Any, blocksize: Sequence[int] | None = None, dense: int | None = None
 ) -> SparseTensor:
     """A tensor in a sparse layout, from any."""
-    if layout is dtypes.sparse_coo:
-        return as_coo(tensor)
     if isinstance(tensor, SparseTensor) and tensor._layout is layout and blocksize is None:
         return tensor
+    return passing(
+        "ToSparseBackward0",
+        lambda t: converted(t, layout, blocksize, dense),
+        (tensor,),
+        lambda grad: (as_source(grad, tensor),),
+    )
+
+
+def as_source(grad: Tensor, source: Tensor) -> Tensor:
+    """A gradient in the layout of what it is for, unless it is dense."""
+    if not isinstance(grad, SparseTensor):
+        return grad
+    if not isinstance(source, SparseTensor):
+        return densify(grad)
+    return converted(grad, source._layout, blocks_of(source), None)
+
+
+def blocks_of(sparse: SparseTensor) -> tuple[int, ...] | None:
+    """The sizes of a tensor's blocks; None of layouts that have none."""
+    at = sparse._held[-2].dim()
+    return tuple(sparse._held[-1].shape[at : at + 2]) if sparse._layout in BLOCKS else None
+
+
+def converted(tensor: Tensor, layout: Any, blocksize: Any, dense: int | None) -> SparseTensor:
+    if layout is dtypes.sparse_coo:
+        return as_coo(tensor)
     if not isinstance(tensor, SparseTensor) and dense:
         found = sparsify(tensor, tensor.dim() - dense)
     else:
@@ -191,8 +216,13 @@ def to_sparse(
             sparse_dim,
         )  # fmt: skip
         if isinstance(self, SparseTensor):
-            return self
-        return sparsify(self, sparse_dim)
+            return convert(self, wanted)
+        return passing(
+            "ToSparseBackward0",
+            lambda t: sparsify(t, sparse_dim),
+            (self,),
+            lambda grad: (as_source(grad, self),),
+        )
     return convert(self, wanted, blocksize, dense_dim)
 
 
@@ -228,7 +258,7 @@ def converter(name: str, layout: Any, blocks: bool, doc: str) -> None:
 
 def to_sparse_coo(self: Tensor) -> Tensor:
     """The tensor in COO layout."""
-    return as_coo(self)
+    return convert(self, dtypes.sparse_coo)
 
 
 HANDLERS["to_sparse_coo"] = to_sparse_coo
@@ -260,8 +290,14 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         list(self.shape),
         list(mask.shape),
     )
-    made = with_elements(mask, at_places(self, mask))
-    return made
+    if not isinstance(self, SparseTensor):
+        return with_elements(mask, at_places(self, mask))
+    return passing(
+        "SparseMaskBackward0",
+        lambda s: with_elements(mask, at_places(s, mask)),
+        (self,),
+        lambda grad: (sparse_mask(grad, mask),),
+    )
 
 
 @handles("_to_sparse_semi_structured")

@@ -12,12 +12,23 @@ from .. import checks, dtypes
 from ..engine import is_executing, is_grad_enabled
 from ..engine.modes import no_grad
 from ..ops.create.creation import zeros
-from ..ops.create.random import randn
-from ..ops.shape.joining import cat
+from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor
-from .construct import BLOCKS
 from .convert import as_coo, compress, convert, densify
-from .layout import SparseTensor, adopt, elements, handles, indices_from, is_coo, linked, with_elements
+from .layout import (
+    HANDLERS,
+    SparseTensor,
+    adopt,
+    elements,
+    given,
+    handles,
+    indices_from,
+    is_coo,
+    like_source,
+    linked,
+    passing,
+    with_elements,
+)
 from .parts import coalesce, flat_elements, index_rows, of_pattern, pattern_of, picked, sparse_dims
 from .pattern import Pattern
 
@@ -46,7 +57,7 @@ def unary(name: str, linear: bool) -> None:
         kwargs.pop("inplace", None)
         whole = self if linear else coalesced(self)
         made = with_elements(whole, function_of(name)(elements(whole), *args, **kwargs))
-        return made if out is None else adopt(out, made, name)
+        return given(out, made, name)
 
     def write(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
         return adopt(self, apply(self, *args, **kwargs), name + "_")
@@ -65,6 +76,13 @@ for _name in LINEAR:
     unary(_name, True)
 
 
+@handles("neg", "negative")
+def neg(input: SparseTensor, *, out: Any = None) -> Tensor:
+    """The elements with the other sign."""
+    made = passing("NegBackward0", lambda s: scaled(s, lambda v: -v), (input,), lambda grad: (-grad,))
+    return given(out, made, "neg")
+
+
 def number_of(value: Any) -> Any:
     """A factor that is one number: a Python number or a dense tensor without dimensions; None for others."""
     if isinstance(value, Tensor):
@@ -79,11 +97,25 @@ def scaled(sparse: SparseTensor, function: Callable[[Tensor], Tensor]) -> Sparse
     return with_elements(sparse, function(elements(sparse)))
 
 
+def times_number(sparse: SparseTensor, factor: Any) -> SparseTensor:
+    """All elements times one number."""
+    if isinstance(factor, Tensor) and factor.requires_grad:
+        return scaled(sparse, lambda v: v * factor)
+    turned = factor.conj() if isinstance(factor, Tensor) else complex(factor).conjugate()
+    turned = factor if not isinstance(factor, (Tensor, complex)) else turned
+    return passing(
+        "MulBackward0",
+        lambda s: scaled(s, lambda v: v * factor),
+        (sparse,),
+        lambda grad: (like_source(grad * turned, sparse),),
+    )
+
+
 @handles("mul", "multiply")
 def mul(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The product: sparse wherever one factor is."""
     made = multiplied(input, other)
-    return made if out is None else adopt(out, made, "mul")
+    return given(out, made, "mul")
 
 
 def multiplied(input: Any, other: Any) -> Tensor:
@@ -92,7 +124,7 @@ def multiplied(input: Any, other: Any) -> Tensor:
         input, other = other, input
     factor = number_of(other)
     if factor is not None:
-        return scaled(input, lambda v: v * factor)
+        return times_number(input, factor)
     if isinstance(other, SparseTensor):
         if other.dim() == 0 or input.dim() == 0:
             whole, one = (input, other) if other.dim() == 0 else (other, input)
@@ -106,9 +138,29 @@ def times_dense(sparse: SparseTensor, dense: Tensor) -> Tensor:
     shape = np.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
     if shape != tuple(sparse.shape):
         return HOOKS["broadcast"](sparse, shape, dense)
-    seen = dense if tuple(dense.shape) == shape else dense.expand(shape)
+    if tuple(dense.shape) != shape:
+        return times_seen(sparse, dense.expand(shape))
+    return passing(
+        "MulBackward0",
+        times_seen,
+        (sparse, dense),
+        lambda grad: (
+            like_source(grad * dense.conj().resolve_conj(), sparse) if sparse.requires_grad else None,
+            like_source(dense_factor(grad, sparse), dense) if dense.requires_grad else None,
+        ),
+    )
+
+
+def dense_factor(grad: Any, sparse: SparseTensor) -> Tensor:
+    """The gradient of the dense factor of a product from the product's."""
+    made: Any = multiplied(HANDLERS["conj"](sparse), grad)
+    return densify(made)
+
+
+def times_seen(sparse: SparseTensor, seen: Tensor) -> Tensor:
+    """Elements times those of a dense tensor of the same sizes at their places."""
     pattern = pattern_of(sparse)
-    rows = index_rows(pattern, dense)
+    rows = index_rows(pattern, seen)
     factors = seen[rows] if rows else seen
     values = flat_elements(sparse) * factors
     return with_elements(sparse, values.reshape(tuple(sparse._held[-1].shape)))
@@ -175,7 +227,7 @@ def restored(coo: SparseTensor, like: SparseTensor) -> SparseTensor:
 def mul_(self: Any, other: Any) -> Tensor:
     """In-place product."""
     if not isinstance(self, SparseTensor):
-        raise RuntimeError("Could not run in-place mul of a strided tensor by a sparse one")
+        return self.mul_(densify(other))
     return adopt(self, multiplied(self, other), "mul_")
 
 
@@ -191,8 +243,17 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
                 f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shown} for divisor)"
             )
     whole = coalesced(input) if rounding_mode is not None else input
-    made = scaled(whole, lambda v: v.div(other, rounding_mode=rounding_mode))
-    return made if out is None else adopt(out, made, "div")
+    if rounding_mode is None and not (isinstance(other, Tensor) and other.requires_grad):
+        turned = other.conj() if isinstance(other, Tensor) else other.conjugate()
+        made = passing(
+            "DivBackward0",
+            lambda s: scaled(s, lambda v: v.div(other)),
+            (whole,),
+            lambda grad: (like_source(grad / turned, whole),),
+        )
+    else:
+        made = scaled(whole, lambda v: v.div(other, rounding_mode=rounding_mode))
+    return given(out, made, "div")
 
 
 @handles("div_", "divide_", "true_divide_")
@@ -213,6 +274,20 @@ def floor_divide_(self: SparseTensor, other: Any) -> Tensor:
     return adopt(self, floor_divide(self, other), "floor_divide_")
 
 
+@handles("float_power")
+def float_power(input: SparseTensor, exponent: Any, *, out: Any = None) -> Tensor:
+    """Powers with a number for an exponent, in float64 or complex128."""
+    dtype = dtypes.complex128 if input.dtype.is_complex or isinstance(exponent, complex) else dtypes.float64
+    return power(with_elements(input, elements(input).to(dtype)), exponent, out=out)
+
+
+@handles("view_as_real")
+def view_as_real(input: SparseTensor) -> Tensor:
+    """The real and the imaginary parts along a dense dimension more."""
+    made = elements(input)
+    return with_elements(input, stack([made.real, made.imag], -1), (*input.shape, 2))
+
+
 @handles("pow", "__pow__")
 def power(input: SparseTensor, exponent: Any, *, out: Any = None) -> Tensor:
     """Powers with a number for an exponent."""
@@ -225,7 +300,7 @@ def power(input: SparseTensor, exponent: Any, *, out: Any = None) -> Tensor:
             "cannot raise to zeroth power on sparse tensor; it would make the result tensor dense"
         )
     made = scaled(coalesced(input), lambda v: v**exponent)
-    return made if out is None else adopt(out, made, "pow")
+    return given(out, made, "pow")
 
 
 @handles("pow_")
@@ -243,7 +318,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     made = added(input, other, alpha)
     if out is None:
         return made
-    return adopt(out, made, "add") if isinstance(made, SparseTensor) else out.copy_(made)
+    return given(out, made, "add")
 
 
 def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
@@ -254,7 +329,7 @@ def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
         if isinstance(other, Tensor) and not is_coo(input):
             return added(other * alpha if alpha != 1 else other, input)
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
-    factor = other if type(alpha) in (int, float) and alpha == 1 else scaled(other, lambda v: v * alpha)
+    factor = other if type(alpha) in (int, float) and alpha == 1 else times_number(other, alpha)
     if not isinstance(input, SparseTensor):
         return dense_sum(input, factor)
     checks.check(
@@ -263,10 +338,20 @@ def added(input: Any, other: Any, alpha: Any = 1) -> Tensor:
         list(input.shape),
         list(other.shape),
     )
+    return passing(
+        "AddBackward0",
+        sum_of,
+        (input, factor),
+        lambda grad: (like_source(grad, input), like_source(grad, factor)),
+    )
+
+
+def sum_of(input: SparseTensor, other: SparseTensor) -> SparseTensor:
+    """The sum of two sparse tensors, in the layout of the first."""
     if input._layout is not other._layout or not is_coo(input):
-        made = sparse_sum(coalesce(as_coo(input)), coalesce(as_coo(factor)))
+        made = sparse_sum(coalesce(as_coo(input)), coalesce(as_coo(other)))
         return made if is_coo(input) else restored(coalesce(made), input)
-    return sparse_sum(input, factor)
+    return sparse_sum(input, other)
 
 
 def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
@@ -358,100 +443,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-@handles("zero_")
-def zero_(self: SparseTensor) -> Tensor:
-    """Give up all elements, in place."""
-    empty = like_zeros(self)
-    return adopt(self, empty, "zero_")
-
-
-@handles("zeros_like")
-def like_zeros(
-    input: SparseTensor,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    keep: bool = False,
-    **more: Any,
-) -> Tensor:
-    """A tensor of the same sizes and layout without elements; dense if `layout` says so."""
-    if layout is dtypes.strided:
-        return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
-    if layout is not None and layout is not input._layout:
-        return empty_in(layout, input, dtype or input.dtype)
-    if not is_coo(input) and keep:
-        values = zeros(
-            tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=device or input.device
-        )
-        return with_elements(input, values)
-    held = input._held[-1]
-    if is_coo(input):
-        values = zeros((0, *held.shape[1:]), dtype=dtype or input.dtype, device=device or input.device)
-        index = np.zeros((sparse_dims(input), 0), np.int64)
-        made = of_pattern(
-            Pattern(index, tuple(input.shape)[: sparse_dims(input)]), values, tuple(input.shape)
-        )
-    else:
-        at = input._held[1].dim()
-        shape = (*input._held[1].shape[:-1], 0, *held.shape[at:])
-        values = zeros(shape, dtype=dtype or input.dtype, device=device or input.device)
-        pointers = zeros(tuple(input._held[0].shape), dtype=input._held[0].dtype)
-        plain = zeros((*input._held[1].shape[:-1], 0), dtype=input._held[1].dtype)
-        made = with_elements(input, values)
-        made._held, made._place = (pointers, plain, values), None
-    return made.requires_grad_() if requires_grad else made
-
-
-@handles("empty_like")
-def empty_like(input: SparseTensor, **options: Any) -> Tensor:
-    """A tensor of the same sizes and layout; of compressed layouts with elements at the same places."""
-    options.pop("memory_format", None)
-    return like_zeros(input, keep=True, **options)
-
-
-def empty_in(layout: Any, like: SparseTensor, dtype: Any) -> Tensor:
-    """A tensor of the same sizes without elements in another layout."""
-    dims = sparse_dims(like)
-    size = tuple(like.shape)
-    values = zeros((0, *size[dims:]), dtype=dtype, device=like.device)
-    coo = of_pattern(Pattern(np.zeros((dims, 0), np.int64), size[:dims]), values, size)
-    if layout is dtypes.sparse_coo:
-        return coo
-    at = like._held[-2].dim()
-    blocks = tuple(like._held[-1].shape[at : at + 2]) if like._layout in BLOCKS else (1, 1)
-    return compress(coo, layout, blocks if layout in BLOCKS else None)
-
-
-@handles("rand_like", "randn_like")
-def like_random(input: SparseTensor, *, dtype: Any = None, **options: Any) -> Tensor:
-    """Random elements at the places of a tensor in a compressed layout; NotImplementedError for COO."""
-    if is_coo(input):
-        return like_filled(input)
-    made = randn(tuple(input._held[-1].shape), dtype=dtype or input.dtype, device=input.device)
-    return with_elements(input, made)
-
-
-@handles("ones_like", "full_like")
-def like_filled(input: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
-    """NotImplementedError: a tensor without zeros is not sparse."""
-    raise NotImplementedError(
-        "Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend."
-    )
-
-
 @handles("equal")
 def equal(input: SparseTensor, other: Any) -> bool:
     """NotImplementedError, as in PyTorch."""
     raise NotImplementedError("Could not run 'aten::equal' with arguments from the 'SparseCPU' backend.")
-
-
-@handles("new_zeros")
-def new_zeros(self: SparseTensor, *size: Any, **options: Any) -> Tensor:
-    """A sparse tensor of other sizes without elements."""
-    shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    index = Pattern(np.zeros((len(shape), 0), np.int64), tuple(shape))
-    return of_pattern(
-        index, zeros((0,), dtype=options.get("dtype") or self.dtype, device=self.device), tuple(shape)
-    )

@@ -12,11 +12,12 @@ from ..linalg import solve
 from ..operators.attach import attach_methods, named
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor
-from . import products, reductions
+from . import products, reduced_products, reductions
 from .construct import check_sparse_tensor_invariants
-from .convert import convert, densify, sparsify
-from .layout import HANDLERS, SparseTensor, host, is_coo
-from .parts import coalesce, elements, of_pattern, pattern_of
+from .convert import convert, densify
+from .everywhere import everywhere
+from .layout import HANDLERS, SparseTensor, given, host, is_coo
+from .parts import coalesce, elements, flat_elements, of_pattern, pattern_of
 from .pattern import Pattern
 
 __all__ = [
@@ -36,17 +37,19 @@ __all__ = [
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices of which one is sparse: dense with a dense one, sparse of two sparse ones.
 
+    reduce: how the terms of each element are folded, of a CSR and a dense matrix: `"sum"`, `"mean"`, `"amax"` or `"amin"`.
+
     >>> a = xtensor.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
     >>> xtensor.sparse.mm(a, xtensor.eye(2))
     tensor([[0., 2.],
             [0., 0.]])
     """
     if reduce is not None:
-        raise NotImplementedError("mm() with `reduce` is not supported")
+        return given(out, reduced_products.reduced(mat1, mat2, reduce), "mm")
     if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
         return mat1.mm(mat2)
     made = products.mm(mat1, mat2)
-    return made if out is None else out.copy_(made)
+    return given(out, made, "mm")
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
@@ -77,6 +80,9 @@ def sum(input: Tensor, dim: Any = None, dtype: dtypes.dtype | None = None) -> Te
     """
     if not isinstance(input, SparseTensor):
         return input.sum(dtype=dtype) if dim is None else input.sum(dim, dtype=dtype)
+    if dim is None:
+        # Unlike the method's, the gradient has only the elements that are stored.
+        return flat_elements(input).sum(dtype=dtype)
     return reductions.total(input, dim, dtype=dtype)
 
 
@@ -136,13 +142,14 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
 def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     """A gradcheck for functions with sparse arguments or results: it is given their elements.
 
-    Elements that are not stored are no variables: as with `masked=True`.
+    With `masked=True` elements that are not stored are no variables; otherwise they are stored zeros.
     """
 
     def checked(func: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> bool:
-        kwargs.pop("masked", None)
+        masked = kwargs.pop("masked", False)
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        parts = [coalesce(t) if is_coo(t) else t for t in given]
+        whole = [t if masked or not isinstance(t, SparseTensor) else everywhere(t) for t in given]
+        parts = [coalesce(t) if is_coo(t) else t for t in whole]
 
         def dense_function(*values: Any) -> Any:
             whole = [
@@ -187,8 +194,8 @@ def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense one, as a sparse tensor."""
-    made = mm(input, mat)
-    return made if isinstance(made, SparseTensor) else sparsify(made)
+    assert isinstance(input, SparseTensor)
+    return products.smm(input, mat)
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -209,8 +216,8 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
 
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`addmm` with a sparse `mat1`."""
-    return products.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    """`sspaddmm`, by an older name."""
+    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
@@ -225,6 +232,7 @@ def part_copied(name: str) -> Callable[[Tensor], Tensor]:
     def copied(input: Tensor) -> Tensor:
         return HANDLERS[name](input).clone() if isinstance(input, SparseTensor) else getattr(input, name)()
 
+    HANDLERS[f"{name}_copy"] = copied
     return named(copied, f"{name}_copy", f"A copy of the {name.replace('_', ' ')} of a sparse tensor.")
 
 

@@ -21,7 +21,7 @@ from ..operators.below.dispatching import twin, wrapper
 from ..operators.inplace import check_inplace, move_retained
 from ..operators.overriding import SubclassesOff, answering_in, arm
 from ..operators.recording import noted
-from ..operators.write import bump
+from ..operators.write import bump, write_out
 from ..ops.create.ingest import from_numpy
 from ..tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, tensor_over
 from .pattern import Pattern
@@ -31,12 +31,15 @@ __all__ = [
     "SparseTensor",
     "adopt",
     "elements",
+    "given",
     "handles",
     "host",
     "indices_from",
     "is_coo",
+    "like_source",
     "linked",
     "make",
+    "passing",
     "refuse",
     "with_elements",
 ]
@@ -107,8 +110,12 @@ class SparseTensor(Tensor):
         return HANDLERS["t"](self)
 
     @property
+    def mH(self) -> Any:
+        return HANDLERS["adjoint"](self)
+
+    @property
     def mT(self) -> Any:
-        return HANDLERS["transpose"](self, -2, -1)
+        return HANDLERS["matrix_transpose"](self)
 
     @property
     def H(self) -> Any:
@@ -256,6 +263,27 @@ def linked(
     return made
 
 
+def passing(
+    title: str,
+    function: Callable[..., Any],
+    sources: Sequence[Any],
+    transposed: Callable[[Any], Sequence[Any]],
+) -> Any:
+    """A linear function of sparse tensors whose gradient passes whole: sparse as it comes, or dense."""
+    if modes.state.mode & modes.NO_GRAD or not any(asks_grad(s) for s in sources):
+        return function(*sources)
+    with modes.no_grad():
+        made = function(*[twin(s) if isinstance(s, SparseTensor) else s.detach() for s in sources])
+    return linked(title, made, sources, transposed)
+
+
+def like_source(grad: Any, source: Tensor) -> Any:
+    """A gradient in the dtype of what it is for."""
+    if grad.dtype.is_complex and not source.dtype.is_complex:
+        grad = grad.real
+    return grad if grad.dtype is source.dtype else grad.to(source.dtype)
+
+
 def shared(tensor: Tensor) -> Tensor:
     """The tensor's memory, unknown to autograd."""
     return tensor.detach()
@@ -336,6 +364,16 @@ def adopt(target: SparseTensor, made: Any, name: str) -> SparseTensor:
             move_retained(target, made._xt_edge[0])
         target._xt_edge = made._xt_edge
     return target
+
+
+def given(out: Tensor | None, made: Tensor, name: str) -> Tensor:
+    """A result, or `out` with what it holds."""
+    if out is None:
+        return made
+    if isinstance(out, SparseTensor):
+        return adopt(out, made if isinstance(made, SparseTensor) else HANDLERS["to_sparse"](made), name)
+    write_out(name, out, HANDLERS["to_dense"](made) if isinstance(made, SparseTensor) else made, [])
+    return out
 
 
 def strided(tensor: Tensor, name: str) -> Tensor:

@@ -20,6 +20,9 @@ __all__ = ["masked_reduction"]
 
 WAYS = {"sum": "sum", "mean": "sum", "prod": "prod", "amax": "amax", "amin": "amin"}
 
+NOTHING = {"prod": 1, "amax": -float("inf"), "amin": float("inf")}
+"""What these are of no elements."""
+
 
 def kept(input: SparseTensor, mask: Tensor | None, name: str) -> SparseTensor:
     """The elements that count: those stored, or those at the places of a mask."""
@@ -77,8 +80,22 @@ def masked_reduction(
         lengths = np.diff(np.append(merged.starts, pattern.nnz)).astype(np.float64)
         shape = (-1, *(1,) * (made.dim() - 1))
         made = made / indices_from(lengths, made.device).to(made.dtype).reshape(shape)
-    found = of_pattern(Pattern(index[:, merged.order[merged.starts]], sizes), made, size)
+    where = Pattern(index[:, merged.order[merged.starts]], sizes)
+    if len(folded) == count and not pattern.nnz and name in NOTHING:
+        # One element is left, folded of none.
+        where = Pattern(np.zeros((len(sizes), 1), np.int64), sizes)
+        made = nothing(name, values, size[len(sizes) :])
+    found = of_pattern(where, made, size)
     return found if is_coo(input) else restored(found, input)
+
+
+def nothing(name: str, like: Tensor, size: tuple[int, ...]) -> Tensor:
+    """What a reduction of no elements is."""
+    value = NOTHING[name]
+    if value != 1 and not like.dtype.is_floating_point:
+        limits = np.iinfo(like.dtype.numpy)
+        value = limits.min if value < 0 else limits.max
+    return full((1, *size), value, dtype=like.dtype, device=like.device)
 
 
 def over_dense(way: str, values: Tensor, dims: list[int], keepdim: bool) -> Tensor:

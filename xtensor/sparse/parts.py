@@ -23,7 +23,7 @@ from .layout import (
     host,
     indices_from,
     is_coo,
-    make,
+    passing,
     with_elements,
 )
 from .pattern import Merged, Pattern, expanded
@@ -192,7 +192,9 @@ def coordinates_only(name: str, sparse: Tensor) -> None:
 def coalesced(self: SparseTensor) -> SparseTensor:
     """The same tensor with elements in row-major order, those at one place summed."""
     coordinates_only("coalesce", self)
-    return coalesce(self)
+    if self._coalesced:
+        return self
+    return passing("CoalesceBackward0", coalesce, (self,), lambda grad: (grad,))
 
 
 @handles("is_coalesced")
@@ -285,29 +287,9 @@ def dense_dim(self: SparseTensor) -> int:
     return dense_dims(self)
 
 
-@handles("sparse_resize_", "sparse_resize_and_clear_")
-def sparse_resize_(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Change the sizes in place; no element may come to lie outside."""
-    where_, held = self._held
-    if held.shape[0] and (where_.shape[0] != sparse_dim or held.dim() - 1 != dense_dim):
-        raise RuntimeError(
-            f"changing the number of {'sparse' if where_.shape[0] != sparse_dim else 'dense'} dimensions (from "
-            f"{where_.shape[0] if where_.shape[0] != sparse_dim else held.dim() - 1} to "
-            f"{sparse_dim if where_.shape[0] != sparse_dim else dense_dim}) on a non-empty sparse tensor is not supported."
-        )
-    sizes = tuple(map(int, size))
-    if not held.shape[0]:
-        where_ = zeros((sparse_dim, 0), dtype=dtypes.int64)
-        held = zeros((0, *sizes[sparse_dim:]), dtype=self.dtype, device=self.device)
-    made = make(dtypes.sparse_coo, (where_, held), sizes, self._coalesced)
-    self._held, self._place = made._held, None
-    self._xt_storage.array, self._xt_view = made._xt_storage.array, made._xt_view
-    return self
-
-
 METHODS = (
     "coalesce is_coalesced _coalesced_ indices _indices values _values _nnz crow_indices col_indices ccol_indices row_indices "
-    "sparse_dim dense_dim _dimI _dimV sparse_resize_ sparse_resize_and_clear_".split()
+    "sparse_dim dense_dim _dimI _dimV".split()
 )
 for _name in METHODS:
     setattr(SparseTensor, _name, HANDLERS[_name])

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, devices
+from .. import checks, devices, dtypes
 from ..ops.create.creation import zeros
+from ..ops.shape.joining import cat
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call
-from .convert import as_coo, densify
+from .convert import as_coo, compress, densify
 from .elementwise import added, restored
 from .kernels import merged_sum, sampled, spread
-from .layout import SparseTensor, elements, handles, is_coo, linked, with_elements
+from .layout import SparseTensor, elements, given, handles, is_coo, linked, with_elements
 from .parts import at_places, coalesce, flat_elements, of_pattern, pattern_of, picked
 from .pattern import Pattern, counted
 
@@ -105,6 +106,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     if isinstance(input, SparseTensor):
         if isinstance(mat2, SparseTensor):
             made = sparse_product(input, mat2)
+            if input._layout is dtypes.sparse_csc:
+                return compress(made, dtypes.sparse_csr, None)  # as PyTorch's
             return made if is_coo(input) else restored(made, input)
         return product(input, mat2)
     assert isinstance(mat2, SparseTensor)
@@ -137,10 +140,10 @@ def sparse_product(first: SparseTensor, second: SparseTensor) -> SparseTensor:
 
 
 @handles("mm")
-def mm_function(input: Tensor, mat2: Tensor, reduce: Any = None, *, out: Any = None) -> Tensor:
+def mm_function(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """`mm` with a sparse matrix."""
     made = mm(input, mat2)
-    return made if out is None else out.copy_(made)
+    return given(out, made, "mm")
 
 
 @handles("mv")
@@ -157,7 +160,7 @@ def mv(input: SparseTensor, vec: Tensor, *, out: Any = None) -> Tensor:
         "mv: expected self.size(-1) == vec.size(-1)",
     )
     made = product(input, vec.unsqueeze(1)).squeeze(1)
-    return made if out is None else out.copy_(made)
+    return given(out, made, "mv")
 
 
 @handles("bmm")
@@ -181,7 +184,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
         False,
     )
     made = product(diagonal, mat2.reshape(batch * columns, mat2.shape[2])).reshape(batch, rows, mat2.shape[2])
-    return made if out is None else out.copy_(made)
+    return given(out, made, "bmm")
 
 
 @handles("matmul", "__matmul__", "__rmatmul__")
@@ -204,7 +207,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         made = mm(input, flat).reshape(input.shape[0], *batch, other.shape[-1]).movedim(0, -2)
     else:
         made = bmm(input, other)
-    return made if out is None else out.copy_(made)
+    return given(out, made, "matmul")
 
 
 @handles("dot", "vdot")
@@ -231,7 +234,7 @@ def addmm(
             added(grown, made) if isinstance(made, SparseTensor) else
             added(made, grown) if isinstance(grown, SparseTensor) else grown + made
         )  # fmt: skip
-    return made if out is None else out.copy_(made)
+    return given(out, made, "addmm")
 
 
 @handles("addmm_")
@@ -241,32 +244,69 @@ def addmm_(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 
 @handles("addmv")
-def addmv(input: Tensor, mat: SparseTensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: SparseTensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
+) -> Tensor:
     """`beta * input + alpha * mat @ vec`."""
-    return input * beta + mv(mat, vec) * alpha
+    made = mv(mat, vec) * alpha
+    return given(out, made if beta == 0 else input * beta + made, "addmv")
 
 
-@handles("smm", "spmm", "dsmm")
-def smm(input: SparseTensor, mat: Tensor) -> Tensor:
-    """The product of a sparse matrix and a dense one."""
+@handles("addmv_")
+def addmv_(self: Tensor, mat: SparseTensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """In-place `addmv`."""
+    return self.copy_(addmv(self, mat, vec, beta=beta, alpha=alpha))
+
+
+@handles("spmm", "dsmm")
+def spmm(input: SparseTensor, mat: Tensor) -> Tensor:
+    """The product of a sparse matrix and another one."""
     return mm(input, mat)
 
 
-@handles("hspmm")
-def hspmm(mat1: SparseTensor, mat2: Tensor) -> Tensor:
+@handles("smm")
+def smm(input: SparseTensor, mat: Tensor) -> Tensor:
+    """The product of a sparse matrix and a dense one, as a COO tensor with an element at every place of rows that have any."""
+    coordinates(input, "smm")
+    made = rows_of_product(input, mat)
+    rows, columns = pattern_of(made).indices[0], made.shape[1]
+    index = np.stack([np.repeat(rows, columns), np.tile(np.arange(columns), len(rows))])
+    return of_pattern(Pattern(index, tuple(made.shape)), elements(made).reshape(-1), tuple(made.shape), False)
+
+
+def coordinates(sparse: Tensor, name: str) -> None:
+    if not is_coo(sparse):
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend."
+        )
+
+
+@handles("hspmm", "hsmm")
+def hspmm(mat1: SparseTensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The product as a tensor whose rows are sparse: those that `mat1` has."""
-    made = mm(mat1, mat2)
-    rows = np.unique(pattern_of(as_coo(mat1)).indices[0])
-    return of_pattern(Pattern(rows[None], (made.shape[0],)), picked(made, rows), tuple(made.shape), True)
+    coordinates(mat1, "hspmm")
+    return given(out, rows_of_product(mat1, mat2), "hspmm")
 
 
-@handles("sspaddmm")
+def rows_of_product(sparse: SparseTensor, dense: Tensor) -> SparseTensor:
+    """The rows of a product that are not empty: a tensor with one sparse dimension."""
+    made = mm(sparse, dense)
+    rows = np.unique(pattern_of(sparse).indices[0])
+    return of_pattern(Pattern(rows[None], (made.shape[0],)), picked(made, rows), tuple(made.shape), False)
+
+
+@handles("sspaddmm", "saddmm")
 def sspaddmm(
-    input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
+    input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Any = None
 ) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2` as a sparse tensor."""
-    made = as_coo(mm(mat1, mat2) * alpha)
-    return added(input * beta if beta != 1 else input, made)
+    coordinates(mat1, "sspaddmm")
+    made: Any = smm(mat1, mat2)
+    grown: Any = input if beta == 1 else input * beta
+    index = np.concatenate([pattern_of(grown).indices, pattern_of(made).indices], 1)
+    size = tuple(made.shape)
+    values = cat([elements(grown), elements(made) * alpha])
+    return given(out, of_pattern(Pattern(index, size), values, size, False), "sspaddmm")
 
 
 @handles("linear")
@@ -294,4 +334,4 @@ def sampled_addmm(
     values = sampled_values(pattern_of(input), mat1, mat2.t().contiguous())
     held = elements(input)
     made = with_elements(input, held * beta + (values * alpha).reshape(tuple(held.shape)))
-    return made if out is None else out.copy_(made)
+    return given(out, made, "sampled_addmm")

@@ -13,8 +13,18 @@ from ..ops.create.creation import full, zeros
 from ..tensor import Tensor
 from .convert import as_coo, densify
 from .elementwise import restored
-from .layout import SparseTensor, elements, handles, indices_from, is_coo, linked, with_elements
-from .parts import coalesce, flat_elements, of_pattern, pattern_of, sparse_dims
+from .layout import (
+    SparseTensor,
+    elements,
+    handles,
+    indices_from,
+    is_coo,
+    like_source,
+    linked,
+    passing,
+    with_elements,
+)
+from .parts import at_places, coalesce, flat_elements, of_pattern, pattern_of, sparse_dims
 from .pattern import Pattern
 
 __all__ = ["softmax", "total"]
@@ -49,9 +59,20 @@ def total(
     if input.dim() == 0:
         return total(input, dtype=dtype)
     dims = dims_of(dim, input.dim())
-    if not is_coo(input):
-        return compressed_sum(input, dims, keepdim, dtype)
-    return partial(input, dims, keepdim, dtype)
+
+    def summed(sparse: SparseTensor) -> Tensor:
+        return (partial if is_coo(sparse) else compressed_sum)(sparse, dims, keepdim, dtype)
+
+    return passing("SumBackward1", summed, (input,), lambda grad: (spread(grad, input, dims, keepdim),))
+
+
+def spread(grad: Tensor, sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The gradient of a tensor from that of its sum: of a sparse sum that of the elements that are stored."""
+    whole = densify(grad) if isinstance(grad, SparseTensor) else grad
+    for d in () if keepdim else sorted(dims):
+        whole = whole.unsqueeze(d)
+    whole = like_source(whole.expand(tuple(sparse.shape)), sparse)
+    return with_elements(sparse, at_places(whole, sparse)) if isinstance(grad, SparseTensor) else whole
 
 
 def partial(sparse: SparseTensor, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Tensor:

@@ -15,16 +15,18 @@ from ..tensor import Tensor
 from .convert import as_coo, densify
 from .elementwise import restored
 from .layout import (
-    HANDLERS,
     SparseTensor,
     adopt,
     assembled,
     elements,
+    given,
     handles,
     host,
     indices_from,
     is_coo,
+    like_source,
     make,
+    passing,
     with_elements,
 )
 from .parts import coalesce, of_pattern, pattern_of, picked, sparse_dims
@@ -56,7 +58,7 @@ def detach_(self: SparseTensor) -> Tensor:
 @handles("alias", "view_as_self")
 def alias(self: SparseTensor) -> Tensor:
     """The same tensor, in the graph too."""
-    return with_elements(self, elements(self))
+    return passing("AliasBackward0", lambda s: with_elements(s, elements(s)), (self,), lambda grad: (grad,))
 
 
 @handles("clone")
@@ -67,8 +69,9 @@ def clone(input: SparseTensor, *, memory_format: Any = None) -> Tensor:
         "unsupported memory format option {}",
         "" if memory_format is None else str(memory_format).partition(".")[2].split("_")[0].capitalize(),
     )
-    made = with_elements(input, elements(input).clone())
-    return made
+    return passing(
+        "CloneBackward0", lambda s: with_elements(s, elements(s).clone()), (input,), lambda grad: (grad,)
+    )
 
 
 @handles("contiguous")
@@ -104,8 +107,18 @@ def to(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
     if not copy and (dtype is None or dtype is self.dtype) and place is self.device:
         return self
     held = [t.to(place) for t in self._held[:-1]]
-    values = elements(self).to(device=place, dtype=dtype or self.dtype, copy=copy)
-    return assembled(self._layout, (*held, values), tuple(self.shape), self._coalesced, self._place)
+
+    def moved(s: SparseTensor) -> Tensor:
+        values = elements(s).to(device=place, dtype=dtype or s.dtype, copy=copy)
+        return assembled(s._layout, (*held, values), tuple(s.shape), s._coalesced, s._place)
+
+    origin = self.device
+    return passing(
+        "ToCopyBackward0",
+        moved,
+        (self,),
+        lambda grad: (like_source(grad if place is origin else grad.to(origin), self),),
+    )
 
 
 def converter(name: str, dtype: Any) -> None:
@@ -127,6 +140,15 @@ converter("char", dtypes.int8)
 def type_as(self: SparseTensor, tensor: Tensor) -> Tensor:
     """The tensor in another one's dtype."""
     return to(self, tensor.dtype)
+
+
+@handles("type")
+def type_of(self: SparseTensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type, or the tensor in another dtype."""
+    if dtype is not None:
+        return to(self, dtype)
+    library, _, name = checks.tensor_type(self).partition(".")
+    return f"{library}.sparse.{name}"
 
 
 @handles("cpu")
@@ -155,6 +177,15 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> Tensor:
     first, second = checks.wrap_dim(dim0, input.dim()), checks.wrap_dim(dim1, input.dim())
     if first == second:
         return alias(input)
+    return passing(
+        "TransposeBackward0",
+        lambda s: transposed(s, first, second),
+        (input,),
+        lambda grad: (grad.transpose(first, second),),
+    )
+
+
+def transposed(input: SparseTensor, first: int, second: int) -> Tensor:
     if not is_coo(input):
         return transpose_compressed(input, first, second)
     count = sparse_dims(input)
@@ -221,10 +252,18 @@ def permute(input: SparseTensor, *dims: Any) -> Tensor:
         if order == list(range(input.dim())):
             return alias(input)
         return transpose(input, *[d for d, o in enumerate(order) if d != o])
+    back = [order.index(d) for d in range(len(order))]
+    return passing(
+        "PermuteBackward0", lambda s: permuted(s, order), (input,), lambda grad: (grad.permute(back),)
+    )
+
+
+def permuted(input: SparseTensor, order: list[int]) -> Tensor:
+    count = sparse_dims(input)
     made = reordered(input, order[:count]) if order[:count] != list(range(count)) else input
     inner = [d - count + 1 for d in order[count:]]
     if inner == list(range(1, len(inner) + 1)):
-        return made if made is not input else alias(input)
+        return made if made is not input else with_elements(input, elements(input))
     size = [input.shape[d] for d in order]
     return with_elements(made, elements(made).permute(0, *inner), size)
 
@@ -233,7 +272,12 @@ def permute(input: SparseTensor, *dims: Any) -> Tensor:
 def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
     """The tensor with a dimension of size 1 more."""
     at = checks.wrap_dim(dim, input.dim() + 1)
-    coo = as_coo(input)
+    return passing(
+        "UnsqueezeBackward0", lambda s: unsqueezed(as_coo(s), at), (input,), lambda grad: (grad.squeeze(at),)
+    )
+
+
+def unsqueezed(coo: SparseTensor, at: int) -> Tensor:
     count = sparse_dims(coo)
     size = (*coo.shape[:at], 1, *coo.shape[at:])
     if at > count:
@@ -277,6 +321,20 @@ def expand(self: SparseTensor, *shape: Any, **more: Any) -> Tensor:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
+@handles("broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors of one size as they are; RuntimeError where a sparse one would have to grow."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    size = np.broadcast_shapes(*(tuple(t.shape) for t in given))
+    return tuple([t if tuple(t.shape) == size else t.expand(size) for t in given])
+
+
+@handles("matrix_transpose")
+def matrix_transpose(input: SparseTensor) -> Tensor:
+    """Matrices with rows and columns exchanged."""
+    return transpose(input, -2, -1)
+
+
 # ---- parts ---------------------------------------------------------------------------------------------------------
 
 
@@ -305,9 +363,16 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
         rest = [d for d in range(count) if d != at]
         found = Pattern(pattern.indices[rest][:, here], tuple(pattern.sizes[d] for d in rest))
         made = of_pattern(found, values, left, coo._coalesced)
-    if is_coo(input):
+    if is_coo(input) or sparse_dims(made) < 2:
         return made
-    return made if made.dim() < 2 else restored(coalesce(made), input)
+    return restored(coalesce(made), input)
+
+
+@handles("embedding")
+def embedding(input: Tensor, weight: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Rows of a sparse table by their numbers, a vector of them."""
+    checks.check(input.dim() == 1, "reshape is not implemented for sparse tensors")
+    return index_select(weight, 0, input)
 
 
 @handles("index_select")
@@ -423,6 +488,24 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
             "All tensors must have the same sparse_dim and dense_dim: {}, {}, but tensor at position {} has {}, {}.",
             count, parts[0].dim() - count, i, sparse_dims(part), part.dim() - sparse_dims(part),
         )  # fmt: skip
+    made = passing("CatBackward0", lambda *s: joined(s, at), tensors, lambda grad: cut(grad, tensors, at))
+    return given(out, made, "cat")
+
+
+def cut(grad: Any, tensors: Sequence[Any], dim: int) -> list[Any]:
+    """The parts of a gradient that are for each of the tensors."""
+    found, start = [], 0
+    for part in tensors:
+        narrow = grad.narrow_copy if isinstance(grad, SparseTensor) else grad.narrow
+        found.append(like_source(narrow(dim, start, part.shape[dim]), part))
+        start += part.shape[dim]
+    return found
+
+
+def joined(tensors: Sequence[Any], at: int) -> Tensor:
+    """Sparse tensors of sizes that fit one after the other along a dimension."""
+    parts = [as_coo(s) for s in tensors]
+    count = sparse_dims(parts[0])
     dtype = parts[0].dtype
     for part in parts[1:]:
         dtype = dtypes.promote_types(dtype, part.dtype)
@@ -462,22 +545,13 @@ def padded(value: Tensor, dim: int, before: int, size: int) -> Tensor:
 def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Tensor:
     """Sparse tensors along a new dimension."""
     at = checks.wrap_dim(dim, tensors[0].dim() + 1)
-    return cat([unsqueeze(s, at) for s in tensors], at)
+    return cat([unsqueeze(s, at) for s in tensors], at, out=out)
 
 
 @handles("repeat_interleave", "roll", "flip")
 def unsupported(self: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
     """NotImplementedError, as in PyTorch."""
     raise NotImplementedError("Could not run 'aten::flip' with arguments from the 'SparseCPU' backend.")
-
-
-@handles("resize_as_sparse_")
-def resize_as_sparse_(self: SparseTensor, the_template: SparseTensor) -> Tensor:
-    """Take over another tensor's sizes and number of sparse dimensions."""
-    template: Any = the_template
-    return HANDLERS["sparse_resize_"](
-        self, tuple(template.shape), template.sparse_dim(), template.dense_dim()
-    )
 
 
 @handles("t_", "transpose_")

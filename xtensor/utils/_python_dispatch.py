@@ -116,7 +116,7 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: dict[str, Any], ou
 
     `out` is what the class made of the operator on its inner tensors.
     """
-    if func._schema.is_mutable:
+    if func._schema.is_mutable and func._schema.returns:
         written = kwargs["out"] if "out" in kwargs else args[0]
         return tuple(written) if isinstance(written, list) else written
     if func.is_view and args and isinstance(args[0], Tensor):

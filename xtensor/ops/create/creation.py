@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,23 @@ __all__ = [
 ]
 
 
+empty_in_layout: Callable[[Any, tuple[int, ...], Any, Any], Tensor] | None = None
+"""A tensor without elements in a layout that is not strided, of these sizes, dtype and device; set by the package of sparse tensors."""
+
+
+def in_layout(
+    function: str, layout: Any, sizes: tuple[int, ...], value: Any, dtype: Any, device: Any, grad: Any
+) -> Tensor | None:
+    """Zeros in a layout that is not strided; None where `layout` is."""
+    if layout is dtypes.strided:
+        return None
+    if not isinstance(layout, dtypes.layout) or empty_in_layout is None or value != 0:
+        check_layout(function, layout)
+    assert empty_in_layout is not None
+    made = empty_in_layout(layout, tuple(sizes), dtype, device)
+    return made if grad is False else finish(function, made, grad)
+
+
 def make(
     function: str,
     args: tuple[Any, ...],
@@ -59,7 +76,9 @@ def make(
     """The body of `zeros`, `ones` and `empty`."""
     sizes = pick_sizes(function, args, size)
     if layout is not None:
-        check_layout(function, layout)
+        other = in_layout(function, layout, sizes, value, dtype, device, requires_grad)
+        if other is not None:
+            return other
     if out is not None:
         dtype, device = into_out(function, out, dtype, device)
     chosen, place = pick_dtype(function, dtype), pick_device(function, device)
@@ -204,10 +223,12 @@ def make_like(
     """The body of the `_like` functions; `value` is 0, 1 or a Python number in a tuple."""
     if not isinstance(input, Tensor):
         raise checks.argument_error(function, "input", 1, "Tensor", input)
-    if layout is not None:
-        check_layout(function, layout)
     chosen = input.dtype if dtype is None else pick_dtype(function, dtype)
     place = input.device if device is None else pick_device(function, device)
+    if layout is not None:
+        other = in_layout(function, layout, tuple(input.shape), value, chosen, place, requires_grad)
+        if other is not None:
+            return other
     if type(value) is tuple:
         value = number_array(value[0], chosen)
     made = filled(tuple(input.shape), chosen, place, value, like_strides(input, memory_format))
@@ -305,10 +326,12 @@ def make_new(
     device: Any,
     requires_grad: Any,
 ) -> Tensor:
-    if layout is not None:
-        check_layout(function, layout)
     chosen = self.dtype if dtype is None else pick_dtype(function, dtype)
     place = self.device if device is None else pick_device(function, device)
+    if layout is not None:
+        other = in_layout(function, layout, sizes, value, chosen, place, requires_grad)
+        if other is not None:
+            return other
     if type(value) is tuple:
         value = number_array(value[0], chosen)
     made = filled(sizes, chosen, place, value)
