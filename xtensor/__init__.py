@@ -81,6 +81,8 @@ from .dtypes import (
     qint8,
     qint32,
     qscheme,
+    quint2x4,
+    quint4x2,
     quint8,
     set_default_dtype,
     short,

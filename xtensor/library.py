@@ -20,6 +20,7 @@ from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad
 from .operators.below.aten import packet
+from .quantized.functions import OPERATORS as QUANTISED
 from .tensor import Tensor
 
 __all__ = [
@@ -265,7 +266,8 @@ class Namespace(types.ModuleType):
         if namespace in BUILT_IN:
             # One that is not here is there for tables of operators; it has no kernel that a call could run.
             made = self._operators[name] = CustomOperator(namespace, name)
-            made.composite = _builtin(name)
+            made.composite = QUANTISED.get(name) if namespace == "quantized" else None
+            made.composite = made.composite or _builtin(name)
             return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 
