@@ -65,7 +65,9 @@ def assert_alike(expected, found, tolerance=1e-5):
             assert apart.max(initial=0) <= 1
             assert (apart > 0).mean() <= 0.1
         else:
-            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max(initial=1))
+            np.testing.assert_allclose(
+                got, wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max(initial=1)
+            )
 
 
 def engine(monkeypatch):

@@ -20,7 +20,12 @@ def model_of(lib):
             self.conv, self.bn, self.relu = nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU()
             self.conv2, self.bn2 = nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4)
             self.add = lib.ao.nn.quantized.FloatFunctional()
-            self.act, self.sig, self.pool, self.drop = nn.Hardswish(), nn.Sigmoid(), nn.MaxPool2d(2), nn.Dropout(0.0)
+            self.act, self.sig, self.pool, self.drop = (
+                nn.Hardswish(),
+                nn.Sigmoid(),
+                nn.MaxPool2d(2),
+                nn.Dropout(0.0),
+            )
             self.fc1, self.r1, self.ln = nn.Linear(16, 8), nn.ReLU(), nn.LayerNorm(8)
             self.fc2, self.bn3 = nn.Linear(8, 3), nn.BatchNorm1d(3)
 
@@ -110,7 +115,7 @@ def test_training(version):
 
     A number at the border of what is rounded has a gradient or none: the draws have none there.
     """
-    draw = draws(7).draw
+    draw = draws(3).draw
     state, batches = state_of(draw, model_of(torch)), [draw(8, 2, 4, 4) for _ in range(2)]
     found = []
     for lib in LIBRARIES:

@@ -187,7 +187,9 @@ def test_recurrent(monkeypatch, kind, options, dtype, packed):
     engine(monkeypatch)
     draw = draws(5).draw
     x = draw(*((3, 6) if "Cell" in kind else (7, 3, 6)))
-    state = {k: draw(*v.shape) * 0.4 for k, v in getattr(torch.nn, kind)(6, 5, **options).state_dict().items()}
+    state = {
+        k: draw(*v.shape) * 0.4 for k, v in getattr(torch.nn, kind)(6, 5, **options).state_dict().items()
+    }
 
     def run(lib):
         layer = getattr(lib.nn, kind)(6, 5, **options)

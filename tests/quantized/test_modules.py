@@ -162,7 +162,9 @@ def test_tables(table):
     seen = lambda name: name.replace("torch.ao.nn.seen", "torch.ao.nn.quantized")
     ours = {(seen(k), v) for k, v in listed(xtensor)}
     assert ours == listed(torch)
-    assert {k for k in dir(torch.ao.quantization) if k.startswith("default_")} <= set(dir(xtensor.ao.quantization))
+    assert {k for k in dir(torch.ao.quantization) if k.startswith("default_")} <= set(
+        dir(xtensor.ao.quantization)
+    )
 
 
 def test_older_paths():

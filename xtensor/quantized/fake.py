@@ -1,5 +1,8 @@
 """Fake quantisation: numbers rounded as quantising would, still real, with gradients that go straight through."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +26,9 @@ __all__ = [
 ]
 
 
-def rounded(values: Any, scale: Any, zero_point: Any, axis: int | None, least: Any, most: Any) -> tuple[Any, Any]:
+def rounded(
+    values: Any, scale: Any, zero_point: Any, axis: int | None, least: Any, most: Any
+) -> tuple[Any, Any]:
     """Numbers as integers between two stand for them, and where they are within that range."""
     floating = jnp.asarray(zero_point).dtype == jnp.float32
     scale, point = along(scale, axis, values.ndim), along(zero_point, axis, values.ndim)

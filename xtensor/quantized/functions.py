@@ -15,7 +15,6 @@ from ..nn import functional as F
 from ..ops.create.ranges import arange
 from ..ops.linalg.matmul import matmul as real_matmul
 from ..ops.pointwise.activations import relu as real_relu
-
 from ..ops.pointwise.elementwise import sigmoid as real_sigmoid
 from ..ops.pointwise.elementwise import tanh as real_tanh
 from ..ops.shape.joining import cat as real_cat
@@ -130,7 +129,9 @@ def joined(qxs: Sequence[QuantizedTensor], dim: int, scale: Any, zero_point: Any
 
 
 @operator
-def cat(qx: Sequence[QuantizedTensor], dim: int, scale: float | None = None, zero_point: int | None = None) -> Any:
+def cat(
+    qx: Sequence[QuantizedTensor], dim: int, scale: float | None = None, zero_point: int | None = None
+) -> Any:
     """Tensors one after the other, all quantised by a scale: the first's where there is none."""
     return joined(qx, dim, scale, zero_point, False)
 

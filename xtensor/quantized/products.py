@@ -135,7 +135,15 @@ def multiplying(dtype: str | None, relu: bool, has_bias: bool) -> Any:
     """A program of a linear layer: integers (..., in) and (out, in) to integers of a dtype, or to real numbers."""
 
     def multiply(
-        x: Any, x_scale: Any, x_point: Any, w: Any, w_scale: Any, w_point: Any, bias: Any, scale: Any, point: Any
+        x: Any,
+        x_scale: Any,
+        x_point: Any,
+        w: Any,
+        w_scale: Any,
+        w_point: Any,
+        bias: Any,
+        scale: Any,
+        point: Any,
     ) -> Any:
         sums = linear_sums(x, x_point, w, w_point)
         factor = jnp.asarray(x_scale, jnp.float32) * jnp.asarray(w_scale).astype(jnp.float32)
@@ -169,7 +177,15 @@ def convolving(dtype: str | None, relu: bool, has_bias: bool, at: Window, centre
     """
 
     def convolve(
-        x: Any, x_scale: Any, x_point: Any, w: Any, w_scale: Any, w_point: Any, bias: Any, scale: Any, point: Any
+        x: Any,
+        x_scale: Any,
+        x_point: Any,
+        w: Any,
+        w_scale: Any,
+        w_point: Any,
+        bias: Any,
+        scale: Any,
+        point: Any,
     ) -> Any:
         sums = convolution_sums(x, x_point, w, w_point, at, centred_weight)
         factor = channel_factor(x_scale, w_scale, sums.shape[1], sums.ndim - 2)

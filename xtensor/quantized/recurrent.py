@@ -54,7 +54,8 @@ def product(x: Array, weight: tuple[Any, ...], bias: Array, reduce_range: bool |
     """A linear layer of a weight of 8 bits, or of a real one where `reduce_range` is None."""
     if reduce_range is None:
         return x @ weight[0].T + bias
-    return dynamic_linear(x, *weight, bias, reduce_range)
+    held, scale, point = weight
+    return dynamic_linear(x, held, scale, point, bias, reduce_range)
 
 
 @bounded(64)
@@ -104,7 +105,9 @@ def halves(ih: ScriptObject, hh: ScriptObject) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def cell(kind: str, x: Tensor, state: Sequence[Tensor], ih: ScriptObject, hh: ScriptObject) -> tuple[Tensor, ...]:
+def cell(
+    kind: str, x: Tensor, state: Sequence[Tensor], ih: ScriptObject, hh: ScriptObject
+) -> tuple[Tensor, ...]:
     """The states after one step of inputs (B, in)."""
     reduce_range = True if isinstance(ih.unpack()[0], QuantizedTensor) else None
     states = tuple([array_of(s.detach()) for s in state])
@@ -159,5 +162,3 @@ def padded(data: Tensor, index: tuple[Tensor, ...], shape: tuple[int, ...]) -> T
     """The elements (sum, in) of sequences as (T, B, in), zero where a sequence has none."""
     blank = data.new_zeros((*shape, data.shape[1]))
     return index_put(blank, index, data.detach())
-
-

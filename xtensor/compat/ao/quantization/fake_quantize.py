@@ -1,5 +1,8 @@
 """`FakeQuantize`: an observer that also rounds what passes, as it will be once the model is quantised."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 import functools
@@ -132,9 +135,7 @@ class FakeQuantize(FakeQuantizeBase):
         self.quant_min, self.quant_max, self.is_dynamic = seen.quant_min, seen.quant_max, seen.is_dynamic
         floating = seen.qscheme is dtypes.per_channel_affine_float_qparams
         self.register_buffer("scale", tensor([1.0], dtype=dtypes.float32))
-        self.register_buffer(
-            "zero_point", tensor([0], dtype=dtypes.float32 if floating else dtypes.int32)
-        )
+        self.register_buffer("zero_point", tensor([0], dtype=dtypes.float32 if floating else dtypes.int32))
         self.dtype, self.qscheme = seen.dtype, seen.qscheme
         self.ch_axis = getattr(seen, "ch_axis", -1)
         self.is_per_channel = self.qscheme.name.startswith("per_channel")

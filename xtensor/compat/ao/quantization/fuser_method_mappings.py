@@ -34,7 +34,9 @@ def check_norm(bn: Any, count: int, channels: str, kind: str) -> None:
     if not bn.affine:
         raise AssertionError(f"Only support fusing {kind.rstrip('.')} with affine set to True")
     if not bn.track_running_stats:
-        raise AssertionError(f"Only support fusing {kind.rstrip('.')} with tracking_running_stats set to True")
+        raise AssertionError(
+            f"Only support fusing {kind.rstrip('.')} with tracking_running_stats set to True"
+        )
 
 
 def fuse_conv_bn(is_qat: bool, conv: Any, bn: Any) -> Module:

@@ -1,5 +1,8 @@
 """`HistogramObserver`: the range in which quantising a distribution of numbers loses least, found from its histogram."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 import warnings
@@ -22,7 +25,7 @@ STEP = 1e-5
 """What is cut off the tails of a distribution at a time."""
 
 
-def counted(values: Any, bins: int, low: np.float32, high: np.float32) -> Any:
+def counted(values: Any, bins: int, low: Any, high: Any) -> Any:
     """How many numbers fall into each of equal bins between two, float32."""
     if low == high:
         low, high = low - np.float32(1), high + np.float32(1)

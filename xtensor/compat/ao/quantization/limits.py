@@ -1,5 +1,8 @@
 """Observers of the smallest and the largest number, and what all observers have: scales and zero points for a range."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 import functools
@@ -180,7 +183,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             scale = np.maximum((high - low) / span, eps)
             point = self.quant_min - np.rint(low / scale).astype(np.int32)
             point = np.clip(point, self.quant_min, self.quant_max).astype(np.int32)
-        device = {"device": min_val.device}
+        device: dict[str, Any] = {"device": min_val.device}
         return tensor(scale.astype(np.float32), **device), tensor(np.asarray(point), **device)
 
     def middle(self) -> int:
@@ -340,9 +343,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         self.register_buffer("min_val", tensor([], **self.factory))
         self.register_buffer("max_val", tensor([], **self.factory))
         if "symmetric" in qscheme.name and reduce_range and dtype is dtypes.quint8:
-            raise NotImplementedError(
-                "Cannot reduce range for symmetric quantization for quint8"
-            )
+            raise NotImplementedError("Cannot reduce range for symmetric quantization for quint8")
 
     def forward(self, x_orig: Tensor) -> Tensor:
         """The input, after a look at it."""

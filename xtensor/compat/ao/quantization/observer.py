@@ -1,5 +1,8 @@
 """Observers: modules that see the numbers of a model pass, and say by which scale and zero point to quantise them."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -15,7 +18,6 @@ from .limits import (
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
     ObserverBase,
-    PartialWrapper,
     PerChannelMinMaxObserver,
     UniformQuantizationObserverBase,
 )

@@ -187,7 +187,12 @@ def same_maker(one: Any, other: Any) -> bool:
         return one == other
     given, given_other = dict(one.p.keywords), dict(other.p.keywords)
     makers = [given.pop("observer", None), given_other.pop("observer", None)]
-    return one.p.func == other.p.func and one.p.args == other.p.args and given == given_other and same_maker(*makers)
+    return (
+        one.p.func == other.p.func
+        and one.p.args == other.p.args
+        and given == given_other
+        and same_maker(*makers)
+    )
 
 
 def qconfig_equals(q1: QConfigAny, q2: QConfigAny) -> bool:

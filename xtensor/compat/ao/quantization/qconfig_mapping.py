@@ -9,7 +9,6 @@ from ....nn import functional as F
 from ....nn.modules import activation as modules
 from ....nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ....nn.modules.normalization import LayerNorm
-
 from ....ops.pointwise.elementwise import sigmoid, tanh
 from .fake_quantize import FixedQParamsFakeQuantize, default_weight_fake_quant
 from .observer import (
@@ -40,9 +39,7 @@ BOUNDED: dict[Any, Any] = {
         + ("sigmoid", "sigmoid_", modules.Softmax),
         default_fixed_qparams_range_0to1_observer,
     ),
-    **dict.fromkeys(
-        (modules.Tanh, tanh, "tanh", "tanh_"), default_fixed_qparams_range_neg1to1_observer
-    ),
+    **dict.fromkeys((modules.Tanh, tanh, "tanh", "tanh_"), default_fixed_qparams_range_neg1to1_observer),
 }
 """What has results between known numbers, with the observer that knows them."""
 STYLES = (

@@ -6,7 +6,17 @@ import copy
 from typing import Any
 
 from ....nn import functional as F
-from ....nn.modules import activation, batchnorm, conv, instancenorm, linear, normalization, rnn, rnncell, sparse
+from ....nn.modules import (
+    activation,
+    batchnorm,
+    conv,
+    instancenorm,
+    linear,
+    normalization,
+    rnn,
+    rnncell,
+    sparse,
+)
 from ....nn.modules.container import Sequential
 from ....nn.modules.dropout import Dropout
 from ....quantized.functions import OPERATORS
@@ -137,7 +147,9 @@ def get_default_dynamic_quant_module_mappings() -> Mapping:
 
 
 def get_static_quant_module_class(
-    float_module_class: Any, additional_static_quant_mapping: Mapping | None = None, is_reference: bool = False
+    float_module_class: Any,
+    additional_static_quant_mapping: Mapping | None = None,
+    is_reference: bool = False,
 ) -> Any:
     """What takes the place of a layer in a trained model; AssertionError where there is nothing."""
     kinds = get_default_static_quant_module_mappings() | (additional_static_quant_mapping or {})

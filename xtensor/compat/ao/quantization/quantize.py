@@ -84,7 +84,9 @@ def default_eval_fn(model: Module, calib_data: Any) -> None:
 # ---- qconfigs ------------------------------------------------------------------------------------------------------
 
 
-def propagate_qconfig_(module: Module, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None) -> None:
+def propagate_qconfig_(
+    module: Module, qconfig_dict: Any = None, prepare_custom_config_dict: Any = None
+) -> None:
     """Give every module a `qconfig`: its own, that of its name or kind in a dict, or that of the module around it."""
     custom = prepare_custom_config_dict or {}
     names = custom.get("non_traceable_module_name", [])
@@ -280,7 +282,9 @@ def convert(
 ) -> Module:
     """A prepared model with its layers quantised, by what their observers have seen."""
     if is_reference:
-        raise NotImplementedError("layers that only pretend to be quantised are not here: leave is_reference False")
+        raise NotImplementedError(
+            "layers that only pretend to be quantised are not here: leave is_reference False"
+        )
     custom = CUSTOM if convert_custom_config_dict is None else convert_custom_config_dict
     module = module if inplace else copy.deepcopy(module)
     kinds = get_default_static_quant_module_mappings() if mapping is None else mapping
@@ -309,9 +313,7 @@ def quantize(
     return convert(model, mapping, inplace=True)
 
 
-def quantize_qat(
-    model: Module, run_fn: Callable[..., Any], run_args: Any, inplace: bool = False
-) -> Module:
+def quantize_qat(model: Module, run_fn: Callable[..., Any], run_args: Any, inplace: bool = False) -> Module:
     """A model trained while it rounds, and quantised: `run_fn(model, *run_args)` trains it."""
     model = model if inplace else copy.deepcopy(model)
     model.train()
@@ -349,7 +351,9 @@ def quantize_dynamic(
     model = model if inplace else copy.deepcopy(model)
     model.eval()
     propagate_qconfig_(model, qconfig_spec)
-    return convert(model, get_default_dynamic_quant_module_mappings() if mapping is None else mapping, inplace=True)
+    return convert(
+        model, get_default_dynamic_quant_module_mappings() if mapping is None else mapping, inplace=True
+    )
 
 
 INSTALLED.update(prepare=prepare, prepare_qat=prepare_qat, convert=convert)

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-from ..nn.stubs import *
+from ..nn.stubs import DeQuantStub, QuantStub, QuantWrapper
+
+__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]

@@ -186,8 +186,8 @@ def linear(
     input: Any,
     weight: Any,
     bias: Tensor | None = None,
-    scale: float | None = None,
-    zero_point: int | None = None,
+    scale: Any = None,
+    zero_point: Any = None,
 ) -> Tensor:
     """`input @ weight.T + bias`, quantised as the input is, or by a scale."""
     functions.linear_prepack(weight, bias)

@@ -1,5 +1,8 @@
 """Layers that are one where a model is quantised: sequences until then."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 from typing import Any

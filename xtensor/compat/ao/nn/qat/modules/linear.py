@@ -16,9 +16,7 @@ __all__ = ["Linear"]
 def check_float(kind: str, cls: Any, mod: Any) -> None:
     """Refuse a layer of another kind, or without a qconfig."""
     if type(mod) is not cls._FLOAT_MODULE and not isinstance(mod, FloatLinear):
-        raise AssertionError(
-            f"{kind}.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}"
-        )
+        raise AssertionError(f"{kind}.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__}")
     if not hasattr(mod, "qconfig"):
         raise AssertionError("Input float module must have qconfig defined")
     if not mod.qconfig:

@@ -41,7 +41,17 @@ class MultiheadAttention(FloatAttention):
         dtype: Any = None,
     ) -> None:
         super().__init__(
-            embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
+            embed_dim,
+            num_heads,
+            dropout,
+            bias,
+            add_bias_kv,
+            add_zero_attn,
+            kdim,
+            vdim,
+            batch_first,
+            device,
+            dtype,
         )
         made = {"bias": bias, "device": device, "dtype": dtype}
         self.linear_Q: Any = Linear(embed_dim, embed_dim, **made)
@@ -147,9 +157,7 @@ class MultiheadAttention(FloatAttention):
         if attn_mask is not None:
             mask = attn_mask if attn_mask.dim() == 2 else attn_mask.reshape(batch, heads, length, -1)
             mask = F.pad(mask, (0, more))
-            scores = (
-                scores.masked_fill(mask, -math.inf) if mask.dtype is dtypes.bool else scores + mask
-            )
+            scores = scores.masked_fill(mask, -math.inf) if mask.dtype is dtypes.bool else scores + mask
         if key_padding_mask is not None:
             hidden = F.pad(key_padding_mask.bool(), (0, more))
             scores = scores.masked_fill(hidden[:, None, None, :], -math.inf)

@@ -95,7 +95,12 @@ class LSTMCell(Module):
 
     @classmethod
     def from_params(
-        cls, wi: Tensor, wh: Tensor, bi: Tensor | None = None, bh: Tensor | None = None, split_gates: bool = False
+        cls,
+        wi: Tensor,
+        wh: Tensor,
+        bi: Tensor | None = None,
+        bh: Tensor | None = None,
+        split_gates: bool = False,
     ) -> Any:
         """Of the weights and biases of a float cell; AssertionError where there is one bias only."""
         if (bi is None) != (bh is None):
@@ -111,7 +116,9 @@ class LSTMCell(Module):
         return made
 
     @classmethod
-    def from_float(cls, other: Any, use_precomputed_fake_quant: bool = False, split_gates: bool = False) -> Any:
+    def from_float(
+        cls, other: Any, use_precomputed_fake_quant: bool = False, split_gates: bool = False
+    ) -> Any:
         """Of a float cell with a qconfig."""
         if type(other) is not cls._FLOAT_MODULE:
             raise AssertionError(f"Expected module type {cls._FLOAT_MODULE}, got {type(other)}")

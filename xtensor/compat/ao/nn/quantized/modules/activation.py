@@ -12,8 +12,8 @@ from ......ops.create.ingest import tensor
 from ......quantized import functions
 from ......quantized.construct import quantize_per_tensor
 from ......tensor import Tensor
-from ...quantizable.modules.activation import MultiheadAttention as ObservedAttention
 from ...observing import converted
+from ...quantizable.modules.activation import MultiheadAttention as ObservedAttention
 from .utils import _quantize_weight, qparams
 
 __all__ = [

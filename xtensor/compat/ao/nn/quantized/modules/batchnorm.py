@@ -23,7 +23,12 @@ class _BatchNorm(batchnorm._BatchNorm):
     _rank = 0
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, device: Any = None, dtype: Any = None
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, True, True, device=device, dtype=dtype)
         self.register_buffer("scale", tensor(1.0, device=device))
@@ -35,8 +40,7 @@ class _BatchNorm(batchnorm._BatchNorm):
     def forward(self, input: Any) -> Tensor:
         """`batch_norm` by the running statistics, quantised."""
         if input.dim() != self._rank:
-            letters = "N, C, H, W" if self._rank == 4 else "N, C, H, W"
-            raise ValueError(f"Input shape must be `({letters})`!")
+            raise ValueError("Input shape must be `(N, C, H, W)`!")
         name = f"batch_norm{self._rank - 2}d{'_relu' if self._relu else ''}"
         known = (self.weight, self.bias, self.running_mean, self.running_var)
         return OPERATORS[name](input, *known, self.eps, self.scale.item(), self.zero_point.item()).detach()

@@ -52,7 +52,17 @@ class _ConvNd(WeightedQuantizedModule):
         dtype: Any = None,
     ) -> None:
         self._init(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            0,
+            groups,
+            bias,
+            padding_mode,
+            device,
         )
 
     def _init(
@@ -100,10 +110,10 @@ class _ConvNd(WeightedQuantizedModule):
         return f"Quantized{type(self).__name__}"
 
     def extra_repr(self) -> str:
-        parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"scale={self.scale}, zero_point={self.zero_point}"
-        ]
+        sizes = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        )
+        parts = [f"{sizes}, scale={self.scale}, zero_point={self.zero_point}"]
         none = (0,) * len(self.padding)
         parts += [f"padding={self.padding}"] if self.padding != none else []
         parts += [f"dilation={self.dilation}"] if self.dilation != (1,) * len(self.dilation) else []

@@ -1,5 +1,8 @@
 """Sums, products and joins as modules: of real numbers that are seen, and of quantised ones."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -63,7 +66,9 @@ class QFunctional(Module):
 
     def add_relu(self, x: Any, y: Any) -> Tensor:
         """ReLU of `x + y`."""
-        return self.activation_post_process(functions.OPERATORS["add_relu"](x, y, self.scale, self.zero_point))
+        return self.activation_post_process(
+            functions.OPERATORS["add_relu"](x, y, self.scale, self.zero_point)
+        )
 
     def matmul(self, x: Any, y: Any) -> Tensor:
         """`x @ y`."""

@@ -32,7 +32,9 @@ class LinearPackedParams(Module):
         if dtype is dtypes.float16:
             self.set_weight_bias(zeros(1, 1), None)
         else:
-            self.set_weight_bias(_empty_affine_quantized(1, 1, scale=1.0, zero_point=0, dtype=dtypes.qint8), None)
+            self.set_weight_bias(
+                _empty_affine_quantized(1, 1, scale=1.0, zero_point=0, dtype=dtypes.qint8), None
+            )
 
     def set_weight_bias(self, weight: Any, bias: Tensor | None) -> None:
         """Hold a weight of the dtype, and a bias."""

@@ -118,9 +118,7 @@ class _InstanceNorm(instancenorm._InstanceNorm):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype
-        )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
         hold(self, weight, bias, scale, zero_point, device)
 
     def forward(self, input: Any) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...quantizable.modules.rnn import LSTM as ObservedLSTM
 from ...observing import converted
+from ...quantizable.modules.rnn import LSTM as ObservedLSTM
 
 __all__ = ["LSTM"]
 

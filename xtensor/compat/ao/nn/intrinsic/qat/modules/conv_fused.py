@@ -1,5 +1,8 @@
 """Convolutions with batch normalisation and ReLU, whose weight is rounded as it will be once the norm is folded into it."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 import math
@@ -137,7 +140,13 @@ class _ConvBnNd(qat._ConvNd, fused._FusedModule):
         made = self._FLOAT_CONV_MODULE(*geometry(self), self.bias is not None, self.padding_mode)
         bn = self.bn
         made.weight, made.bias = fuse_conv_bn_weights(
-            Parameter(self.weight.detach()), self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+            Parameter(self.weight.detach()),
+            self.bias,
+            bn.running_mean,
+            bn.running_var,
+            bn.eps,
+            bn.weight,
+            bn.bias,
         )
         if self._FLOAT_RELU_MODULE is not None:
             made = self._FUSED_FLOAT_MODULE(made, self._FLOAT_RELU_MODULE())

@@ -97,6 +97,12 @@ class LinearBn1d(Linear, fused._FusedModule):
         """A float layer, the norm folded into it."""
         bn, made = self.bn, Linear(self.in_features, self.out_features)
         made.weight, made.bias = fuse_linear_bn_weights(
-            Parameter(self.weight.detach()), self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+            Parameter(self.weight.detach()),
+            self.bias,
+            bn.running_mean,
+            bn.running_var,
+            bn.eps,
+            bn.weight,
+            bn.bias,
         )
         return made

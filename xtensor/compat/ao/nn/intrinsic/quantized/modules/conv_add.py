@@ -22,7 +22,9 @@ class ConvAdd2d(Conv2d):
         """The convolution of the first, and the second, added, quantised once."""
         made = convolved(self._checked(input), self._weight, self._bias, self._window())
         made = made + dequantized(extra_input)
-        return quantised(made.relu() if self._relu else made, per_tensor(self.scale, self.zero_point), input.dtype)
+        return quantised(
+            made.relu() if self._relu else made, per_tensor(self.scale, self.zero_point), input.dtype
+        )
 
 
 class ConvAddReLU2d(ConvAdd2d):

@@ -1,5 +1,8 @@
 """Linear layers of integer weights over real numbers."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
 from typing import Any

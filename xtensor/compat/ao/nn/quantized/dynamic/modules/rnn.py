@@ -104,7 +104,9 @@ class RNNBase(Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else hidden_size * directions
             for _ in range(directions):
-                halves = [pack_weight_bias(blank(rows, w, dtype), zeros(rows), dtype) for w in (width, hidden_size)]
+                halves = [
+                    pack_weight_bias(blank(rows, w, dtype), zeros(rows), dtype) for w in (width, hidden_size)
+                ]
                 made.append(PackedParameter(self._packed(*halves)))
         self._all_weight_values: Any = ModuleList(made)
 
@@ -166,7 +168,9 @@ class RNNBase(Module):
             given, sizes, *orders = input
         two = self.mode == "LSTM"
         if hx is None:
-            blank = zeros(*self.get_expected_hidden_size(given, sizes), dtype=given.dtype, device=given.device)
+            blank = zeros(
+                *self.get_expected_hidden_size(given, sizes), dtype=given.dtype, device=given.device
+            )
             hx = (blank, blank) if two else blank
         else:
             hx = self.permute_hidden(hx, orders[0])
@@ -195,7 +199,9 @@ class RNNBase(Module):
         for name, place in self._places():
             halves = [
                 pack_weight_bias(
-                    weight_bias_dict[f"weight_{half}_{name}"], weight_bias_dict[f"bias_{half}_{name}"], self.dtype
+                    weight_bias_dict[f"weight_{half}_{name}"],
+                    weight_bias_dict[f"bias_{half}_{name}"],
+                    self.dtype,
                 )
                 for half in ("ih", "hh")
             ]
@@ -241,7 +247,10 @@ class RNNBase(Module):
             raise AssertionError("bias must be True for dynamic RNN quantization")
         named = dict(mod.named_parameters())
         made.set_weight_bias(
-            {name: prepared(p, make()) if name.startswith("weight") else p.detach() for name, p in named.items()}
+            {
+                name: prepared(p, make()) if name.startswith("weight") else p.detach()
+                for name, p in named.items()
+            }
         )
         return made
 
@@ -333,18 +342,20 @@ class RNNCellBase(Module):
 
     def get_weight(self) -> dict[str, Any]:
         """The weights by name."""
-        return {"weight_ih": self._packed_weight_ih.unpack()[0], "weight_hh": self._packed_weight_hh.unpack()[0]}
+        return {
+            "weight_ih": self._packed_weight_ih.unpack()[0],
+            "weight_hh": self._packed_weight_hh.unpack()[0],
+        }
 
     def get_bias(self) -> dict[str, Any]:
         """The biases by name."""
         return {"bias_ih": self._packed_weight_ih.unpack()[1], "bias_hh": self._packed_weight_hh.unpack()[1]}
 
     def set_weight_bias(self, weight_bias_dict: dict[str, Any]) -> None:
-        """Hold weights and biases by their names."""
+        """Hold the weights and biases of `weight` and `bias`, dicts as `get_weight` and `get_bias` give them."""
+        weights, biases = weight_bias_dict["weight"], weight_bias_dict["bias"]
         for half in ("ih", "hh"):
-            packed = pack_weight_bias(
-                weight_bias_dict[f"weight_{half}"], weight_bias_dict[f"bias_{half}"], self.weight_dtype
-            )
+            packed = pack_weight_bias(weights[f"weight_{half}"], biases[f"bias_{half}"], self.weight_dtype)
             setattr(self, f"_packed_weight_{half}", packed)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -381,9 +392,10 @@ class RNNCellBase(Module):
         if hasattr(mod, "nonlinearity"):
             given["nonlinearity"] = mod.nonlinearity
         made = cls(mod.input_size, mod.hidden_size, **given)
-        parameters = {f"weight_{half}": prepared(getattr(mod, f"weight_{half}"), make()) for half in ("ih", "hh")}
-        parameters |= {f"bias_{half}": getattr(mod, f"bias_{half}") for half in ("ih", "hh")}
-        made.set_weight_bias(parameters)
+        names = ("weight_ih", "weight_hh")
+        weights = {name: prepared(getattr(mod, name), make()) for name in names}
+        biases = {name: getattr(mod, name) for name in ("bias_ih", "bias_hh")}
+        made.set_weight_bias({"weight": weights, "bias": biases})
         return made
 
 
