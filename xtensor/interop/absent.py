@@ -20,13 +20,9 @@ REASONS: tuple[tuple[str, str], ...] = (
     ),
     (r"jit\b|(Compilation|Completed)|script", TORCHSCRIPT),
     (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", DISTRIBUTED),
-    (r"(ao|quantization)\b|nn\.(quantized|quantizable|qat|intrinsic)\b", QUANTISED),
+    (r"(ao|quantization)\b", QUANTISED),
     (
-        (
-            r"(.*\.)?(q(int|uint)\d\w*|quint\d\w*|quantize\w*|quantized_\w+|q_\w+|qscheme|dequantize|int_repr|"
-            r"QInt\w+|QUInt\w+|per_(channel|tensor)_\w+|fake_quantize\w*|fused_moving_avg_obs_fake_quant|"
-            r"choose_qparams\w*|empty_quantized|fbgemm_\w+|Q\w+Storage)$"
-        ),
+        (r"(.*\.)?(quantize\w*|quantized_\w+|fake_quantize\w*|QInt\w+|QUInt\w+|Q\w+Storage)$"),
         QUANTISED,
     ),
     (

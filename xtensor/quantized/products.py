@@ -77,6 +77,17 @@ def turned(w: Any, groups: int) -> Any:
     return jnp.flip(parts.reshape(groups * w.shape[1], *parts.shape[2:]), tuple(range(2, w.ndim)))
 
 
+EXACT = 2**24 // (128 * 128)
+"""How many products of 8 bits float32 sums without rounding."""
+
+
+def summed(left: Any, right: Any, count: int) -> tuple[Any, Any, Any]:
+    """Integers as XLA convolves them fastest, and what it sums in: float32 while that is exact, else 32 bits."""
+    if count > EXACT:
+        return left, right, jnp.int32
+    return left.astype(jnp.float32), right.astype(jnp.float32), jnp.float32
+
+
 def convolution_sums(x: Any, x_point: Any, w: Any, w_point: Any, at: Window, centred_weight: bool) -> Any:
     """Sums of products of what integers (N, C, ...) and (out, C / groups, ...) stand for, in units of both scales."""
     centre, less = centred(x)
@@ -91,15 +102,18 @@ def convolution_sums(x: Any, x_point: Any, w: Any, w_point: Any, at: Window, cen
     centre = lax.pad(centre, point_x.astype(jnp.int8), [(0, 0, 0), (0, 0, 0), *sides])
 
     def product(kernel: Any) -> Any:
-        return lax.conv_general_dilated(
-            centre,
-            kernel,
+        left, right, kind = summed(centre, kernel, int(np.prod(kernel.shape[1:])))
+        made = lax.conv_general_dilated(
+            left,
+            right,
             stride,
             [(0, 0)] * len(sides),
             rhs_dilation=at.dilation,
             feature_group_count=at.groups,
-            preferred_element_type=jnp.int32,
+            precision=lax.Precision.HIGHEST,
+            preferred_element_type=kind,
         )
+        return made.astype(jnp.int32)
 
     channels = (1, -1, *[1] * len(sides))
     w_sums = w.astype(jnp.int32).reshape(w.shape[0], -1).sum(1).reshape(channels)

@@ -34,19 +34,9 @@ class _ConvNd(floating._ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+        sizes: Any = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
+        made: Any = super().__init__  # that of the convolution beside this class
+        made(*sizes, bias, padding_mode, device, dtype)
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         self.qconfig = qconfig
@@ -62,7 +52,8 @@ class _ConvNd(floating._ConvNd):
         check_float("qat", cls, mod)
         config = mod.qconfig
         layer = mod[0] if isinstance(mod, _FusedModule) else mod
-        made = cls(*geometry(layer), layer.bias is not None, layer.padding_mode, qconfig=config)
+        given: Any = (*geometry(layer), layer.bias is not None, layer.padding_mode)
+        made = cls(*given, qconfig=config)
         made.weight, made.bias = layer.weight, layer.bias
         return made
 
@@ -76,7 +67,7 @@ class _ConvNd(floating._ConvNd):
         return made
 
 
-def geometry(layer: Any) -> tuple[Any, ...]:
+def geometry(layer: Any) -> Any:
     """What says the shape of a convolution, in the order of its arguments."""
     sizes = (layer.in_channels, layer.out_channels, layer.kernel_size)
     return (*sizes, layer.stride, layer.padding, layer.dilation, layer.groups)

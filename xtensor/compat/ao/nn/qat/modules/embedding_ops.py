@@ -154,16 +154,18 @@ class EmbeddingBag(floating.EmbeddingBag):
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
         """Of a float table with a qconfig, whose parameter it is."""
         check_float(cls, mod)
-        return cls(*sizes(mod), mod.weight, mod.include_last_offset, mod.padding_idx, qconfig=mod.qconfig)
+        given: Any = (*sizes(mod), mod.weight, mod.include_last_offset, mod.padding_idx)
+        return cls(*given, qconfig=mod.qconfig)
 
     def to_float(self) -> Any:
         """A float table with a copy of the parameter."""
-        made = floating.EmbeddingBag(*sizes(self), None, self.include_last_offset, self.padding_idx)
+        given: Any = (*sizes(self), None, self.include_last_offset, self.padding_idx)
+        made = floating.EmbeddingBag(*given)
         made.weight = Parameter(self.weight.detach())
         made.train(self.training)
         return made
 
 
-def sizes(mod: Any) -> tuple[Any, ...]:
+def sizes(mod: Any) -> Any:
     how = (mod.max_norm, mod.norm_type, mod.scale_grad_by_freq, mod.mode, mod.sparse)
     return (mod.num_embeddings, mod.embedding_dim, *how)

@@ -179,7 +179,7 @@ class _LSTMLayer(Module):
         if bidirectional:
             self.layer_bw = _LSTMSingleLayer(input_dim, hidden_dim, **made)
 
-    def forward(self, x: Tensor, hidden: Any = None) -> tuple[Tensor, State]:
+    def forward(self, x: Tensor, hidden: Any = None) -> tuple[Tensor, Any]:
         """Outputs (T, B, directions * hidden), and states, of each direction where there are two."""
         x = x.transpose(0, 1) if self.batch_first else x
         hx, cx = (None, None) if hidden is None else hidden

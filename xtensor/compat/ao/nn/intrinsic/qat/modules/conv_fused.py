@@ -68,7 +68,8 @@ class _ConvBnNd(qat._ConvNd, fused._FusedModule):
     ) -> None:
         sizes = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         # Past the convolution without a norm, which rounds another weight.
-        super(qat._ConvNd, self).__init__(*sizes, False, padding_mode)  # pyright: ignore[reportCallIssue]
+        made: Any = super(qat._ConvNd, self).__init__
+        made(*sizes, False, padding_mode)
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         self.qconfig, self.freeze_bn = qconfig, freeze_bn
@@ -128,7 +129,7 @@ class _ConvBnNd(qat._ConvNd, fused._FusedModule):
         check_float("qat", cls, mod)
         conv, bn = mod[0], mod[1]
         has_bias = conv.bias is not None
-        how = (has_bias, conv.padding_mode, bn.eps, bn.momentum, False, mod.qconfig)
+        how: Any = (has_bias, conv.padding_mode, bn.eps, bn.momentum, False, mod.qconfig)
         made = cls(*geometry(conv), *how)
         made.weight, made.bias = conv.weight, conv.bias
         for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
