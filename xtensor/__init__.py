@@ -81,6 +81,8 @@ from .dtypes import (
     qint8,
     qint32,
     qscheme,
+    quint2x4,
+    quint4x2,
     quint8,
     set_default_dtype,
     short,
@@ -184,6 +186,7 @@ from .ops.tensor.export import *
 from .ops.tensor.queries import *
 from .ops.tensor.scalars import *
 from .printing import get_printoptions, set_printoptions
+from .quantized.builds import *
 from .quantized.construct import *
 from .quantized.fake import *
 from .serialization import load, save

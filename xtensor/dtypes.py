@@ -125,25 +125,27 @@ float8_e4m3fnuz: dtype = _dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "F
 float8_e8m0fnu: dtype = _dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "Float8_e8m0fnu", "f8e8m0fnu")
 
 
-def _stored(name: str, array_type: Any, scalar_name: str) -> dtype:
-    """A type of quantised elements: integers that stand for real numbers, by a scale and a zero point of the tensor's."""
+def _stored(name: str, scalar_name: str, bytes_type: Any, **is_a: builtins.bool) -> dtype:
+    """A type of elements that no array has: kept as integers, `bytes_type`, that stand for something else."""
     return _constant(
         dtype,
         name=name,
-        itemsize=np.dtype(array_type).itemsize,
-        is_floating_point=False,
-        is_complex=False,
+        itemsize=np.dtype(bytes_type).itemsize,
+        is_floating_point=is_a.get("is_floating_point", False),
+        is_complex=is_a.get("is_complex", False),
         is_integral=False,
-        is_signed=np.dtype(array_type).kind == "i",
-        numpy=np.dtype(array_type),
+        is_signed=is_a.get("is_signed", np.dtype(bytes_type).kind == "i"),
+        numpy=np.dtype(bytes_type),
         scalar_name=scalar_name,
         abbr=name,
     )
 
 
-qint8: dtype = _stored("qint8", np.int8, "QInt8")
-quint8: dtype = _stored("quint8", np.uint8, "QUInt8")
-qint32: dtype = _stored("qint32", np.int32, "QInt32")
+qint8: dtype = _stored("qint8", "QInt8", np.int8)
+quint8: dtype = _stored("quint8", "QUInt8", np.uint8)
+qint32: dtype = _stored("qint32", "QInt32", np.int32)
+quint4x2: dtype = _stored("quint4x2", "QUInt4x2", np.uint8)
+quint2x4: dtype = _stored("quint2x4", "QUInt2x4", np.uint8)
 QUANTISED: Final = {qint8: int8, quint8: uint8, qint32: int32}
 """The quantised types, each with that of its integers. No array has one of them, nor does `ALL` name them."""
 

@@ -24,6 +24,7 @@ from .operators.below.aten import Packet, packet
 from .operators.below.custom import AddedOverload, asked_below
 from .operators.below.dispatching import dispatching
 from .operators.overriding import answer, armed, claimed
+from .quantized.functions import OPERATORS as QUANTISED
 from .tensor import Tensor, asks_grad
 
 __all__ = [
@@ -295,7 +296,8 @@ class Namespace(types.ModuleType):
         if namespace in BUILT_IN:
             # One that is not here is there for tables of operators; it has no kernel that a call could run.
             made = self._operators[name] = CustomOperator(namespace, name)
-            made.composite = _builtin(name)
+            made.composite = QUANTISED.get(name) if namespace == "quantized" else None
+            made.composite = made.composite or _builtin(name)
             return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 

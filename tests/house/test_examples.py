@@ -43,6 +43,13 @@ def test_digits_reach_97_percent(tmp_path, model):
     }
 
 
+def test_quantised_digits_keep_their_accuracy():
+    out = run("quantised_digits.py", "--seeds=1", "--epochs=8", "--tuning_epochs=1")
+    means = [float(part.split("%")[0].split()[-1]) for part in out.split("means: ")[1].split(", ")]
+    assert len(means) == 4
+    assert min(means[1:]) >= means[0] - 0.5
+
+
 # What stands before digits.py in a process that is to die: `die` at a point of its life, as by `kill -9`.
 DEATH = """
 import io, os, runpy, signal, sys

@@ -8,7 +8,7 @@ import xtensor
 from xtensor import nn
 from xtensor.ao import quantization as Q
 from xtensor.nn import functional as F
-from xtensor.quantized.products import convolved, multiplied
+from xtensor.quantized.products import Window, convolved, multiplied
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's, which deprecates all of this
@@ -49,7 +49,7 @@ def test_products(relu):
         torch.backends.quantized.engine = engine
     found = multiplied(*given(xtensor, x, w), xtensor.tensor(b), 0.08, 55, relu).int_repr().numpy()
     assert np.abs(found - expected).max() <= 1
-    how = ((2, 2), (1, 1), (1, 1), 1, 0.1, 60, relu)
+    how = (Window((2, 2), (1, 1), (1, 1)), 0.1, 60, relu)
     found = convolved(*given(xtensor, image, kernel), xtensor.tensor(bias), *how).int_repr().numpy()
     assert np.abs(found - convolution).max() <= 1
 
@@ -63,7 +63,7 @@ def test_a_convolution_is_that_of_the_real_numbers(point):
     w = quantised(xtensor, rng.standard_normal((6, 4, 3, 3)).astype("f"), "qint8", scales, points, 0)
     real = F.conv2d(x.dequantize(), w.dequantize(), stride=2, padding=1)
     expected = xtensor.quantize_per_tensor(real, 0.1, 60, xtensor.quint8).int_repr().numpy().astype(int)
-    found = convolved(x, w, None, (2, 2), (1, 1), (1, 1), 1, 0.1, 60).int_repr().numpy()
+    found = convolved(x, w, None, Window((2, 2), (1, 1), (1, 1)), 0.1, 60).int_repr().numpy()
     assert np.abs(found - expected).max() <= 1
 
 
@@ -155,10 +155,11 @@ def test_digits_three_ways():
     fused = Q.fuse_modules(model, [["conv", "bn", "relu"], ["fc1", "relu1"]])
     fused.qconfig = Q.get_default_qconfig("x86")
     static = Q.quantize(fused, lambda m: m(images[:256]), ())
-    assert static.fc1.weight.dtype is xtensor.qint8
+    assert static.fc1.weight().dtype is xtensor.qint8
     assert accuracy(static) >= wanted - 0.005
 
-    fused.qconfig = Q.get_default_qat_qconfig("x86")
-    trained = Q.prepare_qat(fused.train())
+    trained = Q.fuse_modules_qat(model.train(), [["conv", "bn", "relu"], ["fc1", "relu1"]])
+    trained.qconfig = Q.get_default_qat_qconfig("x86")
+    trained = Q.prepare_qat(trained)
     train(trained, images[:1408], labels[:1408], 2, 3e-4)
     assert accuracy(Q.convert(trained.eval())) >= wanted - 0.005

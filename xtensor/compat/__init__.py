@@ -22,6 +22,11 @@ HOMES: dict[str, str] = dict.fromkeys(
     "compat",
 )
 HOMES["compile_cache"] = "xla"
+HOMES["quantization"] = "compat.ao"
+BELOW: dict[str, str] = dict.fromkeys(
+    ("nn.intrinsic", "nn.qat", "nn.quantizable", "nn.quantized"), "compat.ao"
+)
+"""The same for modules within packages that stand elsewhere."""
 LIBRARY = __name__.partition(".")[0]
 
 
@@ -40,7 +45,7 @@ class Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of a module of the table; None for every other."""
         library, _, rest = fullname.partition(".")
-        home = HOMES.get(rest.partition(".")[0])
+        home = HOMES.get(rest.partition(".")[0]) or BELOW.get(".".join(rest.split(".")[:2]))
         if library != LIBRARY or home is None:
             return None
         home = f"{LIBRARY}.{home}.{rest}"

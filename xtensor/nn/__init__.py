@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from . import attention, common_types, functional, grad, init, modules, parallel, parameter, utils
@@ -26,3 +27,17 @@ def factory_kwargs(kwargs: Any) -> dict[str, Any]:
                 raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
             found[name] = kwargs[name]
     return found
+
+
+# The layers of quantised models, which are imported when they are first asked for.
+_QUANTISED = ("intrinsic", "qat", "quantizable", "quantized")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _QUANTISED:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_QUANTISED})

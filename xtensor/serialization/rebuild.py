@@ -15,6 +15,7 @@ from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
 from ..ops.create.creation import empty_strided
 from ..quantized.layout import per_channel, per_tensor, seen_as
+from ..quantized.packed import ScriptObject
 from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
 from ..tensor import Size, Tensor, make_view, tensor_over
@@ -155,6 +156,7 @@ def _constants() -> dict[str, Global]:
         "torch.device": Global(devices.device, device_of),
         "torch.serialization._get_layout": Global(layout_of, layout_of),
         "torch.Tensor": Global(Tensor),
+        "torch.ScriptObject": Global(ScriptObject, ScriptObject),
         "torch.storage.UntypedStorage": Global(StorageType(None)),
         "torch.UntypedStorage": Global(StorageType(None)),
         "torch.nn.parameter.UninitializedParameter": uninitialized(UninitializedParameter),
@@ -232,7 +234,8 @@ class Rebuilder:
         raise refusal(name, where())
 
     def trusts(self, kind: type[Any]) -> bool:
-        return self.trusting or kind in self.trusted_types or kind is nested_parts.Ignored
+        own = kind is nested_parts.Ignored or kind is ScriptObject
+        return self.trusting or own or kind in self.trusted_types
 
     def persistent(self, saved: Any) -> LoadedStorage:
         """The storage that a pickle names; the same for the same key."""

@@ -15,6 +15,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from ..quantized.layout import QuantizedTensor
+from ..quantized.packed import ScriptObject
 from ..sparse.layout import SparseTensor
 from ..storage import Storage, UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
@@ -123,6 +124,7 @@ NAMES: dict[int, Name] = {
     id(UninitializedParameter): Name("torch.nn.parameter", "UninitializedParameter"),
     id(UninitializedBuffer): Name("torch.nn.parameter", "UninitializedBuffer"),
     id(Size): SIZE,
+    id(ScriptObject): Name("torch", "ScriptObject"),
     id(devices.device): DEVICE,
     **{id(dtype): Name("torch", dtype.name) for dtype in (*dtypes.ALL, *dtypes.QUANTISED)},
     **{id(scheme): Name("torch", scheme.name) for scheme in SCHEMES},

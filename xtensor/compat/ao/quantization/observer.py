@@ -1,20 +1,30 @@
 """Observers: modules that see the numbers of a model pass, and say by which scale and zero point to quantise them."""
 
+# Parameters have the names that PyTorch gives them, class by class.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from .... import dtypes
 from ....nn.modules.module import Module
 from ....ops.create.ingest import tensor
-from ....sparse.layout import host
 from ....tensor import Tensor
+from .histogram import HistogramObserver
+from .limits import (
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    ObserverBase,
+    PerChannelMinMaxObserver,
+    UniformQuantizationObserverBase,
+)
 
 __all__ = [
+    "FixedQParamsObserver",
+    "HistogramObserver",
     "MinMaxObserver",
     "MovingAverageMinMaxObserver",
     "MovingAveragePerChannelMinMaxObserver",
@@ -22,171 +32,205 @@ __all__ = [
     "ObserverBase",
     "PerChannelMinMaxObserver",
     "PlaceholderObserver",
+    "RecordingObserver",
+    "ReuseInputObserver",
+    "UniformQuantizationObserverBase",
+    "default_affine_fixed_qparams_observer",
+    "default_debug_observer",
+    "default_dynamic_quant_observer",
+    "default_fixed_qparams_range_0to1_observer",
+    "default_fixed_qparams_range_neg1to1_observer",
+    "default_float_qparams_observer",
+    "default_float_qparams_observer_4bit",
+    "default_histogram_observer",
     "default_observer",
     "default_per_channel_weight_observer",
+    "default_placeholder_observer",
+    "default_reuse_input_observer",
+    "default_symmetric_fixed_qparams_observer",
     "default_weight_observer",
-    "with_args",
+    "get_observer_state_dict",
+    "load_observer_state_dict",
+    "per_channel_weight_observer_range_neg_127_to_127",
+    "weight_observer_range_neg_127_to_127",
 ]
 
-
-def with_args(cls: Any, **options: Any) -> Any:
-    """A maker of observers with these options, which takes more."""
-    made = functools.partial(cls, **options)
-    made.with_args = functools.partial(with_args, made)  # pyright: ignore[reportAttributeAccessIssue]
-    return made
+Maker: TypeAlias = Any
 
 
-class ObserverBase(Module):
-    """What sees numbers of a quantised dtype's."""
+class FixedQParamsObserver(ObserverBase):
+    """A scale and a zero point that are known."""
 
-    def __init__(self, dtype: dtypes.dtype, is_dynamic: bool = False) -> None:
-        super().__init__()
-        self.dtype, self.is_dynamic = dtype, is_dynamic
+    scale: Tensor
+    zero_point: Tensor
 
-    @classmethod
-    def with_args(cls, **options: Any) -> Any:
-        """A maker of such observers."""
-        return with_args(cls, **options)
+    def __init__(
+        self,
+        scale: float,
+        zero_point: int,
+        dtype: Any = dtypes.quint8,
+        qscheme: dtypes.qscheme = dtypes.per_tensor_affine,
+        quant_min: int = 0,
+        quant_max: int = 255,
+        is_dynamic: bool = False,
+        **options: Any,
+    ) -> None:
+        if is_dynamic:
+            raise NotImplementedError("FixedQParamsObserver doesn't support dynamic quantization")
+        super().__init__(dtype, is_dynamic, **options)
+        self.quant_min, self.quant_max, self.qscheme = quant_min, quant_max, qscheme
+        self.register_buffer("scale", tensor([scale], dtype=dtypes.float32))
+        self.register_buffer("zero_point", tensor([zero_point], dtype=dtypes.int32))
+
+    def forward(self, X: Tensor) -> Tensor:
+        """The input."""
+        return X
+
+    def calculate_qparams(self, **options: Any) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point."""
+        return self.scale, self.zero_point
 
 
-class NoopObserver(ObserverBase):
-    """Sees nothing."""
+class PlaceholderObserver(ObserverBase):
+    """Says a dtype and a range, and sees nothing: for what is quantised as it runs, or not to integers."""
 
-    def __init__(self, dtype: dtypes.dtype = dtypes.float16, custom_op_name: str = "") -> None:
-        super().__init__(dtype)
+    def __init__(
+        self,
+        dtype: Any = dtypes.float32,
+        custom_op_name: str = "",
+        compute_dtype: Any = None,
+        quant_min: int | None = None,
+        quant_max: int | None = None,
+        qscheme: dtypes.qscheme | None = None,
+        eps: float | None = None,
+        is_dynamic: bool = False,
+    ) -> None:
+        super().__init__(dtype, is_dynamic or bool(compute_dtype))
+        self.qscheme = dtypes.per_tensor_affine if qscheme is None else qscheme
+        self.quant_min, self.quant_max = quant_min, quant_max
+        self.eps, self.custom_op = eps, custom_op_name
 
     def forward(self, x: Tensor) -> Tensor:
         """The input."""
         return x
 
+    def extra_repr(self) -> str:
+        return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
-class PlaceholderObserver(NoopObserver):
-    """Says a dtype, for quantisation while running."""
+    def calculate_qparams(self, **options: Any) -> Any:
+        """Exception: nothing was seen."""
+        raise Exception("calculate_qparams should not be called for PlaceholderObserver")
 
-    def __init__(self, dtype: dtypes.dtype = dtypes.float32, **options: Any) -> None:
+
+class RecordingObserver(ObserverBase):
+    """Keeps all that it sees, on the host."""
+
+    def __init__(self, dtype: Any = dtypes.quint8) -> None:
         super().__init__(dtype)
-        self.is_dynamic = options.get("is_dynamic", False)
-
-
-class MinMaxObserver(ObserverBase):
-    """The smallest and the largest number seen.
-
-    >>> observer = xtensor.ao.quantization.MinMaxObserver()
-    >>> _ = observer(xtensor.tensor([-1.0, 2.0]))
-    >>> observer.calculate_qparams()
-    (tensor([0.0118]), tensor([85], dtype=xtensor.int32))
-    """
-
-    min_val: Tensor
-    max_val: Tensor
-    axis: int | None = None
-
-    def __init__(
-        self,
-        dtype: dtypes.dtype = dtypes.quint8,
-        qscheme: dtypes.qscheme = dtypes.per_tensor_affine,
-        reduce_range: bool = False,
-        quant_min: int | None = None,
-        quant_max: int | None = None,
-        factory_kwargs: Any = None,
-        eps: float = 1.1920928955078125e-07,
-        is_dynamic: bool = False,
-    ) -> None:
-        super().__init__(dtype, is_dynamic)
-        limits = np.iinfo(dtype.numpy)
-        low, high = (limits.min // 2, limits.max // 2) if reduce_range else (limits.min, limits.max)
-        self.qscheme, self.reduce_range, self.eps = qscheme, reduce_range, eps
-        self.quant_min = int(low) if quant_min is None else quant_min
-        self.quant_max = int(high) if quant_max is None else quant_max
-        self.reset_min_max_vals()
-
-    def reset_min_max_vals(self) -> None:
-        """Forget what was seen."""
-        none = self.axis is not None
-        self.register_buffer("min_val", tensor([] if none else float("inf")))
-        self.register_buffer("max_val", tensor([] if none else float("-inf")))
-
-    def limits(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The smallest and the largest number, of each channel where there are."""
-        if self.axis is None:
-            return x.min(), x.max()
-        rows = x.movedim(self.axis, 0).flatten(1)
-        return rows.amin(1), rows.amax(1)
-
-    def joined(self, old: Tensor, new: Tensor, larger: bool) -> Tensor:
-        """What was seen before, with what is seen now."""
-        return old.maximum(new) if larger else old.minimum(new)
+        self.tensor_val: list[Tensor] = []
 
     def forward(self, x: Tensor) -> Tensor:
-        """The input, after a look at it."""
-        if x.numel():
-            low, high = self.limits(x.detach().float())
-            if self.seen():
-                low, high = self.joined(self.min_val, low, False), self.joined(self.max_val, high, True)
-            self.min_val, self.max_val = low, high
+        """The input, which is kept."""
+        self.tensor_val.append(x.clone().cpu())
         return x
 
-    def seen(self) -> bool:
-        """Whether anything was seen."""
-        return bool(self.min_val.numel()) and bool((self.min_val <= self.max_val).all())
+    def calculate_qparams(self, **options: Any) -> Any:
+        """Exception: numbers are kept, not their range."""
+        raise Exception("calculate_qparams should not be called for RecordingObserver")
 
-    def calculate_qparams(self) -> tuple[Tensor, Tensor]:
-        """The scales and the zero points for what was seen."""
-        if not self.seen():
-            return tensor([1.0]), tensor([0])
-        low = np.minimum(np.atleast_1d(host(self.min_val)), np.float32(0))
-        high = np.maximum(np.atleast_1d(host(self.max_val)), np.float32(0))
-        span = np.float32(self.quant_max - self.quant_min)
-        if "symmetric" in self.qscheme.name:
-            scale = np.maximum(np.maximum(-low, high) / (span / np.float32(2)), np.float32(self.eps))
-            middle = 128 if self.quant_max > 127 else (self.quant_min + self.quant_max) // 2
-            point = np.full(scale.shape, middle if self.dtype is dtypes.quint8 else 0)
-        else:
-            scale = np.maximum((high - low) / span, np.float32(self.eps))
-            point = np.clip(self.quant_min - np.rint(low / scale), self.quant_min, self.quant_max)
-        return tensor(scale.astype(np.float32)), tensor(point.astype(np.int32))
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val}, max_val={self.max_val}"
+    def get_tensor_value(self) -> list[Tensor]:
+        """What was seen."""
+        return self.tensor_val
 
 
-class MovingAverageMinMaxObserver(MinMaxObserver):
-    """A moving average of each batch's smallest and largest number."""
+class NoopObserver(ObserverBase):
+    """Sees nothing."""
 
-    def __init__(self, averaging_constant: float = 0.01, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.averaging_constant = averaging_constant
+    def __init__(self, dtype: Any = dtypes.float16, custom_op_name: str = "") -> None:
+        super().__init__(dtype, is_dynamic=False)
+        self.custom_op = custom_op_name
 
-    def joined(self, old: Tensor, new: Tensor, larger: bool) -> Tensor:
-        """A step from what was seen before to what is seen now."""
-        return old + self.averaging_constant * (new - old)
+    def forward(self, x: Tensor) -> Tensor:
+        """The input."""
+        return x
 
-
-class PerChannelMinMaxObserver(MinMaxObserver):
-    """The smallest and the largest number seen of each channel."""
-
-    def __init__(
-        self, ch_axis: int = 0, dtype: Any = dtypes.quint8, qscheme: Any = None, **options: Any
-    ) -> None:
-        self.__dict__["axis"] = self.__dict__["ch_axis"] = ch_axis
-        super().__init__(dtype, qscheme or dtypes.per_channel_affine, **options)
+    def calculate_qparams(self, **options: Any) -> Any:
+        """Exception: nothing was seen."""
+        raise Exception("calculate_qparams should not be called for NoopObserver")
 
 
-class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    """A moving average of each batch's smallest and largest number of each channel."""
+class ReuseInputObserver(ObserverBase):
+    """Stands where a result is quantised as the input was."""
 
-    def __init__(self, averaging_constant: float = 0.01, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.averaging_constant = averaging_constant
+    def __init__(self) -> None:
+        super().__init__(dtypes.quint8, is_dynamic=False)
 
-    joined = MovingAverageMinMaxObserver.joined  # pyright: ignore[reportAssignmentType]
+    def forward(self, x: Tensor) -> Tensor:
+        """The input."""
+        return x
+
+    def calculate_qparams(self, **options: Any) -> Any:
+        """Exception: nothing was seen."""
+        raise Exception("calculate_qparams should not be called for ReuseInputObserver")
 
 
-Maker = Callable[..., Any]
+def is_observer_key(key: str) -> bool:
+    return "observer" in key or "activation_post_process" in key
+
+
+def get_observer_state_dict(mod: Module) -> dict[str, Any]:
+    """What the observers of a model have seen, by name."""
+    return type(mod.state_dict())((k, v) for k, v in mod.state_dict().items() if is_observer_key(k))
+
+
+def load_observer_state_dict(mod: Module, obs_dict: Mapping[str, Any]) -> None:
+    """Have the observers of a model have seen what others did."""
+    missing: list[str] = []
+    unexpected: list[str] = []
+    for name, module in mod.named_modules():
+        if is_observer_key(name):
+            prefix = f"{name}."
+            module._load_from_state_dict(obs_dict, prefix, {}, False, missing, unexpected, [])  # pyright: ignore[reportAttributeAccessIssue]
+    for key in missing:
+        if is_observer_key(key):
+            raise Exception(f"Missing keys for observer {key} in state_dict")
+    for key in unexpected:
+        if is_observer_key(key):
+            raise Exception(f"Unexpected keys for observer {key} in state_dict")
+
+
+NARROW = {"quant_min": -127, "quant_max": 127, "eps": 2**-12}
 default_observer: Maker = MinMaxObserver.with_args(quant_min=0, quant_max=127)
+default_placeholder_observer: Maker = PlaceholderObserver
+default_debug_observer: Maker = RecordingObserver
+default_reuse_input_observer: Maker = ReuseInputObserver
 default_weight_observer: Maker = MinMaxObserver.with_args(
     dtype=dtypes.qint8, qscheme=dtypes.per_tensor_symmetric
 )
+weight_observer_range_neg_127_to_127: Maker = MinMaxObserver.with_args(
+    dtype=dtypes.qint8, qscheme=dtypes.per_tensor_symmetric, **NARROW
+)
+default_histogram_observer: Maker = HistogramObserver.with_args(quant_min=0, quant_max=127)
 default_per_channel_weight_observer: Maker = PerChannelMinMaxObserver.with_args(
     dtype=dtypes.qint8, qscheme=dtypes.per_channel_symmetric
 )
+per_channel_weight_observer_range_neg_127_to_127: Maker = PerChannelMinMaxObserver.with_args(
+    dtype=dtypes.qint8, qscheme=dtypes.per_channel_symmetric, **NARROW
+)
+default_dynamic_quant_observer: Maker = PlaceholderObserver.with_args(
+    dtype=dtypes.quint8, quant_min=0, quant_max=255, is_dynamic=True
+)
+default_float_qparams_observer: Maker = PerChannelMinMaxObserver.with_args(
+    dtype=dtypes.quint8, qscheme=dtypes.per_channel_affine_float_qparams, ch_axis=0
+)
+default_float_qparams_observer_4bit: Maker = PerChannelMinMaxObserver.with_args(
+    dtype=dtypes.quint4x2, qscheme=dtypes.per_channel_affine_float_qparams, ch_axis=0
+)
+default_fixed_qparams_range_neg1to1_observer: Maker = FixedQParamsObserver.with_args(
+    scale=2.0 / 256.0, zero_point=128, dtype=dtypes.quint8, quant_min=0, quant_max=255
+)
+default_fixed_qparams_range_0to1_observer: Maker = FixedQParamsObserver.with_args(
+    scale=1.0 / 256.0, zero_point=0, dtype=dtypes.quint8, quant_min=0, quant_max=255
+)
+default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
+default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer

@@ -2,41 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ....nn.modules.module import Module
-from ....tensor import Tensor
+from ..nn.stubs import DeQuantStub, QuantStub, QuantWrapper
 
 __all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
-
-
-class QuantStub(Module):
-    """Where a model's input would be quantised: the input itself until then."""
-
-    def __init__(self, qconfig: Any = None) -> None:
-        super().__init__()
-        if qconfig:
-            self.qconfig = qconfig
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The input."""
-        return x
-
-
-class DeQuantStub(QuantStub):
-    """Where a model's result would be made floating again: the input itself."""
-
-
-class QuantWrapper(Module):
-    """A module between the two marks."""
-
-    def __init__(self, module: Module) -> None:
-        super().__init__()
-        self.add_module("quant", QuantStub())
-        self.add_module("dequant", DeQuantStub())
-        self.add_module("module", module)
-        self.train(module.training)
-
-    def forward(self, X: Any) -> Any:
-        """The module's result."""
-        return self.dequant(self.module(self.quant(X)))

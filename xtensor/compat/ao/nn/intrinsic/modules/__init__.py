@@ -1,0 +1,3 @@
+"""Layers that are one where a model is quantised, still real."""
+
+from .fused import *

@@ -1,0 +1,4 @@
+"""Layers of several layers, in parts that can be seen and quantised."""
+
+from .activation import *
+from .rnn import *
