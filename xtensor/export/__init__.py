@@ -5,6 +5,7 @@ from __future__ import annotations
 from .dims import Dim, dims
 from .files import load, save
 from .graph import Graph, GraphModule, Node
+from .looking import Cost, Explanation, Roof, draw, explain
 from .program import ExportedModule, ExportedProgram, export
 from .signature import (
     ConstantArgument,
@@ -18,7 +19,9 @@ from .signature import (
 
 __all__ = [
     "ConstantArgument",
+    "Cost",
     "Dim",
+    "Explanation",
     "ExportGraphSignature",
     "ExportedModule",
     "ExportedProgram",
@@ -29,8 +32,11 @@ __all__ = [
     "Node",
     "OutputKind",
     "OutputSpec",
+    "Roof",
     "TensorArgument",
     "dims",
+    "draw",
+    "explain",
     "export",
     "load",
     "save",
