@@ -16,6 +16,7 @@ from .signature import (
     OutputSpec,
     TensorArgument,
 )
+from .steps import TrainingStep, export_step
 
 __all__ = [
     "ConstantArgument",
@@ -34,10 +35,12 @@ __all__ = [
     "OutputSpec",
     "Roof",
     "TensorArgument",
+    "TrainingStep",
     "dims",
     "draw",
     "explain",
     "export",
+    "export_step",
     "load",
     "save",
 ]
