@@ -32,7 +32,7 @@ def by_optax():
         return optax.apply_updates(parameters, updates), state, loss
 
     for _ in range(300):
-        parameters, state, loss = step(parameters, state)
+        parameters, state, _ = step(parameters, state)
     net.load_state_dict({name: torch.from_numpy(np.array(p)) for name, p in parameters.items()})
     return (net(torch.from_numpy(x)) - torch.from_numpy(y)).pow(2).mean().item()
 
