@@ -5,10 +5,10 @@
 It needs `pip install flax optax`.
 """
 
-import flax.linen as linen
+import flax.linen as linen  # pyright: ignore[reportMissingImports]
 import jax
 import numpy as np
-import optax
+import optax  # pyright: ignore[reportMissingImports]
 
 import xtensor as torch
 from xtensor import nn
@@ -45,6 +45,7 @@ def with_flax():
     net = nn.Sequential(layer, nn.Linear(32, 1))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     inputs, truth = torch.from_numpy(x), torch.from_numpy(y)
+    loss = torch.zeros(())
     for _ in range(300):
         optimizer.zero_grad()
         loss = (net(inputs) - truth).pow(2).mean()

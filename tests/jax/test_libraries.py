@@ -62,7 +62,9 @@ def test_a_flax_model_is_a_module():
     parameters = model.init(jax.random.key(0), x)
     module = xtensor.jax.from_jax(model.apply, parameters)
     assert len(list(module.parameters())) == 4
-    np.testing.assert_allclose(module(xtensor.from_numpy(x)).detach().numpy(), model.apply(parameters, x), 1e-6)
+    np.testing.assert_allclose(
+        module(xtensor.from_numpy(x)).detach().numpy(), model.apply(parameters, x), 1e-6
+    )
     losses = trained(module, xtensor.from_numpy(x))
     assert losses[0] > losses[1] > losses[2]
 

@@ -265,7 +265,9 @@ def load(
             )
         told = parsed(archive.read("signature.json"))
         if isinstance(told, dict) and told.get("format") == STEP:
-            raise FileFormatError("the file holds a training step, which JAX calls: jax.export.deserialize reads its program")
+            raise FileFormatError(
+                "the file holds a training step, which JAX calls: jax.export.deserialize reads its program"
+            )
         exported = deserialized(archive.read("program.jax"))
         check_calls(exported)
         weights = weights_from(archive.read_array(archive.record("weights.safetensors")))
