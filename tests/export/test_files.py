@@ -250,6 +250,17 @@ def test_a_program_may_call_kernels_of_linear_algebra_alone():
             files.check_calls(Fake(name))
 
 
+def test_archives_of_code_are_refused_in_words_that_say_what_to_do(torch):
+    packed = io.BytesIO()
+    with torch.package.PackageExporter(packed) as exporter:
+        exporter.save_pickle("model", "model.pkl", [1])
+    with pytest.raises(RuntimeError, match=r"archive of torch\.package.*state_dict.*export\.save"):
+        xtensor.load(io.BytesIO(packed.getvalue()))
+    for kind in (xtensor.package.PackageImporter, xtensor.package.PackageExporter):
+        with pytest.raises(NotImplementedError, match=r"torch\.export\.save.*state_dict"):
+            kind(packed)
+
+
 def test_values_have_words():
     values = [
         None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .dims import Dim, dims
 from .files import load, save
 from .graph import Graph, GraphModule, Node
+from .looking import Cost, Explanation, Roof, draw, explain
 from .program import ExportedModule, ExportedProgram, export
 from .signature import (
     ConstantArgument,
@@ -15,10 +16,13 @@ from .signature import (
     OutputSpec,
     TensorArgument,
 )
+from .steps import TrainingStep, export_step
 
 __all__ = [
     "ConstantArgument",
+    "Cost",
     "Dim",
+    "Explanation",
     "ExportGraphSignature",
     "ExportedModule",
     "ExportedProgram",
@@ -29,9 +33,14 @@ __all__ = [
     "Node",
     "OutputKind",
     "OutputSpec",
+    "Roof",
     "TensorArgument",
+    "TrainingStep",
     "dims",
+    "draw",
+    "explain",
     "export",
+    "export_step",
     "load",
     "save",
 ]

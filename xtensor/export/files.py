@@ -48,6 +48,7 @@ from .tracing import Slot, Traced
 __all__ = ["Lowered", "load", "save"]
 
 FORMAT, VERSION = "xtensor.export", 1
+STEP = "xtensor.export.step"
 ROOT = "export"
 LARGEST_TEXT = 1 << 28
 SAFE_CALLS = re.compile(
@@ -263,6 +264,10 @@ def load(
                 "operators; load its weights with xtensor.load, and export the module here"
             )
         told = parsed(archive.read("signature.json"))
+        if isinstance(told, dict) and told.get("format") == STEP:
+            raise FileFormatError(
+                "the file holds a training step, which JAX calls: jax.export.deserialize reads its program"
+            )
         exported = deserialized(archive.read("program.jax"))
         check_calls(exported)
         weights = weights_from(archive.read_array(archive.record("weights.safetensors")))

@@ -7,7 +7,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from ..xla.cache import bounded
-from ..xla.symbolic import Inconclusive
+from ..xla.symbolic import Inconclusive, is_above
 
 Ints = tuple[int, ...]
 MemoryFormat = Literal["contiguous_format", "channels_last", "channels_last_3d", "preserve_format"]
@@ -163,9 +163,9 @@ def _fastest_first(shape: Ints, operands: Sequence[Ints]) -> list[int]:
                 if a == 0 or b == 0:
                     continue
                 if a != b:
-                    verdict = 1 if a > b else -1
+                    verdict = 1 if is_above(a, b) else -1
                     break
-                if shape[fast] > shape[slow]:
+                if is_above(shape[fast], shape[slow]):
                     verdict = 1
                     break
             if verdict > 0:

@@ -17,7 +17,7 @@ from ..lowering import host_float8
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of, wrap, wrap_strided
 from ..xla.cache import BoundedCache, bounded
-from ..xla.symbolic import Inconclusive, as_size, at_most, is_size
+from ..xla.symbolic import as_size, at_most, is_size
 from ..xla.x64 import call, jit
 
 __all__ = [
@@ -275,11 +275,9 @@ def constant(
     if place.type == "meta":
         return MetaArray(shape, dtype.numpy), False
     nbytes = math.prod(shape) * dtype.itemsize
-    try:
-        small = nbytes <= _SHARED
-    except Inconclusive:  # of an open size
+    if type(nbytes) is not int:  # of an open size
         return call(jnp.full, shape, np.asarray(value, dtype.numpy)), False
-    if type(value) is int and small:
+    if type(value) is int and nbytes <= _SHARED:
         return _shared(shape, dtype, place, value), True
     if type(value) is int:
         value = zero_or_one(value, dtype)

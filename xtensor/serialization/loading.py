@@ -127,6 +127,10 @@ def read_zip(source: Source) -> Checkpoint:
         raise RuntimeError(
             "the file is a TorchScript archive, which holds a program: save the module's state_dict instead"
         )
+    if ".data/extern_modules" in archive:
+        raise RuntimeError(
+            "the file is an archive of torch.package, which holds code: save the module's state_dict instead, or a program with export.save"
+        )
     if "data.pkl" not in archive:
         raise FileFormatError("the zip archive holds no data.pkl: it is no checkpoint")
     return Checkpoint(archive)

@@ -15,6 +15,7 @@ __all__ = [
     "at_least",
     "at_most",
     "clamped",
+    "is_above",
     "is_below",
     "is_open",
     "is_size",
@@ -57,6 +58,14 @@ def is_below(part: Any, whole: Any) -> bool:
         return bool(part < whole)
     except Inconclusive:
         return bool(part != whole)
+
+
+def is_above(whole: Any, part: Any) -> bool:
+    """Whether a product of sizes is more than another; where that is open, whether it is a multiple."""
+    try:
+        return bool(whole > part)
+    except Inconclusive:
+        return bool(whole != part and whole % part == 0)
 
 
 def at_least(size: Any, bound: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from ... import dtypes
 from ..dims import Size
 
-__all__ = ["TABLE", "Builder", "Step", "Untranslated", "Value", "translation"]
+__all__ = ["TABLE", "Body", "Builder", "Refused", "Step", "Untranslated", "Value", "translation"]
 
 TYPES = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,
@@ -27,6 +27,10 @@ TABLE: dict[str, Callable[..., Any]] = {}
 
 class Untranslated(RuntimeError):
     """An operator, or a use of it, that has no form in ONNX here."""
+
+
+class Refused(Untranslated):
+    """A use of an operator that must not be translated by other means either."""
 
 
 class Value(NamedTuple):
@@ -62,6 +66,43 @@ class Step(NamedTuple):
     attributes: dict[str, Any]
 
 
+class Body(NamedTuple):
+    """A program within a node: what `Loop` repeats, what `If` chooses. It sees the values outside by their names."""
+
+    nodes: list[Step]
+    inputs: list[Value]
+    outputs: list[Value]
+
+
+FEW = "uint8 int8 uint16 int16 uint32 uint64 bfloat16 bool"
+LACKING: dict[str, frozenset[str]] = {
+    names: frozenset(types.split())
+    for group, types in (
+        ("Where", "bool uint16 int16 uint64 bfloat16"),
+        ("Max Min", "bool uint16 int16 bfloat16"),
+        ("ReduceSum ReduceProd CumSum Einsum Range", FEW),
+        ("ReduceMax ReduceMin ArgMax ArgMin", "bool uint16 int16 uint32 uint64 bfloat16"),
+        ("TopK", "bool uint16 uint32 uint64 bfloat16"),
+        ("MatMul Gemm", "bool int8 uint8 int16 uint16 bfloat16"),
+        ("Pow", FEW),
+        ("Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Erf Det Conv ConvTranspose AveragePool", "float64 bfloat16"),
+        ("Neg", "uint8 uint16 uint32 uint64 bool bfloat16"),
+        ("Pad", "uint16 int16 bfloat16"),
+        ("Expand Tile", "bfloat16"),
+        ("IsInf", "float16 bfloat16"),
+        ("Trilu", "uint8 int8 uint16 int16 uint32 uint64 bfloat16"),
+        ("Add Sub Mul Div Exp Log Sqrt Floor Ceil Round Sin Cos Tanh Reciprocal Sigmoid Softmax Softplus Relu", "bfloat16"),
+        ("IsNaN Less LessOrEqual Greater GreaterOrEqual Equal Abs Mod", "bfloat16"),
+    )
+    for names in group.split()
+}  # fmt: skip
+"""The types that runtimes lack in nodes which ONNX has them in."""
+WIDER = {
+    "bool": dtypes.int32, "uint8": dtypes.int32, "int8": dtypes.int32, "uint16": dtypes.int32, "int16": dtypes.int32,
+    "uint32": dtypes.int64, "uint64": dtypes.int64, "bfloat16": dtypes.float32, "float16": dtypes.float32, "float64": dtypes.float32,
+}  # fmt: skip
+
+
 class Builder:
     """A model while it is made.
 
@@ -78,6 +119,8 @@ class Builder:
         self._kept: dict[Any, Value] = {}
         self.operator = ""
         self.results: list[Any] = []
+        self.draws = 0
+        self.writes_weights = False
 
     @property
     def result(self) -> Any:
@@ -121,6 +164,14 @@ class Builder:
         source = like or next((i for i in inputs if isinstance(i, Value)), None)
         kind = dtype if dtype is not None else getattr(source, "dtype", dtypes.float32)
         sizes = tuple(shape) if shape is not None else getattr(source, "shape", ())
+        lacking = LACKING.get(type, ())
+        if lacking and any(
+            short_name(i.dtype) in lacking for i in inputs[type == "Where" :] if isinstance(i, Value)
+        ):
+            wide = [self.widened(v, lacking) if at or type != "Where" else v for at, v in enumerate(inputs)]
+            wider = WIDER[short_name(kind)] if short_name(kind) in lacking else kind
+            made = self.ops(type, *wide, count=count, like=like, dtype=wider, shape=sizes, **attributes)
+            return [self.cast(made[0], kind), *made[1:]]
         outputs = [self.name(type.lower()) for _ in range(count)]
         given = [
             i.name if isinstance(i, Value) else "" if i is None else self.constant(i).name for i in inputs
@@ -130,6 +181,20 @@ class Builder:
         kept = {name: value for name, value in attributes.items() if value is not None}
         self.nodes.append(Step(type, given, outputs, kept))
         return [Value(name, kind, sizes) for name in outputs]
+
+    def widened(self, value: Any, lacking: Any) -> Any:
+        """An operand in a type that runtimes have; what is lost of float64 is less than float32 has."""
+        if not isinstance(value, Value) or short_name(value.dtype) not in lacking:
+            return value
+        return self.cast(value, WIDER[short_name(value.dtype)])
+
+    def seed(self) -> Value:
+        """A seed that is another one each time that the model runs, as int64."""
+        if "seed" not in self._kept:
+            name = self.name("random")
+            self.nodes.append(Step("RandomUniform", [], [name], {"shape": [1], "dtype": 11, "high": 2.0**62}))
+            self._kept["seed"] = self.reshape(self.cast(Value(name, dtypes.float64, (1,)), dtypes.int64), [])
+        return self._kept["seed"]
 
     # -- constants
 
@@ -247,6 +312,8 @@ class Builder:
         """Broadcast to sizes."""
         if tuple(sizes) == value.shape:
             return value
+        if 0 in sizes and all(isinstance(s, int) for s in sizes):
+            return self.constant(np.zeros(sizes), value.dtype)
         return self.op("Expand", value, self.sized(sizes), shape=sizes)
 
     def slice(self, value: Value, dim: int, start: Any, end: Any, step: int = 1) -> Value:
@@ -270,6 +337,11 @@ def type_number(dtype: Any) -> int:
     if name not in TYPES:
         raise Untranslated(f"ONNX has no type for {dtype}")
     return TYPES[name]
+
+
+def short_name(dtype: Any) -> str:
+    """A dtype's name without the library's."""
+    return str(dtype).rpartition(".")[2]
 
 
 def rank_of(dtype: Any) -> int:

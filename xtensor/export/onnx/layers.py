@@ -10,7 +10,6 @@ import numpy as np
 
 from ... import dtypes
 from .building import Builder, Untranslated, Value, dim_of, several, translation
-from .reductions import softmax
 from .shapes import transpose
 
 __all__: list[str] = []
@@ -69,6 +68,8 @@ def inner(b: Builder, input: Value, other: Value, **rest: Any) -> Value:
 
 @translation("einsum")
 def einsum(b: Builder, operands: Sequence[Value], equation: str) -> Value:
+    if "..." in equation:
+        raise Untranslated("products over dimensions without letters")
     return b.op("Einsum", *b.common(*operands), equation=equation, shape=b.result.shape)
 
 
@@ -262,6 +263,8 @@ def upsample(
 ) -> Value:
     count = input.rank - 2
     mode = "nearest" if "nearest" in b.operator else "cubic" if "cubic" in b.operator else "linear"
+    if mode != "nearest" and not input.dtype.is_floating_point:
+        raise Untranslated("interpolated integers are rounded")
     if mode == "nearest":
         attributes: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     else:
@@ -473,7 +476,7 @@ def cross_entropy(
     b: Builder, input: Value, target: Value, weight: Any = None, ignore_index: int = -100, reduction: Any = "mean",
     label_smoothing: float = 0.0, **rest: Any,
 ) -> Any:  # fmt: skip
-    if label_smoothing or target.dtype.is_floating_point:
+    if label_smoothing or target.dtype.is_floating_point or input.rank < 2:
         raise Untranslated("cross_entropy of probabilities or with smoothed labels")
     how = how_of(reduction)
     return (
@@ -513,10 +516,9 @@ def nll_loss(
 
 @translation("cosine_similarity")
 def cosine_similarity(b: Builder, x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> Value:
-    axis = b.constant([dim_of(dim, max(x1.rank, x2.rank))])
+    if x1.rank != x2.rank or not x1.rank:
+        raise Untranslated("cosine_similarity of tensors of several ranks")
+    axis = b.constant([dim_of(dim, x1.rank)])
     norms = [b.op("Max", b.op("ReduceL2", x, axis, keepdims=1), b.number(eps, x)) for x in (x1, x2)]
     parts = [b.op("Div", x, n) for x, n in zip((x1, x2), norms, strict=True)]
     return b.op("ReduceSum", b.op("Mul", *parts), axis, keepdims=0, shape=b.result.shape)
-
-
-__all__ += ["softmax"]

@@ -26,6 +26,13 @@ def places(meta: TensorMeta) -> np.ndarray[Any, Any]:
     return found
 
 
+def rows_of(whole: TensorMeta, part: TensorMeta) -> tuple[int, list[int]]:
+    """How many elements a memory has, and what follows each in the model: complex ones are two numbers."""
+    if whole.dtype.is_complex != part.dtype.is_complex:
+        raise Untranslated("complex numbers whose parts are written as real ones")
+    return int(np.prod(whole.shape, dtype=np.int64)), [2] if whole.dtype.is_complex else []
+
+
 class Memory:
     """The memory of one storage: the first tensor over it, and what it holds now."""
 
@@ -81,8 +88,8 @@ class Memories:
         if memory.covers(meta):
             value = memory.whole
         else:
-            count = int(np.prod(memory.meta.shape, dtype=np.int64))
-            flat = b.reshape(memory.whole, [count])
+            count, rest = rows_of(memory.meta, meta)
+            flat = b.reshape(memory.whole._replace(shape=()), [count, *rest])
             value = b.op("Gather", flat, b.constant(memory.where(meta)), axis=0, shape=meta.shape)
         self._values[node] = (value, memory.version)
         return value
@@ -96,12 +103,12 @@ class Memories:
         if memory.covers(meta):
             memory.whole = value
         else:
-            count = int(np.prod(memory.meta.shape, dtype=np.int64))
+            count, rest = rows_of(memory.meta, meta)
             where = memory.where(meta).reshape(-1, 1)
-            parts = b.reshape(b.expand(value, meta.shape), [where.shape[0]])
-            flat = b.op(
-                "ScatterND", b.reshape(memory.whole, [count]), b.constant(where), parts, shape=(count,)
-            )
-            memory.whole = b.reshape(flat, memory.meta.shape)
+            value = value if rest else b.expand(value, meta.shape)
+            parts = b.reshape(value._replace(shape=()), [where.shape[0], *rest])
+            flat = b.reshape(memory.whole._replace(shape=()), [count, *rest])
+            flat = b.op("ScatterND", flat, b.constant(where), parts, shape=(count, *rest))
+            memory.whole = b.reshape(flat, [*memory.meta.shape, *rest])._replace(shape=memory.meta.shape)
         memory.version += 1
         self._values[node] = (value, memory.version)

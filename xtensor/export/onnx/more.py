@@ -61,11 +61,6 @@ def index_add(
     return b.op("ScatterElements", input, where, source, axis=at, reduction=how, like=input)
 
 
-@translation("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "masked_scatter")
-def view_scatter(b: Builder, *args: Any, **rest: Any) -> Value:
-    raise Untranslated(f"{b.operator} has no form in ONNX here")
-
-
 @translation("new_tensor")
 def new_tensor(b: Builder, self: Value, data: Any, **rest: Any) -> Value:
     return b.constant(data, b.result.dtype)
@@ -102,11 +97,6 @@ def isclose(
         shape=b.result.shape,
     )
     return b.op("Or", near, b.op("Equal", input, other, dtype=dtypes.bool))
-
-
-@translation("sgn")
-def sgn(b: Builder, input: Value, **rest: Any) -> Value:
-    return b.op("Sign", input)
 
 
 @translation("isreal")
@@ -309,13 +299,3 @@ def poisson_nll_loss(
     else:
         found = b.op("Sub", input, b.op("Mul", target, b.op("Log", b.op("Add", input, b.number(eps, input)))))
     return reduced(b, found, reduction)
-
-
-@translation("channel_windows")
-def channel_windows(b: Builder, input: Value, *rest: Any, **more: Any) -> Value:
-    raise Untranslated("sums over windows of channels, as local_response_norm takes them")
-
-
-@translation("native_batch_norm")
-def native_batch_norm(b: Builder, *args: Any, **rest: Any) -> Value:
-    raise Untranslated("batch_norm in training writes its running statistics: export module.eval()")

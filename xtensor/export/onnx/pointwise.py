@@ -13,14 +13,14 @@ from .reductions import mean
 __all__ = ["unary_float"]
 
 UNARY = {
-    "abs": "Abs", "neg": "Neg", "ceil": "Ceil", "floor": "Floor", "sign": "Sign", "relu": "Relu", "logical_not": "Not",
+    "abs": "Abs", "neg": "Neg", "ceil": "Ceil", "floor": "Floor", "relu": "Relu", "logical_not": "Not",
 }  # fmt: skip
 FLOATING = {
     "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "reciprocal": "Reciprocal", "sin": "Sin", "cos": "Cos", "tan": "Tan",
     "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf", "sigmoid": "Sigmoid",
 }  # fmt: skip
-BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min", "fmax": "Max", "fmin": "Min"}
+BINARY = {"mul": "Mul", "maximum": "Max", "minimum": "Min"}
 COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 BITWISE = {
@@ -342,20 +342,6 @@ def sinc(b: Builder, input: Value, **rest: Any) -> Value:
     return b.op("Where", zero, b.number(1.0, x), b.op("Div", b.op("Sin", safe), safe), like=x)
 
 
-@translation("logaddexp")
-def logaddexp(b: Builder, input: Value, other: Value, **rest: Any) -> Value:
-    one, two = b.common(input, other)
-    top = b.op("Max", one, two, shape=b.result.shape)
-    apart = b.op("Neg", b.op("Abs", b.op("Sub", one, two, shape=b.result.shape)))
-    return b.op("Add", top, b.op("Log", b.op("Add", b.op("Exp", apart), b.number(1.0, top))))
-
-
-@translation("hypot")
-def hypot(b: Builder, input: Value, other: Value, **rest: Any) -> Value:
-    one, two = b.common(input, other)
-    return b.op("Sqrt", b.op("Add", b.op("Mul", one, one), b.op("Mul", two, two), shape=b.result.shape))
-
-
 @translation("nan_to_num")
 def nan_to_num(
     b: Builder, input: Value, nan: Any = None, posinf: Any = None, neginf: Any = None, **rest: Any
@@ -373,15 +359,6 @@ def nan_to_num(
         odd = b.op("IsInf", found, dtype=dtypes.bool, **signs)
         found = b.op("Where", odd, b.number(default if value is None else value, input), found, like=input)
     return found
-
-
-@translation("xlogy", "special_xlog1py")
-def xlogy(b: Builder, input: Any, other: Any, **rest: Any) -> Value:
-    one, two = b.common(input, other)
-    log = log1p(b, two) if b.operator == "special_xlog1py" else b.op("Log", two)
-    zero = b.op("Equal", one, b.zero_like(one), dtype=dtypes.bool)
-    found = b.op("Mul", one, log, shape=b.result.shape)
-    return b.op("Where", zero, b.zero_like(one), found, like=b.result)
 
 
 @translation("copysign")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from .building import Builder, Untranslated, Value, dim_of, dims_of, product, translation
+from .building import Builder, Refused, Untranslated, Value, dim_of, dims_of, product, translation
 
 __all__ = ["mean", "reduce"]
 
@@ -38,6 +38,8 @@ def total(
 def mean(
     b: Builder, input: Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **rest: Any
 ) -> Value:
+    if 0 in input.shape:
+        raise Untranslated("the mean of nothing")
     return reduce(b, "ReduceMean", in_type(b, input, dtype), dim, keepdim)
 
 
@@ -46,44 +48,6 @@ def prod(
     b: Builder, input: Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **rest: Any
 ) -> Value:
     return reduce(b, "ReduceProd", in_type(b, input, dtype), dim, keepdim)
-
-
-@translation("amax", "amin", "max_all", "min_all")
-def amax(b: Builder, input: Value, dim: Any = (), keepdim: bool = False, **rest: Any) -> Value:
-    kind = "ReduceMax" if "max" in b.operator else "ReduceMin"
-    if input.dtype is dtypes.bool:
-        return b.cast(reduce(b, kind, b.cast(input, dtypes.int32), dim, keepdim), dtypes.bool)
-    return reduce(b, kind, input, dim, keepdim)
-
-
-@translation("max", "min")
-def maximum(b: Builder, input: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
-    if dim is None:
-        return amax(b, input)
-    if isinstance(dim, Value):
-        return b.op("Max" if b.operator == "max" else "Min", *b.common(input, dim), shape=b.result.shape)
-    return amax(b, input, dim, keepdim), argmax(b, input, dim, keepdim)
-
-
-@translation("aminmax")
-def aminmax(b: Builder, input: Value, *, dim: Any = None, keepdim: bool = False, **rest: Any) -> Any:
-    return tuple([reduce(b, kind, input, dim, keepdim) for kind in ("ReduceMin", "ReduceMax")])
-
-
-@translation("argmax", "argmin")
-def argmax(b: Builder, input: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> Value:
-    kind = "ArgMax" if "max" in b.operator else "ArgMin"
-    if not input.rank:
-        return b.constant(0)
-    if dim is None:
-        flat = b.op("Reshape", input, b.constant([-1]), shape=(product(input.shape),))
-        found = b.op(kind, flat, axis=0, keepdims=0, dtype=dtypes.int64, shape=())
-        return b.reshape(found, (1,) * input.rank) if keepdim else found
-    at = dim_of(dim, input.rank)
-    shape = [1 if d == at else s for d, s in enumerate(input.shape)]
-    if not keepdim:
-        del shape[at]
-    return b.op(kind, input, axis=at, keepdims=int(keepdim), dtype=dtypes.int64, shape=shape)
 
 
 @translation("all", "any")
@@ -177,19 +141,6 @@ def topk(
         "TopK", input, b.sized([k]), count=2, axis=at, largest=int(largest), sorted=1, shape=shape
     )
     return values, found._replace(dtype=dtypes.int64)
-
-
-@translation("sort")
-def sort(b: Builder, input: Value, dim: int = -1, descending: bool = False, **rest: Any) -> Any:
-    if not input.rank:
-        return input, b.constant(0)
-    at = dim_of(dim, input.rank)
-    return topk(b, input, input.shape[at], at, descending)
-
-
-@translation("argsort")
-def argsort(b: Builder, input: Value, dim: int = -1, descending: bool = False, **rest: Any) -> Value:
-    return sort(b, input, dim, descending)[1]
 
 
 # ---- normalization
@@ -289,13 +240,19 @@ def batch_norm_training(
 ) -> Any:
     dims = [d for d in range(input.rank) if d != 1]
     found = normalized(b, input, dims, eps)
-    return (
-        affine(b, found, shaped(b, weight, input.rank), shaped(b, bias, input.rank)),
-        None,
-        None,
-        None,
-        None,
-    )
+    # Its statistics are left to the kernel, where something takes them.
+    return (affine(b, found, shaped(b, weight, input.rank), shaped(b, bias, input.rank)), *[None] * 4)
+
+
+def batch_norm_refused(b: Builder) -> Untranslated:
+    """Why there is no translation in training; a module's own statistics cannot be written by other means either."""
+    kind = Refused if b.writes_weights else Untranslated
+    return kind("batch_norm in training writes its running statistics: export module.eval()")
+
+
+@translation("native_batch_norm")
+def native_batch_norm(b: Builder, *args: Any, **rest: Any) -> Value:
+    raise batch_norm_refused(b)
 
 
 @translation("batch_norm")
@@ -305,4 +262,4 @@ def batch_norm_function(
 ) -> Value:  # fmt: skip
     if not training:
         return batch_norm(b, input, running_mean, running_var, weight, bias, eps=eps)
-    raise Untranslated("batch_norm in training writes its running statistics: export module.eval()")
+    raise batch_norm_refused(b)

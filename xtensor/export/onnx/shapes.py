@@ -134,6 +134,8 @@ def diagonal(b: Builder, input: Value, offset: int = 0, dim1: int = 0, dim2: int
 
 @translation("unfold")
 def unfold(b: Builder, input: Value, dimension: int, size: int, step: int) -> Value:
+    if not input.rank:
+        raise Untranslated("unfold of a tensor without dimensions")
     at = dim_of(dimension, input.rank)
     count = b.result.shape[at]
     if not isinstance(count, int):
@@ -289,8 +291,9 @@ def gather(b: Builder, input: Value, dim: int, index: Value, **rest: Any) -> Val
 
 @translation("index_select")
 def index_select(b: Builder, input: Value, dim: int, index: Value, **rest: Any) -> Value:
-    source = input if input.rank else b.reshape(input, [1])
-    return b.reshape(b.op("Gather", source, index, axis=dim_of(dim, input.rank), shape=()), b.result.shape)
+    if not input.rank or index.rank != 1:
+        raise Untranslated("index_select of a tensor without dimensions")
+    return b.op("Gather", input, index, axis=dim_of(dim, input.rank), shape=b.result.shape)
 
 
 @translation("take")
@@ -331,6 +334,8 @@ def scatter(
     reduce: Any = None,
     **rest: Any,
 ) -> Value:
+    if not input.rank or not index.rank or 0 in index.shape:
+        raise Untranslated(f"{b.operator} of no elements, or of a tensor without dimensions")
     wish = src if src is not None else value
     at = dim_of(dim, input.rank)
     if isinstance(wish, Value):
@@ -346,9 +351,7 @@ def scatter(
 
 @translation("scatter_add")
 def scatter_add(b: Builder, input: Value, dim: int, index: Value, src: Value, **rest: Any) -> Value:
-    return b.op(
-        "ScatterElements", input, index, src, axis=dim_of(dim, input.rank), reduction="add", like=input
-    )
+    return scatter(b, input, dim, index, src, reduce="add")
 
 
 @translation("index_fill")
@@ -374,11 +377,6 @@ def one_hot(b: Builder, tensor: Value, num_classes: int = -1) -> Value:
     return b.op(
         "OneHot", tensor, b.constant(num_classes), values, axis=-1, dtype=dtypes.int64, shape=b.result.shape
     )
-
-
-@translation("searchsorted", "nonzero_static", "resize", "resize_as", "set")
-def by_values(b: Builder, *args: Any, **rest: Any) -> Value:
-    raise Untranslated(f"{b.operator} has no form in ONNX")
 
 
 # ---- new tensors

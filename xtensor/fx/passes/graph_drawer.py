@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pathlib
 from typing import Any
 
-from ...autograd.drawing import GraphPicture
-from ...devices.extras import missing
+from ...autograd.dot import Dot, quoted
 from ..codegen import SHORT
 from ..graph_module import GraphModule
 from ..names import shown_target
@@ -18,52 +16,6 @@ COLOURS = {
     "placeholder": "#f7e6c4", "get_attr": "#cfe8cf", "call_module": "#dde7f5", "call_function": "#eef2f7",
     "call_method": "#eef2f7", "output": "#f7e6c4",
 }  # fmt: skip
-
-
-class Dot:
-    """A picture's Graphviz source; `picture()` lays it out, `write_svg`, `write_png` and others write it to files."""
-
-    def __init__(self, text: str, nodes: int) -> None:
-        self.text, self.nodes = text, nodes
-
-    def to_string(self) -> str:
-        """The source."""
-        return self.text
-
-    def create(self, format: str = "svg") -> bytes:
-        """The picture, laid out by pygraphviz (the `viz` extra)."""
-        try:
-            import pygraphviz
-        except ImportError as error:
-            raise missing("drawing a graph", "pygraphviz", "viz") from error
-        made = pygraphviz.AGraph(string=self.text).draw(format=format, prog="dot")
-        return made if isinstance(made, bytes) else str(made).encode()
-
-    def picture(self) -> GraphPicture:
-        """The picture as an object that notebooks show."""
-        svg = self.create("svg").decode()
-        return GraphPicture(self.text, svg[svg.index("<svg") :], self.nodes)
-
-    def _repr_svg_(self) -> str:
-        return self.picture().svg
-
-    def write_dot(self, path: str | pathlib.Path) -> None:
-        """Write the source to a file."""
-        pathlib.Path(path).write_text(self.text, "utf-8")
-
-    write_raw = write_dot
-
-    def __getattr__(self, name: str) -> Any:
-        kind, _, form = name.partition("_")
-        if kind == "create" and form:
-            return lambda: self.create(form)
-        if kind == "write" and form:
-            return lambda path: pathlib.Path(path).write_bytes(self.create(form))
-        raise AttributeError(name)
-
-
-def quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 class FxGraphDrawer:

@@ -34,7 +34,7 @@ from ...tensor import Tensor, wrap
 from ...xla.cache import bounded
 from ...xla.memory import check_sizes
 from ...xla.number_arrays import size_as
-from ...xla.symbolic import at_least, is_open
+from ...xla.symbolic import as_size, at_least, is_open, is_size
 from ...xla.x64 import call, jit
 
 __all__ = [
@@ -421,9 +421,9 @@ def eye(
     """
     counts = []
     for position, (name, value) in enumerate((("n", n), ("m", n if m is None else m)), 1):
-        if not hasattr(value, "__index__"):
+        if not is_size(value):
             raise checks.argument_error("eye", name, position, "int", value)
-        value = operator.index(value)
+        value = as_size(value)
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
         counts.append(value)
@@ -432,6 +432,8 @@ def eye(
     chosen, place = pick_dtype("eye", dtype), pick_device("eye", device)
     if place.type == "meta":
         made = wrap(MetaArray(tuple(counts), chosen.numpy))
+    elif any(map(is_open, counts)):
+        made = wrap(call(lambda: jnp.eye(*counts, dtype=chosen.numpy)))
     elif counts[0] * counts[1] <= _SHARED:
         made = wrap(shared_eye(counts[0], counts[1], chosen, place), shared=True)
     else:

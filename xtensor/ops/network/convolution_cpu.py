@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...operators.precision import CONVOLUTION
+from ...xla.symbolic import at_most
 
 __all__ = [
     "by_columns",
@@ -40,7 +41,7 @@ def is_pointwise(sizes: Sequence[int], weight: Sequence[int], stride: Any, paddi
     """Whether a convolution is a product with a matrix at every place, and has places enough for a product per sample."""
     plain = all(k == 1 for k in weight[2:]) and all(s == 1 for s in stride)
     unpadded = all(low == high == 0 for low, high in padding)
-    return groups == 1 and plain and unpadded and math.prod(weight) <= PLACES * math.prod(sizes)
+    return groups == 1 and plain and unpadded and at_most(math.prod(weight), PLACES * math.prod(sizes))
 
 
 def has_few_inputs(channels: int, kernel: Sequence[int], groups: int) -> bool:

@@ -18,6 +18,7 @@ from ...operators.functions.overloads import overloads
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
+from ...xla.symbolic import is_open
 from ..index.hostindex import Placed
 from ..index.indexing import read
 
@@ -39,10 +40,10 @@ __all__ = [
 
 
 def ints(name: str, parameter: str, value: Any, position: int = 2) -> tuple[int, ...]:
-    """One int or a sequence of them as a tuple; TypeError for anything else."""
+    """One int or a sequence of them as a tuple, open sizes among them; TypeError for anything else."""
     if isinstance(value, int):
         return (value,)
-    if isinstance(value, tuple) and all(isinstance(v, int) for v in value):
+    if isinstance(value, tuple) and all(isinstance(v, int) or is_open(v) for v in value):
         return value
     raise checks.argument_error(name, parameter, position, "tuple of ints", value)
 
