@@ -105,6 +105,7 @@ from .engine import (
     no_grad,
     set_grad_enabled,
 )
+from .errors import help
 from .operators.generator import *
 from .operators.precision import *
 from .ops.create.creation import *

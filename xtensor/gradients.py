@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
+from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
@@ -213,7 +214,7 @@ def make_grads(
                 made.append(None)
                 continue
             if geometry.numel(shape_of(out)) != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
             if not dtype.is_floating_point:
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {dtype}"
@@ -260,7 +261,9 @@ def root_edges(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[tuple[
     for i, out in enumerate(outputs):
         edge = gradient_edge(out)
         if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise noted(
+                RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            )
         edges.append(edge)
         kept.append(grads[i])
     return tuple(edges), tuple(kept)
