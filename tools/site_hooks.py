@@ -6,14 +6,22 @@ pages under `project/`, sources as pages under `source/`, so that no link of the
 
 from __future__ import annotations
 
+import os
 import pathlib
 import posixpath
 import re
+import sys
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import notebooks  # noqa: E402
+
+# Notebooks that were not run before are run for the site, unless it is to be quick.
+RUN = os.environ.get("XTENSOR_SITE_NOTEBOOKS") != "kept"
 PROJECT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/RESULTS.md")
 LEXERS = {".py": "python", ".json": "json", ".md": "markdown", ".toml": "toml", ".txt": "text"}
 # Code, whole or in a line, which holds no links; else the target of one.
@@ -27,6 +35,10 @@ PROMPTED = re.compile(r"^( *)```python\n(?= *>>> )", re.M)
 
 def origin(uri: str) -> str:
     """Where in the repository a page of the site comes from."""
+    if uri.startswith("tutorials/"):
+        stem = pathlib.PurePosixPath(uri).stem
+        (path,) = (path for path in notebooks.NOTEBOOKS if path.stem == stem)
+        return path.relative_to(ROOT).as_posix()
     for folder in ("project/", "source/"):
         if uri.startswith(folder):
             return uri.removeprefix(folder).removesuffix(".md" if folder == "source/" else "")
@@ -37,6 +49,8 @@ def place(path: str) -> str:
     """The page of the site that shows a file of the repository."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
+    if path.endswith(".ipynb"):
+        return f"tutorials/{pathlib.PurePosixPath(path).stem}.md"
     if path in PROJECT or path.endswith((".png", ".svg")):
         return f"project/{path}"
     return f"source/{path}.md"
@@ -80,11 +94,17 @@ def on_files(files: Files, config: Any) -> Files:
     """Bring in what pages link to and `docs/` does not hold."""
     for path in PROJECT:
         files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
+    for path in notebooks.NOTEBOOKS:
+        text = notebooks.page(path, RUN)
+        files.append(File.generated(config, f"tutorials/{path.stem}.md", content=text))
     linked = {
         aim
         for file in files.documentation_pages()
         for aim in targets(file.content_string, origin(file.src_uri))
-        if not aim.startswith("docs/") and aim not in PROJECT and (ROOT / aim).is_file()
+        if not aim.startswith("docs/")
+        and not aim.endswith(".ipynb")
+        and aim not in PROJECT
+        and (ROOT / aim).is_file()
     }
     for path in sorted(linked):
         if place(path).startswith("source/"):

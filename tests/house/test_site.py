@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
-for needed in ("mkdocs", "material"):
+for needed in ("mkdocs", "material", "nbclient"):
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed: pip install '.[docs]'", allow_module_level=True)
 
@@ -30,7 +30,7 @@ def site(tmp_path_factory) -> pathlib.Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(out)],
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "XTENSOR_SITE_NOTEBOOKS": "kept"},
         capture_output=True,
         text=True,
         check=False,
