@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jax.core import Tracer
@@ -329,7 +329,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor, ...]:
     """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
     is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken in one pass.
@@ -344,7 +344,8 @@ def grad(
     given = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        return batched_grad(outs, ins, given, keep, create_graph, allow_unused, materialize_grads)
+        found = batched_grad(outs, ins, given, keep, create_graph, allow_unused, materialize_grads)
+        return cast("tuple[Tensor, ...]", found)
     edges, grads = root_edges(outs, make_grads(outs, given))
     found = engine.run_backward(
         edges,

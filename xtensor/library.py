@@ -20,6 +20,8 @@ from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
 from .engine import enable_grad, is_grad_enabled, modes, no_grad
 from .operators.below.aten import packet
+from .operators.operator import REGISTRY
+from .operators.views import VIEWS
 from .tensor import Tensor
 
 __all__ = [
@@ -269,6 +271,11 @@ class Namespace(types.ModuleType):
             return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 
+    def __dir__(self) -> list[str]:
+        """For completion: the operators that were declared or given."""
+        declared = {*REGISTRY, *VIEWS} if self.__name__ == "torch.ops.aten" else ()
+        return sorted({*self._operators, *declared})
+
 
 def _builtin(name: str) -> Callable[..., Any] | None:
     library = sys.modules[__name__.partition(".")[0]]
@@ -293,6 +300,10 @@ class _Ops(types.ModuleType):
         made = Namespace(name)
         setattr(self, name, made)
         return made
+
+    def __dir__(self) -> list[str]:
+        """For completion: the namespaces that have operators."""
+        return sorted({"aten", *(n for n, held in vars(self).items() if isinstance(held, Namespace))})
 
     def present(self, name: str) -> Namespace | None:
         """The namespace of a name, where it has operators."""
