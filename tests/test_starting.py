@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Imports of packages that no extra brings to users, and why nothing is said.
 SILENT = {
+    "xtensor/autograd/drawing.py": "has a layout of its own",
     "xtensor/compat/hub.py": "has a progress bar of its own",
 }
 
@@ -83,7 +84,10 @@ def test_the_table_of_extras_is_that_of_the_project():
 
 
 PROGRAMS = {
-    "pygraphviz": ("viz", "xtensor.autograd.draw(xtensor.ones(1, requires_grad=True) * 2)"),
+    "pygraphviz": (
+        "viz",
+        "import xtensor.fx.passes.graph_drawer as g; g.FxGraphDrawer(xtensor.fx.symbolic_trace(xtensor.nn.ReLU()), 'x').get_dot_graph().create()",
+    ),
     "safetensors": ("safetensors", "xtensor.serialization.safetensors.save_file({}, 'x')"),
     "orbax": ("orbax", "xtensor.serialization.orbax.load('x')"),
     "tensorboard": ("tensorboard", "import xtensor.utils.tensorboard"),

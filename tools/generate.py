@@ -18,6 +18,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import architecture  # noqa: E402
 import coverage  # noqa: E402
 import differences  # noqa: E402
+import errors_page  # noqa: E402
 import reference  # noqa: E402
 import stubs  # noqa: E402
 
@@ -31,6 +32,7 @@ def wanted() -> dict[pathlib.Path, str]:
     }
     files |= {ROOT / "xtensor" / name: text for name, text in stubs.stubbed().items()}
     files |= {ROOT / "docs" / "reference" / name: text for name, text in reference.pages().items()}
+    files[ROOT / "docs" / "reference" / "errors.md"] = errors_page.page()
     files[ROOT / "docs" / "coverage.md"] = coverage.page()
     held = json.loads((ROOT / "tests" / "parity" / "agreeing.json").read_text("utf-8"))
     page = ROOT / "docs" / "agreement.md"

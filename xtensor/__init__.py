@@ -1,5 +1,8 @@
 """xtensor: an eager tensor library with PyTorch's semantics whose kernels run on XLA."""
 
+# Public names are imported `as` themselves, which is how type checkers know them for public.
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import gc
@@ -15,98 +18,98 @@ gc.disable()
 host.prepare()
 
 from . import (
-    autograd,
+    autograd as autograd,
     capture,
-    comparing,
-    compat,
-    explain,
-    fft,
-    gradients,
-    interop,
-    linalg,
-    nn,
-    ops,
-    optim,
-    plans,
-    quantized,
-    serialization,
-    sparse,
-    special,
-    utils,
+    comparing as comparing,
+    compat as compat,
+    explain as explain,
+    fft as fft,
+    gradients as gradients,
+    interop as interop,
+    linalg as linalg,
+    nn as nn,
+    ops as ops,
+    optim as optim,
+    plans as plans,
+    quantized as quantized,
+    serialization as serialization,
+    sparse as sparse,
+    special as special,
+    utils as utils,
 )
-from .devices import current as get_default_device
-from .devices import device, set_default_device
+from .devices import current as _current, device as device, set_default_device as set_default_device
 from .dtypes import (
-    bfloat16,
-    bool,
-    can_cast,
-    cdouble,
-    cfloat,
-    channels_last,
-    channels_last_3d,
-    complex64,
-    complex128,
-    contiguous_format,
-    double,
-    dtype,
-    finfo,
-    float,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    half,
-    iinfo,
-    int,
-    int8,
-    int16,
-    int32,
-    int64,
-    jagged,
-    layout,
-    long,
-    memory_format,
-    per_channel_affine,
-    per_channel_affine_float_qparams,
-    per_channel_symmetric,
-    per_tensor_affine,
-    per_tensor_symmetric,
-    preserve_format,
-    promote_types,
-    qint8,
-    qint32,
-    qscheme,
-    quint2x4,
-    quint4x2,
-    quint8,
-    set_default_dtype,
-    short,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+    bfloat16 as bfloat16,
+    bool as bool,
+    can_cast as can_cast,
+    cdouble as cdouble,
+    cfloat as cfloat,
+    channels_last as channels_last,
+    channels_last_3d as channels_last_3d,
+    complex64 as complex64,
+    complex128 as complex128,
+    contiguous_format as contiguous_format,
+    double as double,
+    dtype as dtype,
+    finfo as finfo,
+    float as float,
+    float8_e4m3fn as float8_e4m3fn,
+    float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2,
+    float8_e5m2fnuz as float8_e5m2fnuz,
+    float8_e8m0fnu as float8_e8m0fnu,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    get_default_dtype as get_default_dtype,
+    half as half,
+    iinfo as iinfo,
+    int as int,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    jagged as jagged,
+    layout as layout,
+    long as long,
+    memory_format as memory_format,
+    per_channel_affine as per_channel_affine,
+    per_channel_affine_float_qparams as per_channel_affine_float_qparams,
+    per_channel_symmetric as per_channel_symmetric,
+    per_tensor_affine as per_tensor_affine,
+    per_tensor_symmetric as per_tensor_symmetric,
+    preserve_format as preserve_format,
+    promote_types as promote_types,
+    qint8 as qint8,
+    qint32 as qint32,
+    qscheme as qscheme,
+    quint2x4 as quint2x4,
+    quint4x2 as quint4x2,
+    quint8 as quint8,
+    set_default_dtype as set_default_dtype,
+    short as short,
+    sparse_bsc as sparse_bsc,
+    sparse_bsr as sparse_bsr,
+    sparse_coo as sparse_coo,
+    sparse_csc as sparse_csc,
+    sparse_csr as sparse_csr,
+    strided as strided,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
 from .engine import (
-    enable_grad,
-    inference_mode,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    enable_grad as enable_grad,
+    inference_mode as inference_mode,
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+    is_anomaly_enabled as is_anomaly_enabled,
+    is_grad_enabled as is_grad_enabled,
+    is_inference_mode_enabled as is_inference_mode_enabled,
+    no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled,
 )
+from .errors import help as help
 from .operators.generator import *
 from .operators.precision import *
 from .ops.create.creation import *
@@ -130,20 +133,25 @@ from .ops.linalg.matmul import *
 from .ops.linalg.matrices import *
 from .ops.linalg.reflectors import *
 from .ops.linalg.tensor_systems import *
-from .ops.network.adaptive_pooling import adaptive_avg_pool1d
+from .ops.network.adaptive_pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
 from .ops.network.attention import *
 from .ops.network.class_losses import *
 from .ops.network.convolution import *
-from .ops.network.ctc import ctc_loss
-from .ops.network.grids import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
+from .ops.network.ctc import ctc_loss as ctc_loss
+from .ops.network.grids import (
+    affine_grid_generator as affine_grid_generator,
+    grid_sampler as grid_sampler,
+    grid_sampler_2d as grid_sampler_2d,
+    grid_sampler_3d as grid_sampler_3d,
+)
 from .ops.network.losses import *
 from .ops.network.normalization import (
-    group_norm,
-    layer_norm,
-    native_batch_norm,
-    native_group_norm,
-    native_layer_norm,
-    rms_norm,
+    group_norm as group_norm,
+    layer_norm as layer_norm,
+    native_batch_norm as native_batch_norm,
+    native_group_norm as native_group_norm,
+    native_layer_norm as native_layer_norm,
+    rms_norm as rms_norm,
 )
 from .ops.network.pooling import *
 from .ops.network.recurrent import *
@@ -185,84 +193,84 @@ from .ops.tensor.conversion import *
 from .ops.tensor.export import *
 from .ops.tensor.queries import *
 from .ops.tensor.scalars import *
-from .printing import get_printoptions, set_printoptions
+from .printing import get_printoptions as get_printoptions, set_printoptions as set_printoptions
 from .quantized.builds import *
 from .quantized.construct import *
 from .quantized.fake import *
-from .serialization import load, save
+from .serialization import load as load, save as save
 from .sparse.construct import (
-    sparse_bsc_tensor,
-    sparse_bsr_tensor,
-    sparse_compressed_tensor,
-    sparse_coo_tensor,
-    sparse_csc_tensor,
-    sparse_csr_tensor,
+    sparse_bsc_tensor as sparse_bsc_tensor,
+    sparse_bsr_tensor as sparse_bsr_tensor,
+    sparse_compressed_tensor as sparse_compressed_tensor,
+    sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor,
+    sparse_csr_tensor as sparse_csr_tensor,
 )
 from .sparse.functions import (
-    ccol_indices_copy,
-    col_indices_copy,
-    crow_indices_copy,
-    dsmm,
-    hsmm,
-    hspmm,
-    indices_copy,
-    resize_as_sparse_,
-    row_indices_copy,
-    saddmm,
-    smm,
-    spmm,
-    sspaddmm,
-    values_copy,
+    ccol_indices_copy as ccol_indices_copy,
+    col_indices_copy as col_indices_copy,
+    crow_indices_copy as crow_indices_copy,
+    dsmm as dsmm,
+    hsmm as hsmm,
+    hspmm as hspmm,
+    indices_copy as indices_copy,
+    resize_as_sparse_ as resize_as_sparse_,
+    row_indices_copy as row_indices_copy,
+    saddmm as saddmm,
+    smm as smm,
+    spmm as spmm,
+    sspaddmm as sspaddmm,
+    values_copy as values_copy,
 )
-from .tensor import Size, Tensor
+from .tensor import Size as Size, Tensor as Tensor
 from .xla import logs
 
 if TYPE_CHECKING:
     from . import (
-        amp,
-        array_api,
-        compiler,
-        distributions,
-        export,
-        func,
-        fx,
-        jax,
-        library,
-        masked,
-        nested,
-        profiler,
-        return_types,
-        selfcheck,
-        signal,
-        testing,
+        amp as amp,
+        array_api as array_api,
+        compiler as compiler,
+        distributions as distributions,
+        export as export,
+        func as func,
+        fx as fx,
+        jax as jax,
+        library as library,
+        masked as masked,
+        nested as nested,
+        profiler as profiler,
+        return_types as return_types,
+        selfcheck as selfcheck,
+        signal as signal,
+        testing as testing,
     )
-    from .amp import GradScaler
+    from .amp import GradScaler as GradScaler
     from .amp.autocast_mode import *
     from .compat import (
-        accelerator,
-        ao,
-        backends,
-        cpu,
-        cuda,
-        distributed,
-        functional,
-        hub,
-        jit,
-        mps,
-        multiprocessing,
-        onnx,
-        overrides,
-        settings,
-        torch_version,
-        types,
-        version,
+        accelerator as accelerator,
+        ao as ao,
+        backends as backends,
+        cpu as cpu,
+        cuda as cuda,
+        distributed as distributed,
+        functional as functional,
+        hub as hub,
+        jit as jit,
+        mps as mps,
+        multiprocessing as multiprocessing,
+        onnx as onnx,
+        overrides as overrides,
+        settings as settings,
+        torch_version as torch_version,
+        types as types,
+        version as version,
     )
     from .compat.legacy import *
     from .compat.settings import *
-    from .compiler import compile
-    from .func import vmap
+    from .compiler import compile as compile
+    from .func import vmap as vmap
     from .functions import *  # the signatures of what declarations make
-    from .xla import compile_cache
+    from .xla import compile_cache as compile_cache
 
 logs.from_environment()
 if _collecting:
@@ -270,6 +278,7 @@ if _collecting:
 del gc, _collecting
 
 newaxis = None
+get_default_device = _current
 __version__ = "0.1.0"
 __all__ = ["Size", "Tensor"]
 

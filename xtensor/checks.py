@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from .errors import noted
+
 # ---- conditions ----------------------------------------------------------------------------------------------------
 
 Message = str | Callable[[], str]
@@ -143,8 +145,10 @@ def combination_error(
         expected = f"({signatures[0]})"
     else:
         expected = "one of:\n" + "".join(f" * ({signature})\n" for signature in signatures)
-    return TypeError(
-        f"{function}() received an invalid combination of arguments - got ({got}), but expected {expected}"
+    return noted(
+        TypeError(
+            f"{function}() received an invalid combination of arguments - got ({got}), but expected {expected}"
+        )
     )
 
 
@@ -252,9 +256,11 @@ def check_same_device(function: str, tensors: Iterable[Any], *, numbers: bool = 
             argument = (
                 f" (when checking argument for argument {tensor.name} in method {function})" if named else ""
             )
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"{devices[0]} and {devices[1]}!{argument}"
+            raise noted(
+                RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{devices[0]} and {devices[1]}!{argument}"
+                )
             )
 
 
@@ -318,4 +324,4 @@ _BETWEEN = frozenset({"xtensor", "jax", "jaxlib", "contextlib", "functools"})
 
 def not_implemented_for(kernel: str, dtype: _Dtype) -> NotImplementedError:
     """A kernel that has no version for a dtype."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    return noted(NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'"))

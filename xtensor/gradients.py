@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jax.core import Tracer
 
 from . import checks, devices, dtypes, engine, geometry
 from .engine import modes
+from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
@@ -213,7 +214,7 @@ def make_grads(
                 made.append(None)
                 continue
             if geometry.numel(shape_of(out)) != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                raise noted(RuntimeError("grad can be implicitly created only for scalar outputs"))
             if not dtype.is_floating_point:
                 raise RuntimeError(
                     f"grad can be implicitly created only for real scalar outputs but got {dtype}"
@@ -260,7 +261,9 @@ def root_edges(outputs: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[tuple[
     for i, out in enumerate(outputs):
         edge = gradient_edge(out)
         if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise noted(
+                RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            )
         edges.append(edge)
         kept.append(grads[i])
     return tuple(edges), tuple(kept)
@@ -326,7 +329,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> tuple[Tensor, ...]:
     """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
     is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken in one pass.
@@ -341,7 +344,8 @@ def grad(
     given = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        return batched_grad(outs, ins, given, keep, create_graph, allow_unused, materialize_grads)
+        found = batched_grad(outs, ins, given, keep, create_graph, allow_unused, materialize_grads)
+        return cast("tuple[Tensor, ...]", found)
     edges, grads = root_edges(outs, make_grads(outs, given))
     found = engine.run_backward(
         edges,

@@ -23,7 +23,9 @@ from .engine.modes import DISPATCH_MODE, state
 from .operators.below.aten import Packet, packet
 from .operators.below.custom import AddedOverload, asked_below
 from .operators.below.dispatching import dispatching
+from .operators.operator import REGISTRY
 from .operators.overriding import answer, armed, claimed
+from .operators.views import VIEWS
 from .quantized.functions import OPERATORS as QUANTISED
 from .tensor import Tensor, asks_grad
 
@@ -301,6 +303,11 @@ class Namespace(types.ModuleType):
             return made
         raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
 
+    def __dir__(self) -> list[str]:
+        """For completion: the operators that were declared or given."""
+        declared = {*REGISTRY, *VIEWS} if self.__name__ == "torch.ops.aten" else ()
+        return sorted({*self._operators, *declared})
+
 
 def _builtin(name: str) -> Callable[..., Any] | None:
     library = sys.modules[__name__.partition(".")[0]]
@@ -325,6 +332,10 @@ class _Ops(types.ModuleType):
         made = Namespace(name)
         setattr(self, name, made)
         return made
+
+    def __dir__(self) -> list[str]:
+        """For completion: the namespaces that have operators."""
+        return sorted({"aten", *(n for n, held in vars(self).items() if isinstance(held, Namespace))})
 
     def present(self, name: str) -> Namespace | None:
         """The namespace of a name, where it has operators."""

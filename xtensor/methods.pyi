@@ -683,12 +683,12 @@ class Methods:
         """False: a tensor is one process's."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
-    def is_pinned(self, device: Any = None) -> Any:
-        """is_pinned"""
+    def is_pinned(self, device: Any = None) -> builtins.bool:
+        """False: no memory is pinned."""
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether both have the same sizes."""
-    def is_shared(self) -> Any:
-        """is_shared"""
+    def is_shared(self) -> builtins.bool:
+        """False: its memory is not shared with other processes."""
     def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
         """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
     def isfinite(self) -> Tensor:
@@ -1022,8 +1022,8 @@ class Methods:
         """Every slice along `dim` (or every element of the flattened tensor) repeated, each as often as `repeats` says."""
     def reshape(self, *shape: Any, **named: Any) -> Tensor:
         """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
-    def reshape_as(self, other: Any) -> Any:
-        """reshape_as"""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """The elements in the sizes of `other`, as a view where that is possible."""
     def resize(self, *sizes: Any) -> Tensor:
         """`reshape`, by its deprecated name."""
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
@@ -1286,8 +1286,8 @@ class Methods:
         """The dot product of two vectors, the first conjugated."""
     def view(self, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
         """The same elements with other sizes, or reinterpreted as another dtype; never a copy."""
-    def view_as(self, other: Any) -> Any:
-        """view_as"""
+    def view_as(self, other: Tensor) -> Tensor:
+        """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that."""
     @overload
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by rows."""

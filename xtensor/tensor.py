@@ -361,6 +361,7 @@ class Tensor(Methods):
 
     @property
     def shape(self) -> Size:
+        """Its sizes."""
         view = self._xt_view
         return Size(self._xt_storage.array.shape if view is None else view.sizes)
 
@@ -380,6 +381,7 @@ class Tensor(Methods):
         return 0 if view is None else view.offset
 
     def dim(self) -> int:
+        """How many dimensions it has."""
         view = self._xt_view
         return len(self._xt_storage.array.shape if view is None else view.sizes)
 
@@ -387,6 +389,7 @@ class Tensor(Methods):
 
     @property
     def ndim(self) -> int:
+        """How many dimensions it has."""
         return self.dim()
 
     def numel(self) -> int:
@@ -397,27 +400,33 @@ class Tensor(Methods):
 
     @property
     def dtype(self) -> dtypes.dtype:
+        """The type of its elements."""
         view = self._xt_view
         return dtypes.FROM_NUMPY[self._xt_storage.array.dtype] if view is None else view.dtype
 
     @property
     def device(self) -> devices.device:
+        """Where the values are."""
         return self._xt_storage.device
 
     @property
     def layout(self) -> Any:
+        """How its elements are stored: `strided`, or one of the sparse layouts."""
         return dtypes.strided
 
     @property
     def is_meta(self) -> bool:
+        """Whether it has a shape and a dtype, and no values."""
         return self._xt_storage.is_meta
 
     @property
     def is_cuda(self) -> bool:
+        """Whether it is on an NVIDIA GPU."""
         return self.device.type in ("cuda", "rocm")
 
     @property
     def is_cpu(self) -> bool:
+        """Whether it is on a CPU."""
         return self.device.type == "cpu"
 
     def get_device(self) -> int:
@@ -430,10 +439,12 @@ class Tensor(Methods):
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of all its elements."""
         return self.numel() * self.dtype.itemsize
 
     def untyped_storage(self) -> UntypedStorage:
@@ -468,12 +479,15 @@ class Tensor(Methods):
         return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format.name)
 
     def is_complex(self) -> bool:
+        """Whether its elements are complex numbers."""
         return self.dtype.is_complex
 
     def is_floating_point(self) -> bool:
+        """Whether its elements are real floating point numbers."""
         return self.dtype.is_floating_point
 
     def is_signed(self) -> bool:
+        """Whether its dtype has negative numbers."""
         return self.dtype.is_signed
 
     def is_conj(self) -> bool:
@@ -485,6 +499,7 @@ class Tensor(Methods):
         return self._xt_view is not None and self._xt_view.neg
 
     def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`."""
         return self._xt_meta is not None and self._xt_meta.inference
 
     @property
@@ -505,6 +520,7 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
+        """Whether gradients are recorded for it; settable for leaves of floating point or complex dtypes."""
         return asks_grad(self)
 
     @requires_grad.setter
@@ -552,6 +568,7 @@ class Tensor(Methods):
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no operator that autograd follows has made it: `.grad` is kept of leaves."""
         return type(edge_of(self)) is not tuple
 
     @property
@@ -598,6 +615,7 @@ class Tensor(Methods):
 
     @property
     def output_nr(self) -> int:
+        """Which of the results of the operator that made it this is, from 0."""
         edge = edge_of(self)
         return edge[1] if type(edge) is tuple else 0
 
@@ -682,14 +700,17 @@ class Tensor(Methods):
 
     @property
     def retains_grad(self) -> bool:
+        """Whether `.grad` is kept though it is no leaf: see `retain_grad`."""
         return self._xt_meta is not None and self._xt_meta.retains_grad and type(self._xt_edge) is tuple
 
     @property
     def names(self) -> tuple[None, ...]:
+        """None for each dimension: dimensions have no names."""
         return (None,) * self.dim()
 
     @property
     def name(self) -> str | None:
+        """The name that the tensor was given, or None."""
         return None if self._xt_meta is None else self._xt_meta.name
 
     def __hash__(self) -> int:

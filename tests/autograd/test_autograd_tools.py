@@ -15,6 +15,7 @@ import pytest
 
 import xtensor as xt
 from xtensor import autograd
+from xtensor.autograd import rows
 
 
 def here() -> int:
@@ -191,9 +192,13 @@ class Model:
         return iter([("layer.weight", self.weight), ("layer.bias", self.bias)])
 
 
-@pytest.fixture
-def viz() -> None:
-    pytest.importorskip("pygraphviz")
+@pytest.fixture(params=["Graphviz", "rows"])
+def viz(request: Any, monkeypatch: Any) -> None:
+    """Both layouts: Graphviz's, and the one of where it is not installed."""
+    if request.param == "Graphviz":
+        pytest.importorskip("pygraphviz")
+    else:
+        monkeypatch.setitem(sys.modules, "pygraphviz", None)
 
 
 def drawn(model: Model, break_it: bool = False, params: Any = None) -> Any:
@@ -242,6 +247,18 @@ def test_leaves_are_named_by_a_mapping_or_not_at_all(viz: None):
     model = Model()
     assert "W" in texts(drawn(model, params={"W": model.weight}))
     assert "leaf" in texts(drawn(model, params={}))
+
+
+def test_rows_go_up_and_hold_no_two_boxes_in_one_place():
+    style = {"label": "a\nb", "style": "rounded,filled"}
+    boxes = dict.fromkeys("abcdef", style)
+    arrows = [("a", "b", ""), ("b", "d", "1"), ("c", "d", ""), ("d", "e", ""), ("a", "e", "")]
+    root = xml.etree.ElementTree.fromstring(rows.in_rows(boxes, arrows))
+    drawn = [r for r in root.iter("{http://www.w3.org/2000/svg}rect") if r.get("x")]
+    assert len({(r.get("x"), r.get("y")) for r in drawn}) == len(boxes)
+    row = rows.heights(boxes, arrows)
+    assert all(row[start] < row[end] for start, end, _ in arrows)
+    assert rows.dot_text(boxes, arrows).count(" -> ") == len(arrows)
 
 
 def test_a_picture_of_a_deep_graph_needs_no_recursion():

@@ -148,6 +148,26 @@ def test_the_commonest_operators_have_shapes_and_an_example():
     assert [n for n, doc in docs.items() if not has_shapes(doc)] == []
 
 
+def public() -> dict[str, str]:
+    """The docstring of every name that the reference has, methods and properties of Tensor included."""
+    found: dict[str, object] = {f"Tensor.{n}": v for n, v in vars(xtensor.Tensor).items() if n[0] != "_"}
+    for space, module in {"": xtensor, **namespaces()}.items():
+        found |= {f"{space}.{name}".lstrip("."): function for name, function in exported(module).items()}
+    found |= {f"nn.{name}": module for name, module in modules().items()}
+    return {n: inspect.getdoc(v) or "" for n, v in found.items() if callable(v) or isinstance(v, property)}
+
+
+def test_every_public_name_has_a_docstring():
+    docs = public()
+    assert len(docs) > 1000
+    assert [name for name, doc in docs.items() if not doc] == []
+
+
+def test_three_hundred_names_have_an_example():
+    """Counted once each, whatever the names under which it is found."""
+    assert len({example.docstring for example in examples()}) >= 300
+
+
 def test_an_operators_example_is_told_wherever_users_ask():
     for name in ("add", "sum", "permute", "matmul", "max"):
         assert ">>> " in xtensor.ops.explain(name).doc, name

@@ -146,7 +146,7 @@ def test_every_namespace_has_a_page_with_its_functions(files):
 
 def test_links_between_the_pages_lead_somewhere(files):
     """Every relative link of the generated pages and of the pages beside them: the file, and the heading in it."""
-    pages = {path.resolve(): path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md")}
+    pages = {path.resolve(): path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
     pages |= {
         (ROOT / name).resolve(): (ROOT / name).read_text("utf-8")
         for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")

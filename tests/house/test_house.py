@@ -18,7 +18,7 @@ PACKAGE = ROOT / "xtensor"
 
 # A module imports from its own floor or below. Every name at the top of the package is listed.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("capture", "xla", "dtypes", "geometry", "checks", "printing", "trees", "ulps"),
+    ("capture", "xla", "dtypes", "errors", "geometry", "checks", "printing", "trees", "ulps"),
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),

@@ -6,7 +6,6 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..devices.extras import missing
 from ..engine import Node
 from ..engine.graph import AccumulateGrad, name_of
 from ..gradients import gradient_edge
@@ -14,6 +13,7 @@ from ..operators.inplace import CopySlices
 from ..operators.nodes import OpNode
 from ..tensor import Tensor, sizes_of
 from .function import BackwardCFunction
+from .rows import Arrows, Boxes, dot_text, in_rows
 
 __all__ = ["GraphPicture", "draw"]
 
@@ -151,17 +151,16 @@ def draw(
     """The graph behind `outputs` as SVG: operators, shapes, leaves, saved sizes, hooks; version conflicts in red.
 
     params: a Module, or a mapping (or pairs) of names to tensors, that names the leaves. path: write the SVG there too.
-    Layout is Graphviz's, through pygraphviz (the `viz` extra).
+    Layout is Graphviz's where pygraphviz (the `viz` extra) is installed, else one of the library's own, in rows.
+
+    >>> w = xtensor.ones(3, requires_grad=True)
+    >>> xtensor.autograd.draw((w * 2).sum(), {"w": w})
+    <graph of 3 nodes; .save(path) writes SVG>
     """
-    try:
-        import pygraphviz
-    except ImportError as error:
-        raise missing("draw()", "pygraphviz", "viz") from error
     names = leaf_names(params)
     tensors = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")
-    picture.node_attr.update(fontname="Helvetica", fontsize="10")
-    picture.edge_attr.update(fontname="Helvetica", fontsize="9")
+    boxes: dict[str, dict[str, str]] = {}
+    arrows: list[tuple[str, str, str]] = []
     roots = []
     for i, tensor in enumerate(tensors):
         edge = gradient_edge(tensor)
@@ -169,22 +168,39 @@ def draw(
             raise RuntimeError("draw(): the tensor does not require grad: there is no graph")
         roots.append(edge[0])
         label = f"{names.get(id(tensor), 'output')}\n{list(sizes_of(tensor))}"
-        picture.add_node(f"out{i}", label=label, shape="box", style="filled", fillcolor="#f7e6c4")
-        picture.add_edge(f"n{id(edge[0])}", f"out{i}")
+        boxes[f"out{i}"] = {"label": label, "shape": "box", "style": "filled", "fillcolor": "#f7e6c4"}
+        arrows.append((f"n{id(edge[0])}", f"out{i}", ""))
     nodes = walk(roots)
     for node in nodes:
-        picture.add_node(f"n{id(node)}", **describe(node, names))
+        boxes[f"n{id(node)}"] = describe(node, names)
     for node in nodes:
         for edge in node._xt_edges:
             if edge is not None:
                 label = str(edge[1]) if edge[0]._xt_num_inputs > 1 else ""
-                picture.add_edge(f"n{id(edge[0])}", f"n{id(node)}", label=label)
-    data = picture.draw(format="svg", prog="dot")
-    svg = data.decode() if isinstance(data, bytes) else str(data)
-    found = GraphPicture(picture.to_string(), svg[svg.index("<svg") :], len(nodes))
+                arrows.append((f"n{id(edge[0])}", f"n{id(node)}", label))
+    dot, svg = graphviz(boxes, arrows) or (dot_text(boxes, arrows), in_rows(boxes, arrows))
+    found = GraphPicture(dot, svg, len(nodes))
     if path is not None:
         found.save(path)
     return found
+
+
+def graphviz(boxes: Boxes, arrows: Arrows) -> tuple[str, str] | None:
+    """The source and the SVG by Graphviz, or None where pygraphviz is not installed."""
+    try:
+        import pygraphviz
+    except ImportError:
+        return None
+    picture = pygraphviz.AGraph(directed=True, strict=False, rankdir="BT")
+    picture.node_attr.update(fontname="Helvetica", fontsize="10")
+    picture.edge_attr.update(fontname="Helvetica", fontsize="9")
+    for name, style in boxes.items():
+        picture.add_node(name, **style)
+    for start, end, label in arrows:
+        picture.add_edge(start, end, label=label)
+    data = picture.draw(format="svg", prog="dot")
+    svg = data.decode() if isinstance(data, bytes) else str(data)
+    return picture.to_string(), svg[svg.index("<svg") :]
 
 
 def leaf_names(params: Any) -> dict[int, str]:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -23,7 +24,9 @@ from urllib.parse import urlparse
 from ..serialization import load as load_file
 
 try:
-    from tqdm.auto import tqdm  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
+    # In a notebook without its widgets tqdm warns, in red, of a bar that nobody has asked for yet.
+    with warnings.catch_warnings(action="ignore"):
+        from tqdm.auto import tqdm  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
 except ImportError:
     from ..utils.progress import tqdm
 

@@ -8,7 +8,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
     "cuda": (("jax-cuda13-plugin",), "NVIDIA GPUs"),
     "rocm": (("jax-rocm7-plugin",), "AMD GPUs"),
     "tpu": (("libtpu",), "Google TPUs"),
-    "viz": (("pygraphviz",), "drawings of the autograd graph"),
+    "viz": (("pygraphviz",), "drawings of graphs by Graphviz"),
     "safetensors": (("safetensors",), "safetensors files"),
     "orbax": (("orbax-checkpoint",), "checkpoints of JAX programs"),
     "export": (("flatbuffers",), "exported programs in files"),

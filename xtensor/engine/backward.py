@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import checks
+from ..errors import noted
 from .executor import Executor, Fallback, Interpreter
 from .graph import EdgeTuple, Gradients
 
@@ -95,7 +96,11 @@ def run_backward(
             "to None after use to break the cycle and avoid the leak.",
         )
     for executor in _executors:
-        captured = executor.run(edges, grads, inputs, keep_graph, create_graph, accumulate_grad)
+        try:
+            captured = executor.run(edges, grads, inputs, keep_graph, create_graph, accumulate_grad)
+        except RuntimeError as error:
+            noted(error)
+            raise
         name = executor.name
         if not isinstance(captured, Fallback):
             break
@@ -109,8 +114,10 @@ def run_backward(
     if not allow_unreachable:
         for index, grad in enumerate(captured):
             if grad is None:
-                raise RuntimeError(
-                    f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
-                    "Set allow_unused=True if this is the desired behavior."
+                raise noted(
+                    RuntimeError(
+                        f"The differentiated Tensor at index {index} appears to not have been used in the graph. "
+                        "Set allow_unused=True if this is the desired behavior."
+                    )
                 )
     return captured

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..checks import wrap_dim
+from ..errors import noted
 from ..xla.cache import bounded
 from ..xla.symbolic import Inconclusive, at_least, clamped, is_below
 from .layout import Geometry, GeometryLike, Ints, check_numel, contiguous_strides, make
@@ -61,7 +62,7 @@ def infer_size(shape: Ints, count: int) -> Ints:
         )
     elif known > 0 and count % known == 0:
         return (*shape[:unknown], count // known, *shape[unknown + 1 :])
-    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+    raise noted(RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}"))
 
 
 def view_strides(sizes: Ints, strides: Ints, shape: Ints) -> Ints | None:

@@ -9,6 +9,7 @@ from typing import Any
 from .. import checks
 from ..engine import no_grad
 from ..engine.handles import HookDict, RemovableHandle, add_hook
+from ..errors import noted
 from ..tensor import Tensor
 from .hooks import WrappedHook
 from .parameter import Parameter, is_lazy
@@ -269,5 +270,5 @@ class StateDict:
                     errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
         if errors:
             name, told = type(self).__name__, "\n\t".join(errors)
-            raise RuntimeError(f"Error(s) in loading state_dict for {name}:\n\t{told}")
+            raise noted(RuntimeError(f"Error(s) in loading state_dict for {name}:\n\t{told}"))
         return IncompatibleKeys(missing, unexpected)

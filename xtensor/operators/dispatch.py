@@ -19,6 +19,7 @@ import numpy as np
 from .. import geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
+from ..errors import noted
 from ..promises import array_or_pending, values_or_pending, wrap_pending
 from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
@@ -238,6 +239,11 @@ def clean(op: Operator, error: Exception) -> Exception:
     """
     if not isinstance(error, CLEANED) or is_handlers(error):
         return error
+    return noted(worded(op, error))
+
+
+def worded(op: Operator, error: Exception) -> Exception:
+    """The error that a program's error becomes."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     if type(error).__module__ == "builtins" and frame.f_globals.get("__name__", "").startswith("xtensor"):
         return type(error)(*error.args)
@@ -267,7 +273,7 @@ def shortened(error: Exception) -> Exception:
     """An error that this package raised, without the frames that lie between: who reads it wrote none of them."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     ours = frame.f_globals.get("__name__", "").startswith("xtensor.")
-    return error.with_traceback(None) if ours else error
+    return noted(error.with_traceback(None)) if ours else error
 
 
 def is_handlers(error: Exception) -> bool:

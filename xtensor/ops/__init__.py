@@ -25,3 +25,8 @@ def __getattr__(name: str) -> Any:
         if found is not None:
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    """For completion: what is here, and the namespaces of operators, which are loaded when they are first asked for."""
+    return sorted({*globals(), *(name for spaces in namespaces for name in dir(spaces()))})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,7 +44,22 @@ def made(
     return finish(name, made_window(M, not sym, values, own, pick_device(name, device)), requires_grad)
 
 
-def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = "general_cosine"):
+class Window(Protocol):
+    """A window's function: `M` values."""
+
+    def __call__(
+        self,
+        M: int,
+        *,
+        sym: bool = True,
+        dtype: dtypes.dtype | None = None,
+        layout: dtypes.layout = dtypes.strided,
+        device: devices.DeviceLike = None,
+        requires_grad: bool = False,
+    ) -> Tensor: ...
+
+
+def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = "general_cosine") -> Window:
     """The function of a window that has no options of its own; its errors name `called`."""
 
     def window(
@@ -65,14 +80,16 @@ def half_period(i: Any, last: int) -> Any:
     return np.sin(np.pi * (i + 0.5) / (last + 1))
 
 
-bartlett = plain("bartlett", triangle, "A triangle from 0 to 1 and back.", "bartlett")
-blackman = plain(
+bartlett: Window = plain("bartlett", triangle, "A triangle from 0 to 1 and back.", "bartlett")
+blackman: Window = plain(
     "blackman", cosines(0.42, 0.5, 0.08), "Blackman's window: two cosines and a constant.", "blackman"
 )
-cosine = plain("cosine", half_period, "Half a period of a sine.", "cosine")
-hamming = plain("hamming", cosines(0.54, 0.46), "Hamming's window: `general_hamming` with alpha 0.54.")
-hann = plain("hann", cosines(0.5, 0.5), "Hann's window: `general_hamming` with alpha 0.5.")
-nuttall = plain(
+cosine: Window = plain("cosine", half_period, "Half a period of a sine.", "cosine")
+hamming: Window = plain(
+    "hamming", cosines(0.54, 0.46), "Hamming's window: `general_hamming` with alpha 0.54."
+)
+hann: Window = plain("hann", cosines(0.5, 0.5), "Hann's window: `general_hamming` with alpha 0.5.")
+nuttall: Window = plain(
     "nuttall",
     cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
     "Nuttall's window: three cosines and a constant.",

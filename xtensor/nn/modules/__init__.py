@@ -1,6 +1,32 @@
 """The modules, one file per family, under the names that PyTorch gives the files."""
 
 from ...ops.network.linear_losses import LinearCrossEntropyOptions
+from . import (
+    activation,
+    adaptive,
+    attention,
+    batchnorm,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    fractional_pooling,
+    instancenorm,
+    lazy,
+    loss,
+    normalization,
+    padding,
+    pixelshuffle,
+    pooling,
+    rnn,
+    rnncell,
+    sequence_loss,
+    sparse,
+    transformer,
+    upsampling,
+)
 from .activation import *
 from .adaptive import *
 from .attention import *

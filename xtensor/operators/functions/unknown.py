@@ -10,6 +10,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from ... import checks
+from ...errors import noted
 from ..operator import Operator
 from ..schema import EMPTY, MISSING, Parameter
 
@@ -37,7 +38,9 @@ def unfit(
     name = f"{op.name}_" if inplace else op.name
     if not is_strict(op):
         lacks = [f'"{p.name}"' for p, v in zip(parameters, values, strict=True) if v is MISSING]
-        return TypeError(f"{name}() missing {len(lacks)} required positional arguments: {', '.join(lacks)}")
+        return noted(
+            TypeError(f"{name}() missing {len(lacks)} required positional arguments: {', '.join(lacks)}")
+        )
     return checks.combination_error(name, [*given, *rest], keywords, signatures(op, inplace))
 
 

@@ -576,12 +576,22 @@ def mT(self: Tensor) -> Tensor:
     return matrix_transpose(self)
 
 
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that."""
+    return sized_view(self, tuple(sizes_of(other)))
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The elements in the sizes of `other`, as a view where that is possible."""
+    return reshape(self, tuple(sizes_of(other)))
+
+
 attach_methods(sum_to_size, broadcast_to, expand_as, flatten, ravel)
 attach_methods(
     reshape=reshape_method,
     split=split_method,
-    view_as=lambda self, other: sized_view(self, tuple(sizes_of(other))),
-    reshape_as=lambda self, other: reshape(self, tuple(sizes_of(other))),
+    view_as=view_as,
+    reshape_as=reshape_as,
     T=property(T),
     mT=property(mT),
 )

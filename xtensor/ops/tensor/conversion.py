@@ -681,11 +681,21 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: no memory is pinned."""
+    return False
+
+
+def is_shared(self: Tensor) -> bool:
+    """False: its memory is not shared with other processes."""
+    return False
+
+
 attach_methods(to, type_as, clone, contiguous, copy_, fill_, zero_, fill_diagonal_, pin_memory, share_memory_)
 attach_methods(
     type=type_method,
-    is_pinned=lambda self, device=None: False,
-    is_shared=lambda self: False,
+    is_pinned=is_pinned,
+    is_shared=is_shared,
     **{
         name: dtype_method(name, dtype)
         for name, dtype in {

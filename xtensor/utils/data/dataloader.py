@@ -5,14 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.context
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar, cast
 
 from ... import checks, devices
 from ...engine import record_function
 from .ahead import Ahead
 from .collate import default_collate, default_convert
-from .dataset import IterableDataset
+from .dataset import Dataset, IterableDataset
 from .fetch import DatasetKind, fetcher_for
 from .pool import WorkerPool
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
@@ -56,7 +56,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | Sequence[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -119,9 +119,9 @@ class DataLoader(Generic[T_co]):
             if stream:
                 sampler = InfiniteSampler()
             elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
+                sampler = RandomSampler(cast("Sized", dataset), generator=generator)
             else:
-                sampler = SequentialSampler(dataset)
+                sampler = SequentialSampler(cast("Sized", dataset))
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset = dataset
