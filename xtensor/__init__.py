@@ -219,6 +219,7 @@ if TYPE_CHECKING:
         amp,
         array_api,
         compiler,
+        distributed,
         distributions,
         export,
         func,
@@ -241,7 +242,6 @@ if TYPE_CHECKING:
         backends,
         cpu,
         cuda,
-        distributed,
         functional,
         hub,
         jit,
@@ -272,7 +272,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp array_api compiler distributions export func fx jax library masked nested profiler return_types selfcheck "
+    "amp array_api compiler distributed distributions export func fx jax library masked nested profiler return_types selfcheck "
     "signal testing".split()
 )
 _HOLDERS = {

@@ -34,6 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "compat",
         "compiler",
         "compiling",
+        "distributed",
         "distributions",
         "explain",
         "export",
