@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
+import pathlib
 import pickle
 
 import numpy as np
@@ -13,7 +15,15 @@ import xtensor
 from tests.distributed.judge import differences
 from tests.table import ROWS
 from xtensor import nn
+from xtensor.distributed import checkpoint
+from xtensor.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_state_dict,
+    set_state_dict,
+)
 from xtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
+from xtensor.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from xtensor.distributed.tensor import (
     DTensor,
     Partial,
@@ -404,3 +414,152 @@ def test_operators_agree_with_one_device():
     rows = [row for row in ROWS if row.name in SOME]
     assert len(rows) > 20
     assert list(itertools.chain.from_iterable(differences(row, mesh) for row in rows)) == []
+
+
+# ---- fully sharded
+
+
+def bytes_here(tensors):
+    """The bytes that the first device holds."""
+    return sum(t._xt_storage.array.addressable_shards[0].data.nbytes for t in tensors)
+
+
+@pytest.mark.parametrize("shape", [(8,), (2, 4)])
+def test_fully_sharded_training_follows_one_device(shape, alone):
+    mesh = init_device_mesh("cpu", shape)
+
+    def prepare(model):
+        for part in (model.up, model.down):
+            fully_shard(part, mesh=mesh)
+        return fully_shard(model, mesh=mesh)
+
+    found, model, optimizer = losses(prepare)
+    np.testing.assert_allclose(found, alone, rtol=1e-4)
+    assert isinstance(model, FSDPModule) and isinstance(model, Block) and type(model).__name__ == "FSDPBlock"
+    parameters = list(model.parameters())
+    assert bytes_here(parameters) <= 1.05 * sum(p.nbytes for p in parameters) / shape[-1]
+    states = [optimizer.state[p]["exp_avg"] for p in parameters]
+    assert [s.placements for s in states] == [p.placements for p in parameters]
+
+
+def test_two_dimensions_and_mixed_precision(mesh):
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
+    parallelize_module(model, mesh["model"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    fully_shard(
+        model,
+        mesh=mesh["data"],
+        mp_policy=MixedPrecisionPolicy(xtensor.bfloat16, output_dtype=xtensor.float32),
+    )
+    assert model[0].weight.placements == (Shard(1), Shard(0)) and model[2].weight.placements == (
+        Shard(0),
+        Shard(1),
+    )
+    made = model(xtensor.ones(8, 8))
+    assert made.dtype is xtensor.float32 and model[0].weight.dtype is xtensor.float32
+    made.sum().backward()
+    assert model[0].weight.grad.dtype is xtensor.float32
+
+
+# ---- checkpoints in parts
+
+
+def trained(mesh, steps=2):
+    def prepare(model):
+        if mesh is not None:
+            fully_shard(model, mesh=mesh)
+
+    _, model, optimizer = losses(prepare, steps=steps)
+    return model, optimizer
+
+
+def test_a_checkpoint_is_read_on_any_mesh(tmp_path):
+    model, optimizer = trained(init_device_mesh("cpu", (8,)))
+    state, steps = get_state_dict(model, optimizer)
+    checkpoint.save({"model": state, "optimizer": steps, "epoch": 3}, checkpoint_id=tmp_path)
+    wanted = {name: p.full_tensor().tolist() for name, p in model.named_parameters()}
+    for mesh in (None, init_device_mesh("cpu", (2, 4)), init_device_mesh("cpu", (4,))):
+        other, second = trained(mesh, steps=1)
+        state, steps = get_state_dict(other, second)
+        whole = {"model": state, "optimizer": steps, "epoch": 0}
+        checkpoint.load(whole, checkpoint_id=tmp_path)
+        set_state_dict(other, second, model_state_dict=whole["model"], optim_state_dict=whole["optimizer"])
+        assert whole["epoch"] == 3
+        for name, p in other.named_parameters():
+            assert (p if mesh is None else p.full_tensor()).tolist() == wanted[name]
+            saved, own = (
+                o.state[dict(m.named_parameters())[name]] for o, m in ((optimizer, model), (second, other))
+            )
+            assert own["step"].item() == 2
+            assert own["exp_avg"].cpu().tolist() == saved["exp_avg"].cpu().tolist()
+            if mesh is not None:
+                assert own["exp_avg"].placements == p.placements
+    full = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    assert {n: t.tolist() for n, t in full.items()} == wanted and not any(
+        isinstance(t, DTensor) for t in full.values()
+    )
+
+
+def test_what_a_checkpoint_refuses(mesh, tmp_path):
+    checkpoint.save(
+        {"x": placed(mesh, Shard(0), Shard(1)), "b": xtensor.ones(3, dtype=xtensor.bfloat16)},
+        checkpoint_id=tmp_path,
+    )
+    state = {"x": xtensor.zeros(8, 4), "b": xtensor.zeros(3)}
+    checkpoint.load(state, checkpoint_id=tmp_path)
+    assert state["x"].tolist() == xtensor.arange(32.0).reshape(8, 4).tolist() and state["b"].tolist() == [
+        1,
+        1,
+        1,
+    ]
+    with pytest.raises(KeyError, match="no tensor other"):
+        checkpoint.load({"other": xtensor.zeros(1)}, checkpoint_id=tmp_path)
+    with pytest.raises(ValueError, match=r"x has the shape \[8, 4\] in the checkpoint"):
+        checkpoint.load({"x": xtensor.zeros(2)}, checkpoint_id=tmp_path)
+    with pytest.raises(ValueError, match="checkpoint_id"):
+        checkpoint.save({})
+
+
+def test_who_is_killed_while_saving_loses_nothing(mesh, tmp_path, monkeypatch):
+    calls = {"left": 0}
+
+    def ends(function):
+        def run(*args, **options):
+            if calls["left"] == 0:
+                raise KeyboardInterrupt
+            calls["left"] -= 1
+            return function(*args, **options)
+
+        return run
+
+    x = placed(mesh, Shard(0), Shard(1))
+    checkpoint.save({"x": x, "n": 0}, checkpoint_id=tmp_path)
+    monkeypatch.setattr(os, "fsync", ends(os.fsync))
+    monkeypatch.setattr(os, "replace", ends(os.replace))
+    monkeypatch.setattr(pathlib.Path, "unlink", ends(pathlib.Path.unlink))
+    for step in itertools.count(1):
+        calls["left"] = step - 1
+        try:
+            checkpoint.save({"x": x + step, "n": step}, checkpoint_id=tmp_path)
+        except KeyboardInterrupt:
+            calls["left"] = 1000
+            state = {"x": xtensor.zeros(8, 4), "n": -1}
+            checkpoint.load(state, checkpoint_id=tmp_path)
+            assert state["n"] in (step, step - 1) and state["x"][0, 0].item() == state["n"], step
+            if state["n"] != step:
+                checkpoint.save({"x": x + step, "n": step}, checkpoint_id=tmp_path)
+        else:
+            break
+    assert step > 5 and len(list(tmp_path.iterdir())) == 3
+
+
+def test_saving_beside_the_program(mesh, tmp_path):
+    x = placed(mesh, Shard(0), Replicate())
+    done = checkpoint.async_save({"x": x}, checkpoint_id=tmp_path)
+    x.zero_()
+    done.result()
+    state = {"x": placed(mesh, Replicate(), Shard(1))}
+    checkpoint.load(state, checkpoint_id=tmp_path)
+    assert state["x"].full_tensor()[7].tolist() == [28, 29, 30, 31] and state["x"].placements == (
+        Replicate(),
+        Shard(1),
+    )

@@ -1,5 +1,6 @@
 """`torch.distributed`: meshes of devices that one process drives, and many processes, each with its own tensors."""
 
+from . import joined_batches
 from .collectives import (
     ReduceOp,
     _all_gather_base,

@@ -13,7 +13,7 @@ import numpy as np
 from ..xla.cache import bounded
 from . import runtime, watching, world
 from .rendezvous import rendezvous
-from .store import DEFAULT, PrefixStore, Store, TCPStore
+from .store import DEFAULT, PrefixStore, Store
 
 __all__ = [
     "Backend",
@@ -240,8 +240,7 @@ def init_process_group(
     runtime.start(
         base, rank, world_size, limit.total_seconds() if limit < DEFAULT else DEFAULT.total_seconds()
     )
-    if isinstance(store, TCPStore) and world_size > 1:
-        watching.begin(store, rank)
+    runtime.watch(store, rank, world_size)
     _state.rank = rank
     _state.count += 1
     _state.world = ProcessGroup(

@@ -28,7 +28,7 @@ def rendezvous(
         store = TCPStore(
             host, port, world_size, rank == 0 and not served, timeout, wait_for_workers=not served
         )
-        store.attempt = attempt  # pyright: ignore[reportAttributeAccessIssue]
+        store.attempt = attempt
         return store, rank, world_size
     if rank == -1:
         raise ValueError(

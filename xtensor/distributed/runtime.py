@@ -10,9 +10,10 @@ from typing import Any
 import jax
 
 from ..plans.plans import executor
+from . import watching
 from .store import Store, TCPStore
 
-__all__ = ["running", "start"]
+__all__ = ["host_of", "running", "start", "watch"]
 
 
 class _Runtime:
@@ -77,3 +78,9 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
         return probe.getsockname()[1]
+
+
+def watch(store: Any, rank: int, world_size: int) -> None:
+    """Have the others told when this process ends by an error, and this one when another does."""
+    if isinstance(store, TCPStore) and world_size > 1:
+        watching.begin(store, rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -120,8 +121,10 @@ class TCPStore(Store):
     """A store that the process with `is_master` serves to all that connect to it.
 
     port: 0 with `is_master` takes a free one, which `port` then tells. world_size: how many processes the master waits for.
-    timeout: of connecting, `get` and `wait`; 5 minutes by default.
+    timeout: of connecting, `get` and `wait`; 5 minutes by default. attempt: which start of the job it serves, as a launcher counts.
     """
+
+    attempt: str = "0"
 
     def __init__(
         self,
@@ -139,6 +142,7 @@ class TCPStore(Store):
         self._timeout = timeout
         self.host = host_name
         self._server: Server | None = None
+        self._line: socket.socket | None = None
         if is_master:
             self._server = Server(listen("", port), Table())
             port = self._server.port
@@ -161,10 +165,16 @@ class TCPStore(Store):
         """Another connection to the same store, so that a wait on the one holds up nobody on the other."""
         return TCPStore(self.host, self.port, timeout=self._timeout)
 
+    @property
+    def line(self) -> socket.socket:
+        """The connection."""
+        assert self._line is not None
+        return self._line
+
     def _ask(self, operation: str, *parts: bytes) -> list[bytes]:
         with self._lock:
-            send(self._line, operation.encode(), *parts)
-            status, *found = read(self._line)
+            send(self.line, operation.encode(), *parts)
+            status, *found = read(self.line)
         if status == b"timeout":
             raise named_timeout(found[0].decode(), float(found[1]))
         if status != b"ok":
@@ -173,9 +183,13 @@ class TCPStore(Store):
 
     def close(self) -> None:
         """End the connection; the master serves no more."""
-        self._line.close()
+        if self._line is not None:
+            self._line.close()
         if self._server is not None:
             self._server.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class FileStore(Store):

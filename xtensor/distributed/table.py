@@ -8,7 +8,7 @@ import threading
 
 from .wire import LENGTH, read, send
 
-__all__ = ["DistStoreError", "Server", "Table", "named_timeout"]
+__all__ = ["DistStoreError", "Server", "Table", "gone_key", "named_timeout"]
 
 
 class DistStoreError(RuntimeError):
@@ -79,12 +79,13 @@ class Table:
         return found
 
 
-GONE = b"xtensor/gone"
-"""The key under which it stands which rank went without a word."""
+def gone_key(attempt: int | str) -> str:
+    """The key under which it stands which rank of an attempt was the first to go without a word."""
+    return f"xtensor/gone/{attempt}"
 
 
 class Server:
-    """Answers for a table; a connection that introduced itself as a rank and breaks off is told to who waits for `GONE`."""
+    """Answers for a table; a connection that introduced itself as a rank and breaks off is told to who waits for its `gone_key`."""
 
     def __init__(self, door: socket.socket, table: Table) -> None:
         self.door = door
@@ -102,14 +103,14 @@ class Server:
             threading.Thread(target=self._serve, args=(line,), daemon=True, name="xtensor store").start()
 
     def _serve(self, line: socket.socket) -> None:
-        rank: bytes | None = None
+        rank: list[bytes] | None = None
         with line, contextlib.suppress(OSError):
             try:
                 while True:
                     operation, *parts = read(line)
                     name = operation.decode()
                     if name == "rank":
-                        rank = parts[0]
+                        rank = parts
                     elif name == "bye":
                         rank = None
                     else:
@@ -128,7 +129,8 @@ class Server:
                     send(line, b"ok")
             finally:
                 if rank is not None:
-                    self.table.answer("set", [GONE, rank])
+                    number, key = rank
+                    self.table.answer("compare_set", [key, b"", number])
 
     def close(self) -> None:
         """Take no more connections."""

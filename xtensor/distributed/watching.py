@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from .store import TCPStore
-from .table import GONE
+from .table import gone_key
 from .wire import read, send
 
 __all__ = ["begin", "leave"]
@@ -21,16 +21,18 @@ class _Watch:
     def __init__(self, store: TCPStore, rank: int) -> None:
         self.rank = rank
         self.left = False
-        self.line = store.another()._line
-        send(self.line, b"rank", str(rank).encode())
+        # Held, since a store that is given up ends its connection.
+        self.stores = (store.another(), store.another())
+        self.line, self.ear = (s.line for s in self.stores)
+        self.key = gone_key(getattr(store, "attempt", 0)).encode()
+        send(self.line, b"rank", str(rank).encode(), self.key)
         read(self.line)
-        self.ear = store.another()._line
         threading.Thread(target=self._wait, daemon=True, name="xtensor ranks").start()
 
     def _wait(self) -> None:
         while not self.left:
             try:
-                send(self.ear, b"get", GONE, b"3600")
+                send(self.ear, b"get", self.key, b"3600")
                 status, *found = read(self.ear)
             except OSError:
                 self.end("the process with the store, which is rank 0 or the launcher")
@@ -43,13 +45,20 @@ class _Watch:
         """End this process, unless it is about to."""
         if self.left:
             return
-        text = f"xtensor.distributed: rank {self.rank} ends, since {who} has ended without destroy_process_group()\n"
+        text = (
+            f"xtensor.distributed: rank {self.rank} ends, since {who} has ended with an error or was killed\n"
+        )
         sys.stderr.write(text)
         sys.stderr.flush()
         os._exit(1)
 
 
 _watch: list[_Watch] = []
+_never = threading.Event()
+LOST = ("Gloo", "NCCL", "onnection")
+"""What errors of collectives say when a rank has gone."""
+SOON = 2.0
+"""Seconds until it is known which."""
 
 
 def begin(store: Any, rank: int) -> None:
@@ -73,9 +82,12 @@ def leave() -> None:
 
 def at_exit() -> None:
     """Say goodbye, unless it is an error that ends the process: the others are to hear of that, and JAX would wait for them."""
-    if getattr(sys, "last_value", None) is None:
+    error = getattr(sys, "last_value", None)
+    if error is None:
         leave()
         return
+    if any(word in str(error) for word in LOST):
+        _never.wait(SOON)  # within which the thread that waits ends the process, and names the rank
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)

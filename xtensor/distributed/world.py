@@ -10,7 +10,7 @@ import jax
 from .. import devices
 from ..devices import placement
 
-__all__ = ["devices_of", "first_device", "group_of"]
+__all__ = ["devices_of", "first_device", "group_of", "has"]
 
 
 def devices_of(kind: str) -> list[Any]:
@@ -39,3 +39,8 @@ def group_of(ranks: list[int]) -> Any:
             "Default process group has not been initialized, please make sure to call init_process_group."
         )
     return make_group[0](ranks)
+
+
+def has(kind: str) -> bool:
+    """Whether there are devices of a kind."""
+    return any(placement.has_devices(platform) for platform in placement.PLATFORMS[kind])
