@@ -16,6 +16,7 @@ from tests.distributed.judge import differences
 from tests.table import ROWS
 from xtensor import nn
 from xtensor.distributed import checkpoint
+from xtensor.distributed.ahead import ahead
 from xtensor.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -36,7 +37,7 @@ from xtensor.distributed.tensor import (
     randn,
     zeros,
 )
-from xtensor.distributed.tensor.experimental import implicit_replication
+from xtensor.distributed.tensor.experimental import context_parallel, implicit_replication, ring_attention
 from xtensor.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -46,6 +47,7 @@ from xtensor.distributed.tensor.parallel import (
     loss_parallel,
     parallelize_module,
 )
+from xtensor.distributed.visualize import visualize
 
 F = nn.functional
 
@@ -563,3 +565,58 @@ def test_saving_beside_the_program(mesh, tmp_path):
         Replicate(),
         Shard(1),
     )
+
+
+# ---- context parallel, pictures, programs made ahead
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_in_a_ring(mesh, causal):
+    xtensor.manual_seed(0)
+    given = [xtensor.randn(2, 3, 8, 4, dtype=xtensor.float64, requires_grad=True) for _ in range(3)]
+    made = ring_attention(*given, mesh["data"], is_causal=causal)
+    assert made.placements == (Shard(2), Replicate())
+    expected = F.scaled_dot_product_attention(*given, is_causal=causal)
+    weights = xtensor.randn(2, 3, 8, 4, dtype=xtensor.float64)
+    np.testing.assert_allclose(made.full_tensor().detach().numpy(), expected.detach().numpy(), rtol=1e-10)
+    ours = xtensor.autograd.grad((made.full_tensor() * weights).sum(), given)
+    theirs = xtensor.autograd.grad((expected * weights).sum(), given)
+    for a, b in zip(ours, theirs):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-8, atol=1e-10)
+    x = xtensor.randn(2, 3, 8, 4)
+    before = x.tolist()
+    with context_parallel(mesh["data"], buffers=[x], buffer_seq_dims=[2]):
+        assert x.placements == (Shard(2), Replicate())
+        inside = F.scaled_dot_product_attention(x, x, x, is_causal=causal)
+        assert inside.placements == (Shard(2), Replicate())
+    assert x.device == xtensor.device("cpu") and x.tolist() == before
+    with pytest.raises(ValueError, match="length that 4 divides"):
+        ring_attention(*[xtensor.zeros(1, 1, 6, 2)] * 3, mesh["data"])
+
+
+def test_pictures(mesh):
+    text = str(visualize(placed(mesh, Shard(0), Replicate()))).splitlines()
+    assert text[0] == "[8, 4] on cpu mesh(data=4, model=2): Shard(dim=0), Replicate()"
+    assert text[1] == "  0: [0:2, 0:4]  1: [0:2, 0:4]" and text[4] == "  6: [6:8, 0:4]  7: [6:8, 0:4]"
+    model = fully_shard(nn.Linear(8, 8, bias=False), mesh=mesh["data"])
+    picture = visualize(model)
+    assert str(picture).splitlines() == [
+        "FSDPLinear: a device holds 64 of 256 bytes",
+        "  weight  [8, 8]  Shard(dim=0), Replicate()  64 of 256 bytes",
+    ]
+    assert "<td>weight</td>" in picture._repr_html_()
+
+
+def test_programs_made_ahead(mesh):
+    with xtensor.device("meta"):
+        model, x = (
+            nn.Sequential(nn.Linear(64, 128, bias=False), nn.Linear(128, 64, bias=False)),
+            xtensor.zeros(32, 64),
+        )
+    plan = {"0.weight": [Replicate(), Shard(0)], "1.weight": [Replicate(), Shard(1)]}
+    report = ahead(model, [x], mesh, plan, batch=[Shard(0), Replicate()])
+    assert report.arguments == 2 * 64 * 128 * 4 // 2 + 32 * 64 * 4 // 4
+    # Rows are added over the model's dimension, gradients over the batch's; nothing is gathered.
+    assert set(report.collectives) == {"all-reduce"} and "8 devices" in str(report)
+    split = ahead(model, [x], mesh, {"*": [Shard(0), Replicate()]}, batch=[Shard(0), Replicate()])
+    assert "all-gather" in split.collectives

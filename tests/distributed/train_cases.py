@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 import pathlib
 import shutil
@@ -19,11 +20,13 @@ from xtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
 from xtensor.distributed.device_mesh import init_device_mesh
 from xtensor.distributed.fsdp import fully_shard
 from xtensor.distributed.optim import ZeroRedundancyOptimizer
+from xtensor.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from xtensor.distributed.tensor import Replicate, Shard, distribute_tensor
 from xtensor.nn.parallel import DistributedDataParallel
 from xtensor.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 WORLD = 4
+ONLY = os.environ.get("XTENSOR_ONLY_CASE")
 CASES = []
 
 
@@ -244,6 +247,58 @@ def fully_sharded():
         assert p.to_local().numel() * WORLD == p.numel()
 
 
+class Stages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        widths = [8, 16, 16, 16, 4]
+        self.parts = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
+
+    def forward(self, x):
+        for part in self.parts:
+            x = nn.functional.gelu(part(x))
+        return x
+
+
+@case
+def pipelines():
+    rank = dist.get_rank()
+    x, y = data()
+    xtensor.manual_seed(0)
+    alone = Stages()
+    optimizer = xtensor.optim.AdamW(alone.parameters(), lr=1e-2)
+    expected_losses, outputs = [], []
+    for _ in range(3):
+        optimizer.zero_grad()
+        made = alone(x)
+        loss = nn.functional.cross_entropy(made, y)
+        loss.backward()
+        optimizer.step()
+        expected_losses.append(loss.item())
+        outputs.append(made.detach())
+    for schedule in (ScheduleGPipe, Schedule1F1B):
+        xtensor.manual_seed(0)
+        part = Stages().parts[rank]
+        own = nn.Sequential(part, nn.GELU())
+        stepper = schedule(PipelineStage(own, rank, WORLD), 8, nn.functional.cross_entropy)
+        optimizer = xtensor.optim.AdamW(own.parameters(), lr=1e-2)
+        for step in range(3):
+            optimizer.zero_grad()
+            losses = []
+            given = {"target": y, "losses": losses} if rank == WORLD - 1 else {}
+            made = stepper.step(*([x] if rank == 0 else []), **given)
+            optimizer.step()
+            if rank == WORLD - 1:
+                np.testing.assert_allclose(
+                    xtensor.stack(losses).mean().item(), expected_losses[step], rtol=1e-4
+                )
+                np.testing.assert_allclose(
+                    made.detach().tolist(), outputs[step].tolist(), rtol=1e-3, atol=1e-5
+                )
+        same_parameters(part, alone.parts[rank], 1e-3)
+    with pytest.raises(ValueError, match="a stage is a process"):
+        PipelineStage(own, (rank + 1) % WORLD, WORLD)
+
+
 @case
 def checkpoints():
     folder = pathlib.Path(tempfile.gettempdir(), f"xtensor-{os.environ['TORCHELASTIC_RUN_ID']}")
@@ -284,6 +339,8 @@ def main() -> None:
     dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
     assert dist.get_world_size() == WORLD == int(os.environ["WORLD_SIZE"])
     for function in CASES:
+        if ONLY and function.__name__ != ONLY:
+            continue
         function()
         dist.barrier()
     dist.destroy_process_group()

@@ -23,6 +23,7 @@ __all__ = [
     "get_backend",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -288,6 +289,18 @@ def get_rank(group: Any = None) -> int:
 def get_world_size(group: Any = None) -> int:
     """The number of processes of a group; -1 for who is not in it."""
     return -1 if group == GroupMember.NON_GROUP_MEMBER else chosen(group).size()
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The number of this process on its machine, which the launcher says (LOCAL_RANK)."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        raise RuntimeError(
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, assuming "
+            "you are not running in a multi-device context and want the code to run locally instead."
+        )
+    return int(fallback_rank)
 
 
 def get_backend(group: Any = None) -> str:
