@@ -31,9 +31,7 @@ def running() -> tuple[int, int] | None:
 
 
 def start(store: Store, rank: int, world_size: int, seconds: float) -> None:
-    """Start JAX's runtime, once in a process; the coordinator's address goes through the store."""
-    # Independent programs would reorder their collectives and hang.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    """Start JAX's runtime, once in a process (`world` has set CPUs to one program at a time); the coordinator's address goes through the store."""
     executor.background = False
     if world_size == 1:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,13 @@ import jax
 
 from .. import devices
 from ..devices import placement
+
+# Set before JAX starts its backends, which read it. Programs that run beside one another on simulated devices wait for each other's
+# threads in their collectives, and processes would each begin them in another order.
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+# On a few cores the threads of XLA would all wait in collectives for devices whose work waits for a thread.
+if os.environ.get("JAX_NUM_CPU_DEVICES", "1") not in ("", "0", "1"):
+    os.environ.setdefault("NPROC", str(max(os.cpu_count() or 1, 3 * int(os.environ["JAX_NUM_CPU_DEVICES"]))))
 
 __all__ = ["devices_of", "first_device", "group_of", "has"]
 
