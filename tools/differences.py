@@ -24,7 +24,7 @@ What is different at large:
 - A first call of an operator with new shapes [waits for a compiler](first_calls.md); `xtensor.compile` makes [one program](compile.md) of a whole step.
 - Devices are those of XLA: [their names](devices.md), and `cpu:1` if you ask for several.
 - Random numbers are others: the same seed does not give PyTorch's.
-- One process drives all devices; `torch.distributed` is not there.
+- One process drives all devices that it has, as a [mesh](distributed.md); all backends of process groups are XLA.
 
 What is different in a name, collected from the docstrings:
 """

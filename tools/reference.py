@@ -35,7 +35,8 @@ MODULES = (
     "nn nn.init nn.utils nn.utils.parametrizations nn.utils.parametrize nn.utils.prune nn.utils.rnn optim "
     "optim.lr_scheduler optim.swa_utils autograd autograd.functional autograd.graph func random distributions utils.data "
     "utils.checkpoint amp array_api array_api.linalg array_api.fft serialization interop jax export devices profiler compiler "
-    "testing"
+    "testing distributed distributed.device_mesh distributed.tensor distributed.tensor.parallel "
+    "distributed.nn distributed.fsdp distributed.optim"
 ).split()
 
 

@@ -218,10 +218,18 @@ def return_types() -> str:
 # -- methods.pyi
 
 
+def is_spread(value: Any) -> bool:
+    """Whether an attribute is there for tensors on meshes only, once their package was imported."""
+    function = value.fget if isinstance(value, property) else value
+    return getattr(function, "__module__", "").startswith("xtensor.distributed.")
+
+
 def methods() -> str:
     """`xtensor/methods.pyi`: what `ops` attaches to Tensor, as a base class that exists for type checkers only."""
     own = own_names()
-    attached = {n: v for n, v in vars(Tensor).items() if n not in own and is_stubbed(n, v)}
+    attached = {
+        n: v for n, v in vars(Tensor).items() if n not in own and is_stubbed(n, v) and not is_spread(v)
+    }
     shadowed = BUILTINS & set(attached)
     body: list[str] = []
     for name in sorted(attached):

@@ -230,6 +230,7 @@ if TYPE_CHECKING:
         amp as amp,
         array_api as array_api,
         compiler as compiler,
+        distributed as distributed,
         distributions as distributions,
         export as export,
         func as func,
@@ -252,7 +253,6 @@ if TYPE_CHECKING:
         backends as backends,
         cpu as cpu,
         cuda as cuda,
-        distributed as distributed,
         functional as functional,
         hub as hub,
         jit as jit,
@@ -284,7 +284,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp array_api compiler distributions export func fx jax library masked nested profiler return_types selfcheck "
+    "amp array_api compiler distributed distributions export func fx jax library masked nested profiler return_types selfcheck "
     "signal testing".split()
 )
 _HOLDERS = {

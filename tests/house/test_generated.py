@@ -72,7 +72,10 @@ def test_every_attached_method_has_a_stub(files):
     attached = {
         name
         for name, value in vars(Tensor).items()
-        if inspect.isfunction(value) and value.__module__ != "xtensor.tensor" and not name.startswith("_")
+        if inspect.isfunction(value)
+        and value.__module__ != "xtensor.tensor"
+        and not value.__module__.startswith("xtensor.distributed.")  # there once that package is imported
+        and not name.startswith("_")
     }
     attached |= {name for name in DUNDERS if name in vars(Tensor)}
     assert attached

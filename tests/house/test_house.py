@@ -35,6 +35,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "compiler",
         "compiling",
         "control_flow",
+        "distributed",
         "distributions",
         "explain",
         "export",

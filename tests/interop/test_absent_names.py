@@ -25,18 +25,19 @@ def test_the_package_is_there_for_who_asks(alias):
 
 def test_what_is_absent_can_be_asked_for(alias):
     from torch.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from torch.distributed.rpc import RRef
     from torch.distributed.tensor import DTensor
     from torch.nn.modules.channelshuffle import ChannelShuffle
 
-    assert not isinstance(alias.ones(1), DTensor) and DTensor | None and DTensor[int] is DTensor
+    assert not isinstance(alias.ones(1), DTensor) and DTensor[int] is DTensor
+    assert not isinstance(alias.ones(1), RRef) and RRef | None and RRef[int] is RRef
     assert ShardingStrategy.FULL_SHARD is not ShardingStrategy.NO_SHARD
     assert ChannelShuffle is xtensor.nn.ChannelShuffle
     with pytest.raises(
-        NotImplementedError, match=r"torch\.distributed\.tensor\.DTensor is not in xtensor: distributed"
+        NotImplementedError, match=r"torch\.distributed\.rpc\.api\.RRef is not in xtensor: distributed"
     ):
-        DTensor(1)
-    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not in xtensor"):
-        FullyShardedDataParallel(alias.nn.Linear(1, 1))
+        RRef(1)
+    assert FullyShardedDataParallel is xtensor.distributed.fsdp.FullyShardedDataParallel
     with pytest.raises(NotImplementedError, match=r"torch\.package\.package_importer\.PackageImporter"):
         alias.package.PackageImporter("x")
     assert alias.is_vulkan_available() is False and alias.serialization.DEFAULT_PROTOCOL == 2

@@ -152,7 +152,7 @@ def test_what_scripts_ask_of_the_build(torch_alias):
     torch = torch_alias
     assert torch.__version__ >= "2.0" and torch.__version__ < (3, 0) and torch.__version__ != "2.12"
     assert torch.__version__ > "2.9" and str(torch.__version__).startswith("2.13.0")
-    assert torch.version.cuda is None and not torch.distributed.is_available()
+    assert torch.version.cuda is None and not torch.distributed.is_initialized()
     assert torch.cuda.device_count() == 0 and not torch.backends.mps.is_available()
     assert not torch.backends.cudnn.is_available()
     with torch.backends.cudnn.flags(enabled=False):

@@ -95,6 +95,10 @@ class ProcessContext:
         for process in self.processes:
             if process.is_alive():
                 process.terminate()
+        for process in self.processes:
+            process.join(3)
+            if process.is_alive():  # JAX catches what asks a process of several to end
+                process.kill()
             process.join()
         process = self.processes[failed]
         if not self._failures[failed].empty():

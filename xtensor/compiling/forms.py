@@ -6,7 +6,7 @@ from typing import Any
 
 from jax.core import Tracer
 
-from .. import geometry
+from .. import devices, geometry
 from ..operators.write import covers
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, asks_grad
@@ -152,4 +152,6 @@ def exchanged(value: Any, others: dict[int, Tensor]) -> Any:
 def capturable(tensor: Tensor) -> bool:
     """Whether a tensor has values of its own."""
     array = tensor._xt_storage.array
-    return not isinstance(array, (Tracer, MetaArray)) and len(array.sharding.device_set) == 1
+    if isinstance(array, (Tracer, MetaArray)):
+        return False
+    return len(array.sharding.device_set) == 1 or devices.of_array(array).sharding is not None

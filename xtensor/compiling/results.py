@@ -15,6 +15,7 @@ from jax.core import Tracer
 
 from .. import dtypes
 from ..engine import RELEASED, modes, run_backward
+from ..lowering.sharded import ShardedStorage
 from ..nn.modules.module import Module
 from ..optim.optimizer import Optimizer
 from ..storage import Storage, cell
@@ -202,7 +203,9 @@ class _Describer:
                 continue
             if now.shape != held.array.shape or now.dtype != held.array.dtype:
                 raise Break("a tensor from before is resized")
-            if held.kind is not Storage:
+            if held.kind is ShardedStorage:
+                now = jax.lax.with_sharding_constraint(now, storage.sharing)
+            elif held.kind is not Storage:
                 raise Break("memory that NumPy shares is written")
             writer = getattr(storage, "writer", None)
             leaves.written.append(Written(self.source_of(storage), storage, versions, writer))

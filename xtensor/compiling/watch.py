@@ -235,7 +235,7 @@ class Trace:
             return
         place = devices.of_array(array)
         if self.place is None:
-            self.place, self.sharding = place, array.sharding
+            self.place, self.sharding = place, place.sharding or array.sharding
         elif place is not self.place:
             if not self.grouping:
                 self.refuse(f"tensors on {self.place} and on {place} come together")

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jax
@@ -27,11 +27,18 @@ __all__ = [
     "default",
     "device",
     "jax_device",
+    "meeting",
+    "mesh_again",
+    "move",
     "of_array",
+    "of_mesh",
     "put",
     "redirect",
     "redirected",
+    "replicating",
     "resolve",
+    "sharding_of",
+    "spread",
     "use",
 ]
 
@@ -56,12 +63,14 @@ class device:
     """A device's name: a type and an index, as in `device("cuda", 0)`, `device("cpu:1")`.
 
     `gpu` stands for the GPU platform that JAX found (cuda or rocm). A `meta` device holds shapes and no values.
-    Used as a context, it is where new tensors are made.
+    Used as a context, it is where new tensors are made. A mesh of devices is a device too: `sharding` says how arrays
+    without a placement of their own lie on it (whole, on each of its devices), and is None of a single device.
     """
 
-    __slots__ = ("_contexts", "index", "type")
+    __slots__ = ("_contexts", "index", "sharding", "type")
     type: str
     index: int | None
+    sharding: Any
 
     def __new__(cls, type: str | device | int, index: int | None = None) -> device:
         if isinstance(type, device):
@@ -99,13 +108,20 @@ class device:
         return _make(name, index)
 
     def __repr__(self) -> str:
+        if self.sharding is not None:
+            return f"device(type='{self.type}', mesh='{mesh_name(self.sharding.mesh)}')"
         index = "" if self.index is None else f", index={self.index}"
         return f"device(type='{self.type}'{index})"
 
     def __str__(self) -> str:
+        if self.sharding is not None:
+            return f"{self.type} mesh({mesh_name(self.sharding.mesh)})"
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __reduce__(self) -> Any:
+        if self.sharding is not None:
+            mesh = self.sharding.mesh
+            return (mesh_again, (self.type, mesh.axis_names, mesh.devices.shape, ids_of(mesh)))
         return (device, (self.type, self.index))
 
     def __enter__(self) -> device:
@@ -150,7 +166,7 @@ def _make(name: str, index: int | None) -> device:
     made = _made.get((name, index))
     if made is None:
         made = object.__new__(device)
-        made.type, made.index = name, index
+        made.type, made.index, made.sharding = name, index, None
         made = _made.setdefault((name, index), made)
     return made
 
@@ -206,11 +222,17 @@ _jax_devices: dict[device, Any] = {}
 
 
 def jax_device(place: device) -> Any:
-    """JAX's device of that name; RuntimeError says what is missing."""
+    """JAX's device of that name, or a mesh's sharding; RuntimeError says what is missing."""
     found = _jax_devices.get(place)
     if found is None:
-        found = _jax_devices[place] = _find(place)
+        found = _jax_devices[place] = _find(place) if place.sharding is None else place.sharding
     return found
+
+
+def sharding_of(place: device) -> Any:
+    """Where arrays of a device lie, as JAX's programs are told."""
+    found = jax_device(place)
+    return found if place.sharding is not None else jax.sharding.SingleDeviceSharding(found)
 
 
 def _find(place: device) -> Any:
@@ -283,7 +305,7 @@ def of_jax_device(found: Any) -> device:
 
 
 def of_array(array: Any) -> device:
-    """Where an array lies; an array over several devices answers with its first, a traced one with the current device."""
+    """Where an array lies; one over several devices answers with their mesh, a traced one with the current device."""
     if isinstance(array, Tracer):  # inside a traced function: where it will run
         watcher = capture.running()
         return current() if watcher is None or watcher.place is None else watcher.place
@@ -305,15 +327,60 @@ def _look_up(array: Any) -> device:
         where = array.devices()
     except AttributeError:
         return _make("meta", None)
-    if len(where) == 1:
-        (found,) = where
-    else:
-        found = min(where, key=lambda d: d.id)
     if len(_by_sharding) >= 4096:
         _by_sharding.clear()
-    sharding, place = array.sharding, of_jax_device(found)
+    sharding = array.sharding
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is not None and (len(where) > 1 or mesh in _meshes):
+        place = of_mesh(mesh)
+    elif len(where) > 1 and (known := [p for m, p in _meshes.items() if {*m.devices.flat} == where]):
+        place = known[-1]  # of a program whose results lie as no placement says
+    else:
+        place = of_jax_device(min(where, key=lambda d: d.id))
     _by_sharding[id(sharding)] = sharding, place
     return place
+
+
+_meshes: dict[Any, device] = {}
+
+
+def of_mesh(mesh: Any) -> device:
+    """The device that a `jax.sharding.Mesh` is."""
+    place = _meshes.get(mesh)
+    if place is None:
+        place = object.__new__(device)
+        platform = mesh.devices.flat[0].platform
+        place.type, place.index = _FROM_JAX.get(platform, str(platform)), None
+        place.sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        place = _meshes.setdefault(mesh, place)
+    return place
+
+
+def mesh_name(mesh: Any) -> str:
+    """The dimensions of a mesh: `data=4, model=2`."""
+    return ", ".join(f"{n}={s}" for n, s in zip(mesh.axis_names, mesh.devices.shape, strict=True))
+
+
+def ids_of(mesh: Any) -> tuple[int, ...]:
+    """JAX's numbers of a mesh's devices."""
+    return tuple([d.id for d in mesh.devices.flat])
+
+
+def mesh_again(kind: str, names: tuple[str, ...], shape: tuple[int, ...], ids: tuple[int, ...]) -> device:
+    """The device that a mesh of these devices is, in this process; RuntimeError where it lacks some."""
+    there: dict[int, Any] = {}
+    for platform in PLATFORMS[kind]:
+        with suppress(RuntimeError):
+            there |= {d.id: d for d in jax.devices(platform)}
+    missing = [i for i in ids if i not in there]
+    if missing:
+        raise RuntimeError(
+            f"a mesh of {len(ids)} {kind} devices needs device {missing[0]}, which is not here"
+        )
+    found = np.empty(len(ids), object)
+    found[:] = [there[i] for i in ids]
+    axes = (jax.sharding.AxisType.Auto,) * len(shape)
+    return of_mesh(jax.sharding.Mesh(found.reshape(shape), names, axis_types=axes))
 
 
 _default: device | None = None
@@ -321,9 +388,31 @@ _default: device | None = None
 
 class _Contexts(threading.local):
     stack: tuple[device, ...] = ()
+    replicates = 0
 
 
 _contexts = _Contexts()
+
+
+@contextmanager
+def replicating() -> Iterator[None]:
+    """A block in which tensors of a single device may meet those of a mesh: they are copied to each of its devices."""
+    replicate(1)
+    try:
+        yield
+    finally:
+        replicate(-1)
+
+
+def replicate(more: int) -> None:
+    """Enter so many blocks of `replicating`, or leave them."""
+    _contexts.replicates += more
+
+
+def meeting(places: Iterable[device]) -> device | None:
+    """The mesh on which tensors of these devices come together within `replicating`; None where they may not."""
+    meshes = {p for p in places if p.sharding is not None}
+    return meshes.pop() if _contexts.replicates and len(meshes) == 1 else None
 
 
 def default() -> device:
@@ -371,9 +460,37 @@ def put(data: Any, place: device, copy: bool = True) -> Any:
     if copy and isinstance(data, np.ndarray):
         # device_put may alias NumPy's memory, and its owner may write to it later.
         data = np.array(data, copy=True)
+    if place.sharding is not None:
+        return spread(data, place.sharding)
     made = call(jax.device_put, data, jax_device(place))
     if isinstance(made, Tracer) and isinstance(data, np.ndarray):
         # Values of the host are values inside a traced function too: what keeps them may outlive the trace.
         with jax.ensure_compile_time_eval():
             return call(jax.device_put, data, jax_device(place))
     return made
+
+
+def spread(data: Any, sharding: Any) -> Any:
+    """An array over several devices, in memory of its own; values of the host's every process must have."""
+    if isinstance(data, Tracer):
+        return call(jax.lax.with_sharding_constraint, data, sharding)
+    if not getattr(data, "is_fully_addressable", True):
+        return call(jax.device_put, data, sharding)
+    if sharding.is_fully_addressable:
+        return call(lambda: jax.device_put(data, sharding, may_alias=False))
+    # `device_put` would have all processes compare their values.
+    values = np.asarray(data)
+    return call(lambda: jax.make_array_from_callback(values.shape, sharding, lambda at: values[at]))
+
+
+def move(array: Any, place: device) -> Any:
+    """An array on another device; RuntimeError for one of which other processes hold a part."""
+    if place.sharding is not None:
+        return spread(array, place.sharding)
+    if not getattr(array, "is_fully_addressable", True):
+        if not array.is_fully_replicated:
+            raise RuntimeError(
+                f"a tensor on {of_array(array)} has parts in other processes: use full_tensor(), or to_local() for the part here"
+            )
+        array = array.addressable_data(0)
+    return call(jax.device_put, array, jax_device(place))

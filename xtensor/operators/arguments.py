@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
+from .. import checks, devices
 from ..tensor import Tensor
 from ..xla.number_arrays import size_as
 from ..xla.symbolic import is_open
@@ -131,10 +131,12 @@ def check_devices(op: Operator, runtime: list[Any]) -> None:
     first = tensors[0].device
     if all(t.device is first for t in tensors):
         return
-    places = {t.device for t in tensors if not (t.device.type == "cpu" and t.dim() == 0)}
-    if len(places) > 1:
+    places = {t.device for t in tensors if t.dim() or t.device.type != "cpu"}
+    # Numbers only: those of a single device go to the mesh.
+    places = places or {t.device for t in tensors if t.device.sharding is not None} or {first}
+    place = next(iter(places)) if len(places) == 1 else devices.meeting(places)
+    if place is None:
         checks.check_same_device(op.name, [t for t in tensors if t.device in places])
-    (place,) = places
     for i, v in enumerate(runtime):
         if isinstance(v, Tensor) and v.device is not place:
             runtime[i] = v.to(place)

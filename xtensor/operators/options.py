@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 
 from .. import checks, devices, dtypes, geometry
 from ..lowering import host_float8
@@ -257,7 +256,7 @@ def _entry(place: devices.device) -> Any:
     def place_array(array: Any) -> Any:
         return jnp.copy(array)
 
-    return jit(place_array, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(place_array, out_shardings=devices.sharding_of(place))
 
 
 @bounded(1024)
@@ -265,7 +264,7 @@ def _fill(shape: tuple[int, ...], place: devices.device) -> Any:
     def fill(value: Any) -> Any:
         return jnp.full(shape, value)
 
-    return jit(fill, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(fill, out_shardings=devices.sharding_of(place))
 
 
 def constant(
@@ -328,4 +327,6 @@ def placed(data: np.ndarray[Any, Any], place: devices.device) -> Tensor:
         return wrap(MetaArray(data.shape, data.dtype))
     if data.nbytes <= _SHARED and is_hot(("place", data.shape, data.dtype, place)):
         return wrap(call(_entry(place), data))
+    if place.sharding is not None:
+        return wrap(devices.spread(data, place.sharding))
     return wrap(call(jax.device_put, data, devices.jax_device(place)))

@@ -382,6 +382,8 @@ def form_of(leaves: list[Any], tree: Any, options: dict[str, Any]) -> Form | Non
     if inside is None or not inside.is_clean() or any(getattr(jax.config, name, False) for name in WATCHING):
         return None
     wanted = options.get("out_shardings")
+    if wanted is not None and type(wanted) is not inside.Single:
+        return None
     device = None if wanted is None else wanted._device
     found = []
     for leaf in leaves:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
@@ -177,10 +178,15 @@ class BatchNorm3d(_BatchNorm):
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
 
+normalised_by_all: list[Callable[[Any, Tensor], Tensor | None]] = []
+"""Set by `xtensor.distributed`: the input normalised by the batches of all processes; None where there is only one."""
+
+
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation of any number of dimensions from two.
 
-    Differs from PyTorch: an array that is sharded over devices has one batch already: nothing is left to synchronise.
+    In training, the mean and the variance are those of the batches of all processes of `process_group`, if
+    `xtensor.distributed.init_process_group` was called; of a tensor that lies on a mesh they are those of the whole batch anyway.
 
     Shape: input `(N, C, *)`, output as the input; C is `num_features`.
 
@@ -206,6 +212,13 @@ class SyncBatchNorm(_BatchNorm):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input normalised, in training by the batches of all processes."""
+        for normalise in normalised_by_all:
+            if self.training and (made := normalise(self, input)) is not None:
+                return made
+        return super().forward(input)
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..modules.module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -39,16 +39,6 @@ class DataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
-
-
-class DistributedDataParallel(Module):
-    """Named by programs that train on several machines; refused, since there are no process groups."""
-
-    def __init__(self, module: Module, *args: Any, **options: Any) -> None:
-        super().__init__()
-        raise RuntimeError(
-            "DistributedDataParallel is not in xtensor: torch.distributed is not available; one process drives all devices"
-        )
 
 
 def data_parallel(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import checks, devices, dtypes, geometry
 from ...engine import modes
+from ...lowering.sharded import follow
 from ...operators.attach import attach_methods, named
 from ...operators.functions.overloads import overloads
 from ...operators.options import (
@@ -234,6 +235,8 @@ def make_like(
     made = filled(tuple(input.shape), chosen, place, value, like_strides(input, memory_format))
     if type(input._xt_storage.raw) in KINDS:
         as_batched(input, made)
+    if place.sharding is not None:
+        follow(made._xt_storage, input._xt_storage)
     return made if requires_grad is False else finish(function, made, requires_grad)
 
 

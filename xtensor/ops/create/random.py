@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import checks, devices, dtypes, geometry
+from ...lowering.sharded import follow
 from ...operators.attach import named
 from ...operators.functions.overloads import overloads
 from ...operators.generator import Generator, pick_generator
@@ -205,6 +206,8 @@ def make_like(
     else:
         array = sampling.drawn(kernel, storage_shape(sizes, strides), chosen, place, source, *numbers)
         made = wrap_strided(array, sizes, strides)
+    if place.sharding is not None:
+        follow(made._xt_storage, input._xt_storage)
     return finish(function, made, requires_grad)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 
 from ... import checks, devices, dtypes
 from ...operators.attach import named
@@ -78,7 +77,7 @@ def steps_program(count: int, dtype: dtypes.dtype, place: devices.device) -> Any
     def steps(start: Any, step: Any) -> Any:
         return arithmetic_values(jnp, jnp.arange(count, dtype=np.int64), start, step, dtype)
 
-    return jit(steps, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(steps, out_shardings=devices.sharding_of(place))
 
 
 def steps_tensor(start: Any, step: Any, count: int, dtype: dtypes.dtype, place: devices.device) -> Tensor:
@@ -262,7 +261,7 @@ def space_program(steps: int, dtype: dtypes.dtype, base: Any, place: devices.dev
     def space(start: Any, end: Any) -> Any:
         return finished_space(jnp, jnp.arange(steps, dtype=np.int64), start, end, steps, dtype, base)
 
-    return jit(space, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(space, out_shardings=devices.sharding_of(place))
 
 
 def finished_space(
@@ -393,7 +392,7 @@ def eye_program(n: int, m: int, dtype: dtypes.dtype, place: devices.device) -> A
     def identity() -> Any:
         return jnp.eye(n, m, dtype=dtype.numpy)
 
-    return jit(identity, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
+    return jit(identity, out_shardings=devices.sharding_of(place))
 
 
 @overloads(

@@ -9,7 +9,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import SingleDeviceSharding
 
 from ... import capture, checks, devices, dtypes
 from ...operators.generator import Generator, pick_generator
@@ -141,8 +140,9 @@ def program(kernel: Kernel, shape: tuple[int, ...], dtype: dtypes.dtype, place: 
         return kernel(seed, draw, shape, dtype.numpy, *values)
 
     run.__name__ = kernel.__name__.strip("_")
-    made: Any = jit(run, out_shardings=SingleDeviceSharding(devices.jax_device(place)))
-    made.sized = Draws(place.type == "cpu" and not any(map(is_open, shape)) and 1 < math.prod(shape) <= MANY)
+    made: Any = jit(run, out_shardings=devices.sharding_of(place))
+    one = place.type == "cpu" and place.sharding is None
+    made.sized = Draws(one and not any(map(is_open, shape)) and 1 < math.prod(shape) <= MANY)
     return made
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import ShapedArray
@@ -109,7 +108,7 @@ def transfer(input: Tensor, place: devices.device) -> Tensor:
     elif type(array) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     else:
-        moved = call(jax.device_put, array, devices.jax_device(place))
+        moved = devices.move(array, place)
     made = wrap(moved) if strides is None else wrap_strided(moved, tuple(sizes_of(input)), strides)
     if (edges := edges_to((input,))) is None:
         return made
@@ -586,7 +585,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             return None
         array = array_of(src)
         if src.device is not self.device and src.device != self.device:
-            array = call(jax.device_put, array, devices.jax_device(self.device))
+            array = devices.move(array, self.device)
         if given != sizes:
             return call(spread_program(sizes, dtype.numpy), array)
         return cast(array, dtype)
@@ -628,7 +627,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         def values() -> Any:
             array = array_of(source)
             if source.device != self.device:
-                array = call(jax.device_put, array, devices.jax_device(self.device))
+                array = devices.move(array, self.device)
             return call(program, array)
 
         return overwrite(self, "fill_", "FillBackward3", values, source)

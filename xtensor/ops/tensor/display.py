@@ -28,7 +28,10 @@ def text_of(tensor: Tensor) -> str:
     kind = type(tensor)
     name = "tensor" if kind is Tensor else kind.__dict__.get("_prints_as", kind.__name__)
     shape, dtype, device = tuple(tensor.shape), tensor.dtype, tensor.device
-    meta = device.type == "meta"
+    # Of a tensor that lies in several processes none prints the values: that would take all of them.
+    meta = device.type == "meta" or (
+        device.sharding is not None and not (device.sharding.is_fully_addressable or is_replicated(tensor))
+    )
     edge = grad_fn_name(tensor)
     suffixes = printing.suffixes(
         dtype,
@@ -42,6 +45,11 @@ def text_of(tensor: Tensor) -> str:
         return printing.format_tensor(None, suffixes=suffixes, prefix=f"{name}(", shape=shape)
     values = shown_values(tensor, printing.summary_indices(shape))
     return printing.format_tensor(values, suffixes=suffixes, prefix=f"{name}(", shape=shape)
+
+
+def is_replicated(tensor: Tensor) -> bool:
+    """Whether every device of a mesh has all of a tensor."""
+    return tensor._xt_storage.array.is_fully_replicated
 
 
 def leveled_text(array: Leveled) -> str:

@@ -22,6 +22,7 @@ from ...copied_storage import CopiedStorage, watch
 from ...dtypes import FROM_NUMPY
 from ...engine import modes
 from ...geometry import contiguous_strides
+from ...lowering.sharded import ShardedStorage
 from ...operators.attach import attach_methods
 from ...shared_storage import SharedStorage, exported
 from ...storage import LazyStorage, MetaArray, Storage, cell
@@ -84,7 +85,13 @@ def host_values(tensor: Tensor) -> np.ndarray[Any, Any]:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_name}")
     if storage.is_meta:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    own = (view is None or not (view.conj or view.neg)) and storage.device.type == "cpu"
+    place = storage.device
+    if place.sharding is not None and not storage.array.is_fully_addressable:
+        raise RuntimeError(
+            f"can't convert a tensor on {place} to numpy: other processes hold parts of it. Use full_tensor(), or to_local() "
+            "for the part that is here."
+        )
+    own = (view is None or not (view.conj or view.neg)) and place.type == "cpu" and place.sharding is None
     memory = exported(storage) if own else None
     if memory is not None:
         if view is None:
@@ -276,13 +283,17 @@ def reduce_storage(storage: Storage) -> Any:
     dtype = dtypes.FROM_NUMPY[array.dtype]
     # NumPy's pickles know no bfloat16; bytes they all know.
     raw = np.frombuffer(values.tobytes(), np.uint8)
-    return rebuild_storage, (raw, tuple(array.shape), dtype, str(storage.device))
+    place = storage.device
+    # Another process may have no such mesh: what lies on one arrives on a single device.
+    name = str(place) if place.sharding is None else place.type
+    return rebuild_storage, (raw, tuple(array.shape), dtype, name)
 
 
 copyreg.pickle(Storage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(LazyStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(CopiedStorage, reduce_storage)  # type: ignore[arg-type]
 copyreg.pickle(SharedStorage, reduce_storage)  # type: ignore[arg-type]
+copyreg.pickle(ShardedStorage, reduce_storage)  # type: ignore[arg-type]
 
 
 def unclaimed() -> None:

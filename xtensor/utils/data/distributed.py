@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 from ...operators.generator import Generator
@@ -13,10 +13,14 @@ from .sampler import Sampler
 __all__ = ["DistributedSampler"]
 
 
+in_world: list[Callable[[], tuple[int, int]]] = []
+"""Set by `xtensor.distributed`: this process's rank, and the number of processes."""
+
+
 class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th sample from number `rank` on, of an order that all processes share.
 
-    Differs from PyTorch: `num_replicas` and `rank` must be given, since there are no process groups to ask.
+    num_replicas, rank: those of the process group where they are not given.
     """
 
     def __init__(
@@ -29,7 +33,13 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            if not in_world:
+                raise ValueError(
+                    "Default process group has not been initialized, please make sure to call init_process_group."
+                )
+            own, count = in_world[0]()
+            num_replicas = count if num_replicas is None else num_replicas
+            rank = own if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -1,0 +1,195 @@
+"""The cases that need more devices or processes than a test session has, each in processes of its own and with a time limit."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+import xtensor
+import xtensor.distributed as dist
+from xtensor import multiprocessing
+from xtensor.distributed.run import job_of, processes
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+SECONDS = 600
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def launch(*command: str, count: int = 4, **environment: str) -> subprocess.CompletedProcess[str]:
+    head = ("-m", "xtensor.distributed.run", "--standalone", "--nproc-per-node", str(count))
+    return run(*head, *command, JAX_NUM_CPU_DEVICES="1", **environment)
+
+
+@pytest.mark.parametrize("name", ["mesh_cases"])
+def test_on_eight_devices(name):
+    flags = ("-q", "-x", "-p", "no:cacheprovider")
+    done = run("-m", "pytest", *flags, str(HERE / f"{name}.py"), JAX_NUM_CPU_DEVICES="8")
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+EXAMPLES = ROOT / "examples" / "distributed"
+IN_PROCESSES = {"data_parallel"}
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_examples(name):
+    path = str(EXAMPLES / f"{name}.py")
+    done = launch(path, count=2) if name in IN_PROCESSES else run(path, JAX_NUM_CPU_DEVICES="8")
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.parametrize("name", ["process_cases", "train_cases"])
+def test_four_processes(name, full):
+    every = {"XTENSOR_EVERY_DTYPE": "1"} if full else {}
+    done = launch("--with-torch", str(HERE / f"{name}.py"), **every)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert sorted(re.findall(r"rank (\d) is done", done.stdout)) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [("kill", "signal SIGKILL"), pytest.param("raise", "exit code 1", marks=pytest.mark.full)],
+)
+def test_a_dead_rank_ends_the_others_and_is_named(how, text):
+    done = launch("--max-restarts", "1", str(HERE / "dying.py"), how, count=2)
+    assert done.returncode == 1
+    for left in (1, 0):  # what fails is named at every start
+        assert any(
+            "rank 1 (local rank 1" in line and line.endswith(f"failed with {text}; {left} restarts are left")
+            for line in done.stdout.splitlines()
+        ), done.stdout
+    assert "rank 0 ends, since rank 1 has ended with an error or was killed" in done.stdout
+
+
+def test_restarts_and_redirected_output(tmp_path):
+    done = launch(
+        "--max-restarts", "1", "--log-dir", str(tmp_path), "-r", "3", str(HERE / "dying.py"), "once", count=2
+    )
+    assert done.returncode == 0, done.stdout
+    printed = sorted(p.read_text() for p in tmp_path.glob("*/attempt_1/*/stdout.log"))
+    assert [p for p in printed if "start 1" in p] == printed and len(printed) == 2
+
+
+def test_pytorch_programs_use_it():
+    done = launch(str(HERE / "dying.py"), "never", count=2)
+    assert done.returncode == 0 and done.stdout.count("start 0") == 2, done.stdout
+
+
+# ---- one process
+
+
+@pytest.fixture
+def alone():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def test_without_a_group():
+    assert dist.is_available() and not dist.is_initialized() and not dist.is_torchelastic_launched()
+    assert dist.is_gloo_available() and not dist.is_mpi_available() and dist.is_backend_available("gloo")
+    for function in (dist.get_rank, dist.get_world_size, dist.barrier, dist.get_backend):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            function()
+    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
+        dist.init_process_group("gloo")
+    with pytest.raises(ValueError, match="Unknown c10d backend type SMOKE"):
+        dist.init_process_group("smoke")
+    with pytest.raises(AssertionError, match="cannot be None"):
+        dist.destroy_process_group()
+
+
+def test_a_group_of_one(alone):
+    x = xtensor.arange(4.0)
+    dist.all_reduce(x)
+    gathered = [xtensor.zeros(4)]
+    dist.all_gather(gathered, x)
+    assert x.tolist() == gathered[0].tolist() == [0, 1, 2, 3] and dist.get_backend() == "gloo"
+    found = [None]
+    dist.all_gather_object(found, "one")
+    assert found == ["one"] and dist.new_group([0]).size() == 1 and dist.group.WORLD.rank() == 0
+    dist.barrier()
+    dist.monitored_barrier()
+
+
+@pytest.mark.parametrize("kind", ["hash", "file", "tcp", "prefix"])
+def test_stores(kind, tmp_path):
+    made = {
+        "hash": dist.HashStore,
+        "file": lambda: dist.FileStore(str(tmp_path / "store"), 1),
+        "tcp": lambda: dist.TCPStore("127.0.0.1", 0, 1, True),
+        "prefix": lambda: dist.PrefixStore("p", dist.HashStore()),
+    }[kind]()
+    made.set("a", "1")
+    assert made.get("a") == b"1" and made.add("n", 2) == 2 and made.add("n", 3) == 5
+    made.append("a", "2")
+    assert made.get("a") == b"12" and made.compare_set("a", "12", "x") == b"x" == made.get("a")
+    assert made.compare_set("a", "nothing", "y") == b"x" and made.compare_set("new", "", "z") == b"z"
+    assert made.check(["a", "n"]) and not made.check(["a", "absent"])
+    assert made.multi_get(["a", "n"]) == [b"x", b"5"] and made.num_keys() == 3
+    assert made.delete_key("a") and not made.delete_key("a")
+    made.set_timeout(timedelta(milliseconds=20))
+    with pytest.raises(dist.DistStoreError, match=r"wait timeout after 20ms, keys: .*absent"):
+        made.get("absent")
+    with pytest.raises(dist.DistStoreError):
+        made.wait(["absent"], timedelta(milliseconds=10))
+
+
+def test_the_launchers_options():
+    job = job_of(
+        [
+            "--nproc_per_node=2",
+            "--nnodes=2",
+            "--node_rank=1",
+            "--master_addr=h",
+            "--master_port=7",
+            "a.py",
+            "--x",
+        ]
+    )
+    assert (job.command, job.processes, job.nodes, job.node, job.host, job.port) == (
+        ["a.py", "--x"],
+        2,
+        2,
+        1,
+        "h",
+        7,
+    )
+    job = job_of(["--rdzv-backend", "c10d", "--rdzv-endpoint", "h:8", "--nnodes", "1:2", "-m", "pkg.mod"])
+    assert job.kind == "module" and (job.host, job.port, job.nodes) == ("h", 8, 1)
+    assert processes("cpu") == os.cpu_count()
+    with pytest.raises(ValueError, match="Unsupported nproc_per_node value: many"):
+        processes("many")
+
+
+def echo(index: int, folder: str) -> None:
+    pathlib.Path(folder, str(index)).write_text("here")
+    if index == 1:
+        raise KeyError("gone")
+
+
+def test_spawn(tmp_path):
+    with pytest.raises(
+        multiprocessing.ProcessRaisedException, match=r"(?s)Process 1 terminated.*KeyError: 'gone'"
+    ):
+        multiprocessing.spawn(echo, (str(tmp_path),), nprocs=2)

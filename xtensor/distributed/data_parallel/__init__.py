@@ -1,0 +1,6 @@
+"""Data parallel training in several processes."""
+
+from .buckets import GradBucket
+from .module import DistributedDataParallel
+
+__all__ = ["DistributedDataParallel", "GradBucket"]

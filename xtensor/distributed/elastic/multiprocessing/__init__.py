@@ -1,0 +1,1 @@
+"""`torch.distributed.elastic`: what programs that a launcher starts import."""
