@@ -114,7 +114,18 @@ def views_in(row: Row) -> set[str]:
 
 
 # Tested in test_devices.py, test_tensor_methods.py and test_older_storages.py.
-ELSEWHERE = {"cuda", "tpu", "apply_", "map_", "map2_", "as_subclass", "dim_order", "module_load", "storage"}
+ELSEWHERE = {
+    "cuda",
+    "tpu",
+    "apply_",
+    "map_",
+    "map2_",
+    "as_subclass",
+    "dim_order",
+    "module_load",
+    "storage",
+    "to_padded_tensor",
+}
 
 
 def test_every_method_has_a_row_too():

@@ -101,6 +101,9 @@ class QuantizedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        composite = getattr(func, "composite", None)
+        if composite is not None:  # of `torch.ops.quantized`
+            return composite(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         handler = HANDLERS.get(name)
         if handler is not None:
