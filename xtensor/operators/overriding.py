@@ -393,10 +393,11 @@ def arm(kind: type) -> None:
     if kind in armed:
         return
     library = __name__.partition(".")[0]
+    tensor = f"{library}.tensor"  # where Tensor itself may be said to be of another module
     for below in NAMESPACES:
         module = sys.modules.get(f"{library}.{below}".rstrip("."))
         for name, value in list(vars(module).items()) if module is not None else []:
-            if not name.startswith("_") and is_ours(value, library) and value.__module__ != Tensor.__module__:
+            if not name.startswith("_") and is_ours(value, library) and value.__module__ != tensor:
                 if name in FACTORIES or takes_tensors(value):
                     route(value, name in FACTORIES)
     for name, value in list(vars(Tensor).items()):
