@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import sys
 import textwrap
 from typing import TypeVar
 
+from ..xla.cache import bounded
 from .table import ENTRIES, GROUPS, Entry
 
 E = TypeVar("E", bound=BaseException)
 __all__ = ["ENTRIES", "GROUPS", "Entry", "entry_of", "help", "noted"]
 
 
-@functools.cache
+@bounded(4)
 def _searched() -> re.Pattern[str]:
     """All messages of the table as one expression: the name of the group that is found is the code."""
     parts = (f"(?P<{entry.code}>{'|'.join(f'(?:{m})' for m in entry.messages)})" for entry in ENTRIES)
     return re.compile("|".join(parts))
 
 
-@functools.cache
+@bounded(4)
 def _by_code() -> dict[str, Entry]:
     return {entry.code: entry for entry in ENTRIES}
 
