@@ -137,6 +137,31 @@ def test_random_numbers_are_operands():
     assert xtensor.equal(first, nn.Dropout(0.5)(x)) and xtensor.equal(second, nn.Dropout(0.5)(x))
 
 
+def test_a_program_without_names_for_its_operators():
+    class Halves(nn.Module):
+        def forward(self, x):
+            return xtensor.jax.from_jax(lambda a: a / 2)(x) + 1
+
+    file = io.BytesIO()
+    with pytest.raises(RuntimeError, match="made by other means"):
+        save(export(Halves(), (xtensor.ones(2),)), file)
+
+
+def test_a_program_with_an_added_operator():
+    @xtensor.library.custom_op("exporting::half", mutates_args=())
+    def half(x: xtensor.Tensor) -> xtensor.Tensor:
+        return xtensor.jax.from_jax(lambda a: a / 2)(x)
+
+    class Halves(nn.Module):
+        def forward(self, x):
+            return half(x) + 1
+
+    file = io.BytesIO()
+    save(export(Halves(), (xtensor.ones(2),)), file)
+    file.seek(0)
+    assert xtensor.equal(load(file).module()(xtensor.full((2,), 4.0)), xtensor.full((2,), 3.0))
+
+
 def rewritten(raw, name, change):
     """The file with one of its records changed, its checksums right again."""
     with zipfile.ZipFile(io.BytesIO(raw)) as old:

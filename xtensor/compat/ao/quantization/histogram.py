@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from .... import dtypes
+from .... import checks, dtypes
 from ....ops.create.creation import zeros
 from ....ops.create.ingest import tensor
 from ....sparse.layout import host
@@ -138,7 +137,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         """The input, after a look at it."""
         values = host(x_orig.detach()).astype(np.float32)
         if np.isinf(values).any():
-            warnings.warn("torch.inf detected in input tensor, ignoring input", stacklevel=2)
+            checks.warn("torch.inf detected in input tensor, ignoring input")
             values = values[~np.isinf(values)]
         if values.size:
             low, high = values.min(), values.max()
@@ -159,10 +158,9 @@ class HistogramObserver(UniformQuantizationObserverBase):
         """The scale and the zero point that lose least of what was seen."""
         low, high = host(self.min_val)[()], host(self.max_val)[()]
         if low == np.inf and high == -np.inf:
-            warnings.warn(
+            checks.warn(
                 "must run observer before calling calculate_qparams.                                    "
-                "Returning default scale and zero point ",
-                stacklevel=2,
+                "Returning default scale and zero point "
             )
             return tensor([1.0]), tensor([0])
         if self.bins != len(self.histogram):

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .... import dtypes
+from .... import checks, dtypes
 from ....nn import factory_kwargs as checked_options
 from ....nn.modules.module import Module
 from ....ops.create.ingest import tensor
@@ -196,9 +195,7 @@ class UniformQuantizationObserverBase(ObserverBase):
 def is_seen(least: Any, most: Any) -> bool:
     """Whether there is a range; a warning where there is none, AssertionError where it has no inside."""
     if least.size == 0 or most.size == 0 or (least.ndim == 0 and np.isposinf(least) and np.isneginf(most)):
-        warnings.warn(
-            "must run observer before calling calculate_qparams. Returning default values.", stacklevel=5
-        )
+        checks.warn("must run observer before calling calculate_qparams. Returning default values.")
         return False
     if not (least <= most).all():
         kind = "min {} should be less than max {}" if least.ndim == 0 else None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .... import dtypes
+from .... import checks, dtypes
 from ....nn.modules import linear, rnn, rnncell, sparse
 from ....nn.modules.attention import MultiheadAttention
 from ....nn.modules.container import Sequential
@@ -180,10 +179,9 @@ def prepare(
     model = model if inplace else copy.deepcopy(model)
     propagate_qconfig_(model)
     if not any(getattr(m, "qconfig", None) for m in model.modules()):
-        warnings.warn(
+        checks.warn(
             "None of the submodule got qconfig applied. Make sure you passed correct configuration through "
-            "`qconfig_dict` or by assigning the `.qconfig` attribute directly on submodules",
-            stacklevel=2,
+            "`qconfig_dict` or by assigning the `.qconfig` attribute directly on submodules"
         )
     found = devices_of(model)
     if len(found) > 1:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-from ...... import dtypes
+from ...... import checks, dtypes
 from ......nn.modules.activation import Sigmoid, Tanh
 from ......nn.modules.container import ModuleDict, ModuleList
 from ......nn.modules.linear import Linear
@@ -240,10 +239,9 @@ class LSTM(Module):
         self.dropout = float(dropout)
         self.training = False
         if dropout > 0:
-            warnings.warn(
+            checks.warn(
                 "dropout option for quantizable LSTM is ignored. If you are training, please, use nn.LSTM version "
-                "followed by `prepare` step.",
-                stacklevel=2,
+                "followed by `prepare` step."
             )
         made = {"bidirectional": bidirectional, "split_gates": split_gates, "device": device, "dtype": dtype}
         wide = hidden_size * (2 if bidirectional else 1)
