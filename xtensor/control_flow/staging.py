@@ -106,8 +106,8 @@ class Staged:
     def running(self, first: bool = False, offset: Any = None) -> Iterator[None]:
         """A run of the function; offset: how many runs there were before it, where it is a loop's body."""
         self._first, self.offset, self.asked, self._at = first, offset, [], {}
-        capture.begin(self)
         try:
+            capture.begin(self)
             yield
         finally:
             capture.end(self)
