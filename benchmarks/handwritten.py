@@ -142,4 +142,5 @@ def step_of(
         loss, state[0] = jitted(state[0], x, y)
         return loss
 
+    run.lowered = lambda: jitted.lower(state[0], x, y)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run

@@ -3,7 +3,10 @@
     python benchmarks/steps.py                     every case
     python benchmarks/steps.py mlp gpt-small       some
     python benchmarks/steps.py --json steps.json   and write the figures
+    python benchmarks/steps.py --torch-compile     with a column for PyTorch's compiler, which takes a minute for each case
 
+`memory` is what the compiled step's program needs at most (arguments, results and between), by that of the one by hand: XLA's own count.
+PyTorch's compiler compiles the model and the optimizer's step, each for itself, since it cannot compile `backward()` along with them.
 A step is zero_grad, forward, loss, backward, optimizer step. The contenders take turns within one run, so that what else
 the machine does falls on all of them; a figure is the median over turns of a step's mean time, and a ratio the median of
 the turns' ratios. All start from the same weights, and the losses after the warm-up are compared.
@@ -25,6 +28,7 @@ from turns import measure, ratio
 
 import xtensor
 from xtensor.plans.plans import executor
+from xtensor.xla.x64 import call
 
 try:
     import torch
@@ -178,22 +182,25 @@ def data_of(case: Case) -> tuple[Any, Any]:
     )
 
 
-def eager(lib: Any, case: Case, weights: dict[str, Any] | None) -> tuple[Step, Any]:
-    """An ordinary eager step of a library with PyTorch's interface, and its model."""
+def eager(
+    lib: Any, case: Case, weights: dict[str, Any] | None, compiler: Callable[[Any], Any] = lambda made: made
+) -> tuple[Step, Any]:
+    """An ordinary eager step of a library with PyTorch's interface, and its model; compiler: of the model and the optimizer's step."""
     model = case.make(lib)
     if weights is not None:
         model.load_state_dict({k: lib.tensor(v) for k, v in weights.items()})
     x, y = (lib.tensor(a) for a in data_of(case))
     optimizer = getattr(lib.optim, case.optimizer)(model.parameters(), lr=1e-3)
+    run, advance = compiler(model), compiler(optimizer.step)
     cross_entropy, clip = lib.nn.functional.cross_entropy, lib.nn.utils.clip_grad_norm_
 
     def step() -> Any:
         optimizer.zero_grad()
-        loss = cross_entropy(model(x), y)
+        loss = cross_entropy(run(x), y)
         loss.backward()
         if case.clip:
             clip(model.parameters(), 1.0)
-        optimizer.step()
+        advance()
         return loss.detach()
 
     return step, model
@@ -208,13 +215,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0.3, help="how long a turn of one contender is")
     parser.add_argument("--interpreter", action="store_true", help="without the plan executor")
     parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--torch-compile", action="store_true", help="measure PyTorch's compiler, too")
     options = parser.parse_args(argv)
     executor.enabled = not options.interpreter
     if torch is not None:
         torch.set_num_threads(2)
     figures: dict[str, Any] = {}
     print(
-        f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}{'compiled':>10}{'ratio':>8}"
+        f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}{'compiled':>10}{'ratio':>8}{'memory':>8}"
     )
     for name, case in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
@@ -225,6 +233,8 @@ def main(argv: list[str] | None = None) -> int:
         steps = {"xtensor": step}
         if torch is not None:
             steps["torch"], _ = eager(torch, case, weights)
+            if options.torch_compile:
+                steps["torch.compile"], _ = eager(torch, case, weights, torch.compile)
         steps["compiled"] = xtensor.compile(eager(xtensor, case, weights)[0], fullgraph=True)
         steps["jit"] = handwritten.step_of(case.by_hand, weights, data_of(case), case.optimizer, case.clip)
         losses: dict[str, float] = {}
@@ -242,12 +252,33 @@ def main(argv: list[str] | None = None) -> int:
         figures[name]["ratio to jit"] = ratio(found, "xtensor", "jit")
         row += f"{figures[name]['jit']:>10.0f}{figures[name]['ratio to jit']:>8.2f}"
         figures[name]["compiled to jit"] = ratio(found, "compiled", "jit")
-        row += f"{figures[name]['compiled']:>10.0f}{figures[name]['compiled to jit']:>8.2f}"
+        figures[name]["memory to jit"] = peak(compiled_program(steps["compiled"])) / peak(
+            steps["jit"].lowered()
+        )  # type: ignore[attr-defined]
+        row += f"{figures[name]['compiled']:>10.0f}{figures[name]['compiled to jit']:>8.2f}{figures[name]['memory to jit']:>8.2f}"
+        if "torch.compile" in found:
+            figures[name]["compiled to torch.compile"] = ratio(found, "compiled", "torch.compile")
+            row += f"  torch.compile {figures[name]['torch.compile']:.0f}, ratio {figures[name]['compiled to torch.compile']:.2f}"
         print(row, flush=True)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(figures, file, indent=2)
     return 0
+
+
+def compiled_program(step: Any) -> Any:
+    """The program of a compiled step, lowered."""
+    program = step._xt_compiled.entries[0].program
+    arrays = [program._array(source, []) for source in program.sources]
+    operands = (*[arrays[i] for i in program.reads], *program.parts.constants)
+    return call(program.program(True).lower, *operands)
+
+
+def peak(lowered: Any) -> int:
+    """The bytes that a program needs at most."""
+    found = lowered.compile().memory_analysis()
+    held = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    return held + found.temp_size_in_bytes
 
 
 def waiting(step: Step) -> Callable[[], Callable[[], Any]]:
