@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["Watcher", "compiler", "epoch", "moved", "running"]
+__all__ = ["Watcher", "compiler", "epoch", "moved", "running", "watchers"]
 
 epoch = [0]
 """How many such changes there were."""
@@ -62,31 +62,32 @@ class Watcher(Protocol):
         ...
 
 
-_running: list[Watcher] = []
+watchers: list[Watcher] = []
+"""The captures that run, on whatever thread."""
 
 
 def running() -> Any:
     """The capture that runs on this thread, or None."""
-    if not _running:
+    if not watchers:
         return None
-    watcher = _running[-1]
+    watcher = watchers[-1]
     return watcher if watcher.thread == threading.get_ident() else None
 
 
 def begin(watcher: Watcher) -> None:
     """From now on `running` tells of this capture."""
-    _running.append(watcher)
+    watchers.append(watcher)
 
 
 def end(watcher: Watcher) -> None:
     """The capture is over."""
-    if watcher in _running:
-        _running.remove(watcher)
+    if watcher in watchers:
+        watchers.remove(watcher)
 
 
 def refuse(reason: str) -> None:
     """End the capture that runs on this thread, if one does."""
-    if _running:
+    if watchers:
         watcher = running()
         if watcher is not None:
             watcher.refuse(reason)
@@ -112,7 +113,7 @@ def moved(told: bool = True, owner: Any = None, name: str | None = None, value: 
     owner, name, value: of the module that is changed, and the attribute that it gets.
     """
     epoch[0] += 1
-    if _running and told:
+    if watchers and told:
         watcher = running()
         if watcher is not None and (owner is None or not watcher.repeats(owner, name, value)):
             watcher.refuse("it changes a module, an optimizer or their hooks")

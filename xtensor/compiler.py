@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from . import capture
-from .compiling.explain import explain
+from .compiling.explain import Explanation, explain
 from .compiling.function import Compiled, forget_all, stance
 from .nn.modules.module import Module
 
@@ -29,7 +29,25 @@ __all__ = [
 
 BACKENDS = ("inductor", "xla")
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
+
+class Explains(Protocol[P, R_co]):
+    """A function with `explain` at its side, as `compile` is one."""
+
+    explain: Callable[[Any], Callable[..., Explanation]]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
+def explained(function: Callable[P, R_co]) -> Explains[P, R_co]:
+    made = cast("Explains[P, R_co]", function)
+    made.explain = explain
+    return made
+
+
+@explained
 def compile(
     model: Any = None,
     *,
@@ -95,9 +113,6 @@ def compiled(
     run._xt_compiled = made  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     run._torchdynamo_orig_callable = made.function  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run
-
-
-compile.explain = explain  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def disable(fn: Any = None, recursive: bool = True, **options: Any) -> Any:

@@ -235,7 +235,13 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype, /) -> None:
-    """Choose the default dtype among float16, bfloat16, float32 and float64; TypeError for anything else."""
+    """Choose the default dtype among float16, bfloat16, float32 and float64; TypeError for anything else.
+
+    >>> xtensor.set_default_dtype(xtensor.float64)
+    >>> xtensor.ones(1).dtype
+    xtensor.float64
+    >>> xtensor.set_default_dtype(xtensor.float32)
+    """
     global _default
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
@@ -439,7 +445,11 @@ class _Limits:
 
 
 class finfo(_Limits):
-    """The limits of a floating-point type, or of a complex type's parts; of the default dtype if none is given."""
+    """The limits of a floating-point type, or of a complex type's parts; of the default dtype if none is given.
+
+    >>> xtensor.finfo(xtensor.float32).eps
+    1.1920928955078125e-07
+    """
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
     bits: builtins.int
@@ -484,7 +494,11 @@ class finfo(_Limits):
 
 
 class iinfo(_Limits):
-    """The limits of an integer type."""
+    """The limits of an integer type.
+
+    >>> xtensor.iinfo(xtensor.int8).max
+    127
+    """
 
     __slots__ = ("bits", "dtype", "max", "min")
     bits: builtins.int

@@ -15,7 +15,7 @@ from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
-from .storage import MetaArray, WrapperArray
+from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
     Size,
     Tensor,
@@ -30,7 +30,7 @@ from .tensor import (
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
-from .xla.levels import KINDS, ground
+from .xla.levels import ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -159,9 +159,9 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     if tensor._xt_view is not None:
         return None
     array = tensor._xt_storage.array
-    if isinstance(array, MetaArray):
+    if type(array) in UNREAD and isinstance(array, MetaArray):
         return None
-    if isinstance(array, Tracer) or (type(array) in KINDS and isinstance(ground(array), Tracer)):
+    if isinstance(array, Tracer) or (type(array) in UNREAD and isinstance(ground(array), Tracer)):
         scalar = array.size == 1 and tensor.dtype.is_floating_point
         return wrap(_ones(array.shape, tensor.dtype.numpy, tensor.device), shared=True) if scalar else None
     # Avals are interned, and an executable's results share one sharding.
@@ -333,6 +333,10 @@ def grad(
     """The sum of gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
     is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken in one pass.
+
+    >>> x = xtensor.tensor(3.0, requires_grad=True)
+    >>> xtensor.autograd.grad(x * x, x)
+    (tensor(6.),)
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -411,7 +415,15 @@ def tensor_backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`."""
+    """Accumulate gradients of this tensor into the leaves of its graph; see `xtensor.autograd.backward`.
+
+    Shape: a tensor of one element, or any with `gradient` of its sizes.
+
+    >>> x = xtensor.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
     if modes.state.transforms:
         refuse_backward()
     if gradient is None and inputs is None:
@@ -425,7 +437,14 @@ def tensor_backward(
 
 
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> engine.RemovableHandle:
-    """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it."""
+    """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it.
+
+    >>> x = xtensor.tensor([1.0], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * 2).sum().backward()
+    >>> x.grad
+    tensor([20.])
+    """
     edge = edge_of(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -445,7 +464,15 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of this non-leaf tensor in `.grad` when it is computed."""
+    """Keep the gradient of this non-leaf tensor in `.grad` when it is computed.
+
+    >>> x = xtensor.ones(1, requires_grad=True)
+    >>> y = x * 2
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1.])
+    """
     edge = edge_of(self)
     if edge is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")

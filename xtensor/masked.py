@@ -150,7 +150,11 @@ def sum(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The sum of the elements that count; 0 where none does."""
+    """The sum of the elements that count; 0 where none does.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     dims = dims_of(dim, input.dim())
     return reductions.sum(kept(input, mask, 0), dims, keepdim, dtype=total_dtype(input, dtype))
 
@@ -164,7 +168,11 @@ def prod(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The product of the elements that count; 1 where none does."""
+    """The product of the elements that count; 1 where none does.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, 1).to(total_dtype(input, dtype))
     for d in reversed(dims_of(dim, input.dim())):
         made = made.prod(d, keepdim)
@@ -174,14 +182,20 @@ def prod(
 def cumsum(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The running sum along `dim` of the elements that count."""
+    """The running sum along `dim` of the elements that count.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     return cumulative.cumsum(kept(input, mask, 0), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
 def cumprod(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The running product along `dim` of the elements that count."""
+    """The running product along `dim` of the elements that count.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     return cumulative.cumprod(kept(input, mask, 1), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
 
@@ -197,7 +211,11 @@ def amax(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The largest of the elements that count; the least value of the dtype where none does."""
+    """The largest of the elements that count; the least value of the dtype where none does.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return extrema.amax(made, dims_of(dim, input.dim()), keepdim).to(dtype or input.dtype)
 
@@ -211,7 +229,11 @@ def amin(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The least of the elements that count; the largest value of the dtype where none does."""
+    """The least of the elements that count; the largest value of the dtype where none does.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
     return extrema.amin(made, dims_of(dim, input.dim()), keepdim).to(dtype or input.dtype)
 
@@ -224,7 +246,11 @@ def argmax(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the largest of the elements that count, in the input's dtype as PyTorch's (or `dtype`)."""
+    """The index of the largest of the elements that count, in the input's dtype as PyTorch's (or `dtype`).
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, least("argmax", input) if mask is not None else None)
     return extrema.argmax(made, dim, keepdim).to(dtype or input.dtype)
 
@@ -237,7 +263,11 @@ def argmin(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The index of the least of the elements that count, in the input's dtype as PyTorch's (or `dtype`)."""
+    """The index of the least of the elements that count, in the input's dtype as PyTorch's (or `dtype`).
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, largest("argmin", input) if mask is not None else None)
     return extrema.argmin(made, dim, keepdim).to(dtype or input.dtype)
 
@@ -260,7 +290,11 @@ def mean(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The mean of the elements that count; NaN where none does."""
+    """The mean of the elements that count; NaN where none does.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     own = input.dtype if dtype is None else dtype
     if not (own.is_floating_point or own.is_complex):
         source = "Input" if dtype is None else "Optional"
@@ -281,7 +315,11 @@ def median(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The lower median along `dim` of the elements that count; NaN where none does (ValueError for integers)."""
+    """The lower median along `dim` of the elements that count; NaN where none does (ValueError for integers).
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
+    `keepdim`.
+    """
     own = input.dtype if dtype is None else dtype
     axis = axis_of(dim, input.dim())
     floating = input.dtype.is_floating_point
@@ -302,7 +340,11 @@ def logsumexp(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The logarithm of the sum of the exponentials of the elements that count."""
+    """The logarithm of the sum of the exponentials of the elements that count.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     identity = None
     if mask is not None:
         identity = -math.inf if input.dtype.is_complex else least("logsumexp", input)
@@ -318,7 +360,10 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """`log(exp(input) + exp(other))` of the elements that count, each by a mask of its own."""
+    """`log(exp(input) + exp(other))` of the elements that count, each by a mask of its own.
+
+    Shape: `input` and `other` `(*)`, each mask broadcast to it; result `(*)`.
+    """
     a = kept(input, input_mask, least("logaddexp", input) if input_mask is not None else None)
     b = kept(other, other_mask, least("logaddexp", other) if other_mask is not None else None)
     return special.logaddexp(a, b).to(dtype or input.dtype)
@@ -333,7 +378,11 @@ def norm(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The vector norm of order `ord` of the elements that count."""
+    """The vector norm of order `ord` of the elements that count.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
+    `keepdim`.
+    """
     made = kept(input, mask, math.inf if ord == -math.inf else 0)
     dims = dims_of(dim, input.dim())
     return norms.vector_norm(made, 2 if ord is None else ord, dims, keepdim, dtype=dtype or input.dtype)
@@ -373,7 +422,8 @@ def spread(name: str, of_variance: Callable[[Tensor], Tensor], doc: str):
             count = (count.to(wide.to_real() if wide.is_complex else wide) - less).clamp(min=0)
         return of_variance((total / count).to(own))
 
-    return named(over, name, doc)
+    shapes = "`input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if `keepdim`."
+    return named(over, name, f"{doc}\n\nShape: {shapes}")
 
 
 var = spread(
@@ -390,7 +440,10 @@ std = spread("std", Tensor.sqrt, "The standard deviation of the elements that co
 def softmax(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The softmax along `dim` of the elements that count; 0 for the others, NaN where none counts."""
+    """The softmax along `dim` of the elements that count; 0 for the others, NaN where none counts.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return activations.softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
@@ -398,7 +451,10 @@ def softmax(
 def log_softmax(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The logarithm of `softmax`."""
+    """The logarithm of `softmax`.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return activations.log_softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
 
@@ -406,7 +462,10 @@ def log_softmax(
 def softmin(
     input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The softmax of the negated elements that count."""
+    """The softmax of the negated elements that count.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
     return activations.softmax(-made, axis_of(dim, input.dim()), dtype or input.dtype)
 
@@ -420,6 +479,9 @@ def normalize(
     dtype: dtypes.dtype | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The elements that count over their norm along `dim`, or over `eps` where that is larger; 0 for the others."""
+    """The elements that count over their norm along `dim`, or over `eps` where that is larger; 0 for the others.
+
+    Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+    """
     length = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)
     return kept(input, mask, 0) / length.maximum(length.new_full((), eps))

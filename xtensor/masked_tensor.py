@@ -181,6 +181,8 @@ def dense_gradient(grad: Any) -> Any:
 def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> MaskedTensor:
     """A masked tensor of copies of data and a mask, a leaf.
 
+    Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
+
     >>> from xtensor.masked import masked_tensor
     >>> masked_tensor(xtensor.tensor([1, 2]), xtensor.tensor([False, True])).to_tensor(0)
     tensor([0, 2])
@@ -189,7 +191,10 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
 
 
 def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
-    """A masked tensor over data and a mask themselves; gradients go on to the data."""
+    """A masked tensor over data and a mask themselves; gradients go on to the data.
+
+    Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
+    """
     check(data, mask)
     return with_mask(fitted(data, mask), mask)
 

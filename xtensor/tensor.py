@@ -361,17 +361,29 @@ class Tensor(Methods):
 
     @property
     def shape(self) -> Size:
-        """Its sizes."""
+        """Its sizes.
+
+        >>> xtensor.ones(2, 3).shape
+        xtensor.Size([2, 3])
+        """
         view = self._xt_view
         return Size(self._xt_storage.array.shape if view is None else view.sizes)
 
     def size(self, dim: int | None = None) -> Any:
-        """The sizes, or the size of one dimension."""
+        """The sizes, or the size of one dimension.
+
+        >>> xtensor.ones(2, 3).size(1)
+        3
+        """
         shape = self.shape
         return shape if dim is None else shape[checked_dim(dim, len(shape))]
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides in elements, or the stride of one dimension."""
+        """The strides in elements, or the stride of one dimension.
+
+        >>> xtensor.ones(2, 3).stride()
+        (3, 1)
+        """
         strides = strides_of(self)
         return strides if dim is None else strides[checked_dim(dim, len(strides))]
 
@@ -381,7 +393,11 @@ class Tensor(Methods):
         return 0 if view is None else view.offset
 
     def dim(self) -> int:
-        """How many dimensions it has."""
+        """How many dimensions it has.
+
+        >>> xtensor.ones(2, 3).dim()
+        2
+        """
         view = self._xt_view
         return len(self._xt_storage.array.shape if view is None else view.sizes)
 
@@ -389,24 +405,40 @@ class Tensor(Methods):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """How many dimensions it has.
+
+        >>> xtensor.ones(2, 3).ndim
+        2
+        """
         return self.dim()
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> xtensor.ones(2, 3).numel()
+        6
+        """
         return geometry.numel(sizes_of(self))
 
     nelement = numel
 
     @property
     def dtype(self) -> dtypes.dtype:
-        """The type of its elements."""
+        """The type of its elements.
+
+        >>> xtensor.ones(2).dtype
+        xtensor.float32
+        """
         view = self._xt_view
         return dtypes.FROM_NUMPY[self._xt_storage.array.dtype] if view is None else view.dtype
 
     @property
     def device(self) -> devices.device:
-        """Where the values are."""
+        """Where the values are.
+
+        >>> xtensor.ones(2).device.type
+        'cpu'
+        """
         return self._xt_storage.device
 
     @property
@@ -472,7 +504,11 @@ class Tensor(Methods):
         )
 
     def is_contiguous(self, memory_format: Any = dtypes.contiguous_format) -> bool:
-        """Whether the elements lie in row-major order (or in that of `memory_format`) without gaps."""
+        """Whether the elements lie in row-major order (or in that of `memory_format`) without gaps.
+
+        >>> xtensor.ones(2, 3).t().is_contiguous()
+        False
+        """
         view = self._xt_view
         if view is None and memory_format is dtypes.contiguous_format:
             return True
@@ -483,7 +519,11 @@ class Tensor(Methods):
         return self.dtype.is_complex
 
     def is_floating_point(self) -> bool:
-        """Whether its elements are real floating point numbers."""
+        """Whether its elements are real floating point numbers.
+
+        >>> xtensor.ones(2).is_floating_point()
+        True
+        """
         return self.dtype.is_floating_point
 
     def is_signed(self) -> bool:
@@ -520,7 +560,11 @@ class Tensor(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients are recorded for it; settable for leaves of floating point or complex dtypes."""
+        """Whether gradients are recorded for it; settable for leaves of floating point or complex dtypes.
+
+        >>> xtensor.ones(2).requires_grad
+        False
+        """
         return asks_grad(self)
 
     @requires_grad.setter
@@ -534,7 +578,13 @@ class Tensor(Methods):
         raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask autograd to follow this tensor, in place; only leaves can be asked not to be. RuntimeError inside of a transform."""
+        """Ask autograd to follow this tensor, in place; only leaves can be asked not to be. RuntimeError inside of a transform.
+
+        Shape: that of the tensor itself, which stays.
+
+        >>> xtensor.ones(2).requires_grad_()
+        tensor([1., 1.], requires_grad=True)
+        """
         if modes.state.transforms:
             refuse_inside("requires_grad_()", "(or perhaps using torch.autograd.functional.* APIs) ")
         return self._ask_grad(requires_grad)
@@ -568,7 +618,11 @@ class Tensor(Methods):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no operator that autograd follows has made it: `.grad` is kept of leaves."""
+        """Whether no operator that autograd follows has made it: `.grad` is kept of leaves.
+
+        >>> xtensor.ones(2, requires_grad=True).exp().is_leaf
+        False
+        """
         return type(edge_of(self)) is not tuple
 
     @property
@@ -630,7 +684,11 @@ class Tensor(Methods):
     def data(self) -> Tensor:
         """The same memory, unknown to autograd and with a version of its own.
 
+        Shape: that of the tensor itself.
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
+
+        >>> xtensor.ones(2, requires_grad=True).data.requires_grad
+        False
         """
         source = self
         if type(self._xt_storage.raw) in KINDS:
@@ -678,7 +736,15 @@ class Tensor(Methods):
 
     @property
     def grad(self) -> Tensor | None:
-        """The accumulated gradient of a leaf, or of a tensor that retains it."""
+        """The accumulated gradient of a leaf, or of a tensor that retains it.
+
+        Shape: that of the tensor itself.
+
+        >>> x = xtensor.tensor(3.0, requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+        """
         meta = self._xt_meta
         if meta is not None and (meta.grad is not None or meta.retains_grad):
             return meta.grad

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import gc
 import pickle
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from jax.core import Tracer
 
 import xtensor
 from xtensor import nn
@@ -49,7 +47,7 @@ def trained(compiled: bool) -> Any:
     return losses, [v.tolist() for v in model.state_dict().values()], out, model
 
 
-def test_training_and_inference() -> None:
+def test_training_and_inference(no_tracers: Any) -> None:
     *eager, _ = trained(False)
     *fast, model = trained(True)
     for a, b in zip(eager, fast, strict=True):
@@ -61,8 +59,7 @@ def test_training_and_inference() -> None:
     assert [e.program.calls for e in entries(model)] == [3, 5]
     assert entries(model)[1].program.pull is not None
     assert entries(model)[0].program.pull is None
-    gc.collect()
-    assert not [o for o in gc.get_objects() if issubclass(type(o), Tracer)]
+    no_tracers()
 
 
 def test_flags_hooks_and_numbers_of_a_compiled_module() -> None:

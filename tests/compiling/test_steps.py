@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from jax.core import Tracer
 
 import xtensor
 from xtensor import nn
@@ -102,12 +100,7 @@ def plain(
     return make
 
 
-def no_tracers() -> None:
-    gc.collect()
-    assert not [o for o in gc.get_objects() if issubclass(type(o), Tracer)]
-
-
-def test_dropout_batch_norm_and_clipping() -> None:
+def test_dropout_batch_norm_and_clipping(no_tracers: Any) -> None:
     inner = same_trained(plain(clip=True, drop=0.4, norm=True, momentum=0.9))
     assert inner.entries[0].program.calls == 5
     no_tracers()
@@ -185,7 +178,7 @@ def test_a_scheduler_inside_steps_at_every_call() -> None:
     assert made[0].get_last_lr() == made[1].get_last_lr()
 
 
-def test_grad_scaler_and_autocast() -> None:
+def test_grad_scaler_and_autocast(no_tracers: Any) -> None:
     scalers = []
 
     def make() -> Any:
@@ -258,7 +251,7 @@ def test_ema_and_writes_to_views() -> None:
     same_trained(make)
 
 
-def test_checkpointing_tying_hooks_and_custom_functions() -> None:
+def test_checkpointing_tying_hooks_and_custom_functions(no_tracers: Any) -> None:
     class Square(xtensor.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:

@@ -604,7 +604,9 @@ def test_pictures(mesh):
         "FSDPLinear: a device holds 64 of 256 bytes",
         "  weight  [8, 8]  Shard(dim=0), Replicate()  64 of 256 bytes",
     ]
-    assert "<td>weight</td>" in picture._repr_html_()
+    shown = picture._repr_html_()
+    assert "<td>weight</td>" in shown
+    assert "rgba(" in shown and ";color:" not in shown  # the text has the page's own colour
 
 
 def test_programs_made_ahead(mesh):

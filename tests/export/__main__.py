@@ -28,6 +28,7 @@ from torch.testing._internal.common_modules import module_db
 import xtensor
 from tests.modules import judge_modules
 from tests.modules.translate import counterpart, ours
+from xtensor.trees import tree_leaves
 from xtensor.xla.cache import clear_all
 
 EXCEPTIONS = Path(__file__).with_name("exceptions.json")
@@ -35,11 +36,11 @@ EXCEPTIONS = Path(__file__).with_name("exceptions.json")
 
 def tensors(value: Any) -> list[Any]:
     """All tensors in nested results."""
-    return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if is_tensor(leaf)]
+    return [leaf for leaf in tree_leaves(value) if is_tensor(leaf)]
 
 
 def is_tensor(value: Any) -> bool:
-    """A tensor is a leaf here."""
+    """Whether this is a tensor."""
     return isinstance(value, xtensor.Tensor)
 
 
@@ -131,7 +132,8 @@ def judge(case: Any) -> dict[str, str]:
         except Exception as error:
             outcome["graph"] = short(error)
     attempt("file", lambda: loaded.module()(*args, **kwargs))
-    leaves = [xtensor.interop.to_jax(t.detach()) for t in tensors((args, kwargs))]
+    given = loaded._inputs.tensors(loaded._inputs.flat(args, kwargs))
+    leaves = [xtensor.interop.to_jax(t.detach()) for t in given]
     attempt("jax", lambda: by_jax(file.getvalue(), leaves))
     return outcome
 

@@ -179,6 +179,32 @@ def test_the_same_code_as_pytorch(torch):
         assert codes[0] == codes[1]
 
 
+def test_running_statistics_are_written_by_the_graph():
+    """Weights and buffers that share an array of zeros are constants of their own."""
+    net, twin = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    x = xtensor.arange(12.0).reshape(4, 3).cos()
+    before = [b.clone() for b in net.buffers()]
+    traced = make_fx(net)(x)
+    names = [n.name for n in traced.graph.nodes]
+    assert "add_" in names and "copy_" in names and "copy__1" in names
+    with xtensor.no_grad():
+        for buffer, value in zip(net.buffers(), before, strict=True):
+            buffer.copy_(value)
+    for _ in range(2):  # the graph writes the module's own buffers
+        assert xtensor.equal(traced(x), twin(x))
+    assert all(xtensor.equal(a, b) for a, b in zip(net.buffers(), twin.buffers(), strict=True))
+    assert not net.running_mean.requires_grad and net.num_batches_tracked == 2
+
+
+def test_statistics_that_a_function_writes_and_reads_again():
+    net, twin = (nn.InstanceNorm1d(2, track_running_stats=True) for _ in range(2))
+    x = xtensor.arange(24.0).reshape(3, 2, 4).cos()
+    traced = make_fx(net)(x)
+    net.reset_running_stats()
+    assert xtensor.equal(traced(x), twin(x))
+    assert all(xtensor.equal(a, b) for a, b in zip(net.buffers(), twin.buffers(), strict=True))
+
+
 def test_inputs_given_twice_are_two_inputs():
     x = xtensor.ones(2)
     traced = make_fx(lambda a, b: a - b)(x, x)

@@ -16,6 +16,7 @@ import xtensor
 import xtensor.nn.functional as F
 from xtensor import nn
 from xtensor.explain.catalog import exported, namespaces
+from xtensor.operators.operator import REGISTRY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "xtensor"
@@ -74,11 +75,14 @@ def written() -> Iterator[tuple[str, str, int, str]]:
 def composed() -> Iterator[tuple[str, str, int, str]]:
     """The same of functions whose docstring is put together when they are made."""
     literal = {doc for _, _, _, doc in written()}
-    for space, module in {"": xtensor, **namespaces()}.items():
-        for name, function in exported(module).items():
+    spaces = {f"xtensor.{space}".rstrip("."): exported(module) for space, module in namespaces().items()}
+    spaces |= {"xtensor": exported(xtensor), "xtensor.Tensor": vars(xtensor.Tensor)}
+    for space, held in spaces.items():
+        for name, function in held.items():
             doc = inspect.getdoc(function) or ""
             if ">>> " in doc and doc not in literal:
-                yield f"xtensor.{space}".rstrip("."), name, 0, doc
+                literal.add(doc)
+                yield space, name, 0, doc
 
 
 @functools.cache
@@ -148,24 +152,82 @@ def test_the_commonest_operators_have_shapes_and_an_example():
     assert [n for n, doc in docs.items() if not has_shapes(doc)] == []
 
 
-def public() -> dict[str, str]:
-    """The docstring of every name that the reference has, methods and properties of Tensor included."""
+def test_operators_of_elements_and_their_in_place_forms_have_shapes():
+    kinds = {
+        op.name: op for op in REGISTRY.values() if op.kind == "pointwise" and op.name in vars(xtensor.Tensor)
+    }
+    assert len(kinds) > 80
+    lacking = [name for name in kinds if not has_shapes(inspect.getdoc(vars(xtensor.Tensor)[name]) or "")]
+    assert lacking == []
+    written = {
+        f"{name}_": op.inplace for name, op in kinds.items() if getattr(op, "inplace", None) is not None
+    }
+    assert len(written) > 50
+    assert [
+        name for name, function in written.items() if not has_shapes(inspect.getdoc(function) or "")
+    ] == []
+
+
+def public_names() -> dict[str, object]:
+    """Every name that the reference has, methods and properties of Tensor included."""
     found: dict[str, object] = {f"Tensor.{n}": v for n, v in vars(xtensor.Tensor).items() if n[0] != "_"}
     for space, module in {"": xtensor, **namespaces()}.items():
         found |= {f"{space}.{name}".lstrip("."): function for name, function in exported(module).items()}
     found |= {f"nn.{name}": module for name, module in modules().items()}
-    return {n: inspect.getdoc(v) or "" for n, v in found.items() if callable(v) or isinstance(v, property)}
+    return {n: v for n, v in found.items() if callable(v) or isinstance(v, property)}
 
 
 def test_every_public_name_has_a_docstring():
-    docs = public()
+    docs = {name: inspect.getdoc(value) or "" for name, value in public_names().items()}
     assert len(docs) > 1000
     assert [name for name, doc in docs.items() if not doc] == []
+
+
+# Queries typed Any, for what they give depends on their argument: numbers, sizes, names of kinds.
+QUERIES = {"Tensor.grad_dtype", "Tensor.layout", "Tensor.size", "Tensor.stride"}
+
+
+def gives_no_tensor(value: object) -> bool:
+    """Whether a function's or a property's annotation says that what it gives is no tensor: a number, a name, nothing."""
+    function: object = value.fget if isinstance(value, property) else value
+    if not callable(function) or inspect.isclass(function):
+        return False
+    given = str(inspect.signature(function).return_annotation)
+    return not re.search(r"\b(Any|Tensor|Array|_empty)\b", given)
+
+
+def test_every_public_name_has_shapes_or_none_to_say():
+    names = public_names()
+    lacking = {name for name, value in names.items() if not has_shapes(inspect.getdoc(value) or "")}
+    unsaid = {name for name in lacking if not gives_no_tensor(names[name])}
+    assert unsaid == QUERIES | {f"nn.{name}" for name in WITHOUT_SHAPES}
+
+
+def test_what_gives_a_tensor_is_known():
+    assert gives_no_tensor(xtensor.Tensor.dim) and gives_no_tensor(xtensor.Tensor.shape)
+    assert not any(map(gives_no_tensor, (xtensor.add, xtensor.Tensor.T, xtensor.Tensor.size, nn.Linear)))
+    assert has_shapes("Sums.\n\nShape: result `()`.") and not has_shapes("Sums of any Shape: see there.")
 
 
 def test_three_hundred_names_have_an_example():
     """Counted once each, whatever the names under which it is found."""
     assert len({example.docstring for example in examples()}) >= 300
+
+
+def commonest() -> list[str]:
+    """The names that public programs use most, one a line, as they are found in `xtensor`."""
+    return (pathlib.Path(__file__).parent / "commonest.txt").read_text("utf-8").split()
+
+
+def test_the_commonest_names_have_an_example():
+    names = commonest()
+    assert len(set(names)) == len(names) >= 300
+    lacking = []
+    for name in names:
+        found: object = functools.reduce(getattr, name.split("."), xtensor)
+        doc = inspect.getdoc(found.fget if isinstance(found, property) else found) or ""
+        lacking += [] if has_example(doc) else [name]
+    assert lacking == []
 
 
 def test_an_operators_example_is_told_wherever_users_ask():

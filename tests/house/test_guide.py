@@ -7,7 +7,7 @@ import runpy
 import pytest
 
 GUIDE = sorted((pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide").glob("*.md"))
-PAGES = [*GUIDE, GUIDE[0].parents[1] / "array_api.md"]
+PAGES = [*GUIDE, *(GUIDE[0].parents[1] / name for name in ("array_api.md", "index.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,5 +1,11 @@
 """Modules trained by optax, and models of flax and equinox as modules; each where it is installed."""
 
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -79,3 +85,23 @@ def test_an_equinox_model_is_a_module():
     np.testing.assert_allclose(module(given).detach().numpy(), jax.vmap(model)(x), 1e-6)
     losses = trained(nn.Sequential(module, nn.Linear(2, 2)), given)
     assert losses[0] > losses[2]
+
+
+def test_the_example_trains_with_each_library_that_is_installed():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    run = subprocess.run(
+        [sys.executable, "examples/other_libraries.py"],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-2000:]
+    said = dict(line.split(": ") for line in run.stdout.splitlines())
+    assert list(said) == ["optax", "flax", "equinox"]
+    for package, outcome in said.items():
+        if importlib.util.find_spec(package) is None:
+            assert outcome == "not installed"
+        else:
+            assert float(outcome.removeprefix("loss ")) < 0.05

@@ -81,8 +81,18 @@ def described(entry: Entry) -> list[str]:
             f"{counted(len(guards.optimizers), 'optimizer')}, {counted(len(guards.told), 'value')} read: "
             f"{', '.join(guards.told[:12])}{', ...' if len(guards.told) > 12 else ''}"
         ),
-        f"{counted(program.parts.equations, 'equation')}, captured in {entry.seconds[0]:.2f} s, called {counted(program.calls, 'time')}",
+        (
+            f"{counted(program.parts.equations, 'equation')}{in_loops(program.parts.loops)}, captured in {entry.seconds[0]:.2f} s, "
+            f"called {counted(program.calls, 'time')}"
+        ),
     ]
+
+
+def in_loops(passes: tuple[int, ...]) -> str:
+    """What a report says of the loops that a program has."""
+    if not passes:
+        return ""
+    return f", {counted(len(passes), 'loop')} of {', '.join(map(str, passes))} passes"
 
 
 NAMES = {

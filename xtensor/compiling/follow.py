@@ -48,6 +48,11 @@ def is_library(code: types.CodeType, names: dict[str, Any]) -> bool:
     return file.startswith(STANDARD) and "site-packages" not in file
 
 
+def is_whole(function: types.FunctionType) -> bool:
+    """Whether a function can be called: a collector of garbage on another thread may have taken its closure from it already."""
+    return len(function.__closure__ or ()) == len(function.__code__.co_freevars)
+
+
 class Follower:
     """The code objects that run in one function, and what stands for them in a capture."""
 
@@ -137,7 +142,7 @@ class Follower:
                 stack += [c for c in each.co_consts if isinstance(c, types.CodeType)]
         old = [self.codes[key] for key in made]
         found = [f for f in gc.get_referrers(*old) if isinstance(f, types.FunctionType)] if old else []
-        found = [f for f in found if id(f.__code__) in made]
+        found = [f for f in found if id(f.__code__) in made and is_whole(f)]
         codes = [f.__code__ for f in found]
         for function in found:
             self.functions.setdefault(id(function.__code__), []).append(function)

@@ -134,7 +134,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            capture._running
+            capture.watchers
             or self.gave_up
             or state.mode & NEVER
             or state.transforms

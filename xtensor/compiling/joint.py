@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from .equations import Loop, evaluate, is_literal, rolled
 from .watch import read
 
 __all__ = ["Parts", "parts_of"]
@@ -23,7 +24,7 @@ class Parts(NamedTuple):
 
     forward: `(*inputs, *constants) -> (*outs, *kept)`. reads: the numbers of the inputs that it takes. constants: arrays that the trace met which are no
     inputs. backward: `(*sent, *kept) -> gradients`, None without. kept: of each value that backward needs, the number of the input that
-    it is, or None. equations: how many there are.
+    it is, or None. equations: how many there are. loops: the passes of each loop that equal stretches of them became.
     """
 
     forward: Callable[..., Any]
@@ -32,29 +33,7 @@ class Parts(NamedTuple):
     backward: Callable[..., Any] | None
     kept: tuple[int | None, ...]
     equations: int
-
-
-def is_literal(var: Any) -> bool:
-    """Whether a variable is a number written into the trace."""
-    return hasattr(var, "val")
-
-
-def evaluate(equations: Sequence[Any], values: dict[Any, Any], wanted: Sequence[Any]) -> list[Any]:
-    """The wanted variables' values, by equations over those that are known."""
-
-    def value_of(var: Any) -> Any:
-        return var.val if is_literal(var) else values[var]
-
-    for equation in equations:
-        params: Any = equation.primitive.get_bind_params(equation.params)
-        functions: Any = ()
-        if isinstance(params, tuple):  # earlier JAX
-            functions, params = params
-        with equation.ctx.manager:
-            found: Any = equation.primitive.bind(*functions, *map(value_of, equation.invars), **params)
-        results = found if equation.primitive.multiple_results else [found]
-        values.update(zip(equation.outvars, results, strict=True))
-    return [value_of(var) for var in wanted]
+    loops: tuple[int, ...]
 
 
 class Section:
@@ -70,8 +49,9 @@ class Section:
         given: Sequence[Any],
         wanted: Sequence[Any],
     ) -> None:
-        self.told = told
-        self.equations = equations
+        self.equations = rolled(equations, wanted)
+        self.loops = [loop.passes for loop in self.equations if type(loop) is Loop]
+        self.told = (*told, *self.loops)
         self.known = known
         self.given = given
         self.wanted = wanted
@@ -163,6 +143,7 @@ def parts_of(closed: Any, sent: Sequence[int], outs: int) -> Parts:
         pull if behind else None,
         kept,
         len(forward) + len(backward),
+        (*run.loops, *pull.loops),
     )
 
 

@@ -29,6 +29,7 @@ from .staging import (
     is_leveled,
     is_unknown,
     rewind,
+    step,
     zeros,
 )
 
@@ -64,8 +65,12 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     if not is_unknown(pred):
         return (true_fn if bool(pred) else false_fn)(*operands)
     functions = [lambda: true_fn(*operands), lambda: false_fn(*operands)]
-    branches = [Branch("a branch of cond", function) for function in functions]
-    return chosen(pred, branches)
+    own = [(function, ()) for function in functions]
+
+    def run() -> Any:
+        return chosen(pred, [Branch("a branch of cond", function) for function in functions])
+
+    return step("cond", own, (pred,), {}, run)
 
 
 def selected(pred: Tensor, first: Any, second: Any) -> Any:

@@ -16,6 +16,7 @@ from jax import lax
 from ..capture import running
 from ..engine import LeafEdge, modes
 from ..gradients import gradient_edge
+from ..operators.below.dispatching import without_modes
 from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor, array_of, asks_grad, wrap
 from ..trees import tree_flatten, tree_unflatten
@@ -34,6 +35,7 @@ from .staging import (
     is_leveled,
     is_unknown,
     rewind,
+    step,
     zeros,
 )
 
@@ -84,9 +86,14 @@ def scan(
             told[:] = [rebuild]
             return new, results
 
-        over = [x.movedim(dim, 0) for x in leaves]
-        last, results = Loop("scan", body, state, over, length, reverse).run()
-        return build(last), told[0]([r.movedim(0, dim) for r in results])
+        def run() -> Any:
+            over = [x.movedim(dim, 0) for x in leaves]
+            last, results = Loop("scan", body, state, over, length, reverse).run()
+            return build(last), told[0]([r.movedim(0, dim) for r in results])
+
+        flat_body = of_both(body, len(state))
+        example = [*state, *first_of(leaves, dim)]
+        return step("scan", [(flat_body, example)], (state, leaves), {"dim": dim, "reverse": reverse}, run)
     results: list[Any] = []
     shape: Any = None
     places = range(length)
@@ -118,8 +125,11 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
             told[:] = [rebuild]
             return state, results
 
-        _, results = Loop("map", body, [], leaves, length, False).run()
-        return told[0](results)
+        def run() -> Any:
+            _, results = Loop("map", body, [], leaves, length, False).run()
+            return told[0](results)
+
+        return step("map", [(of_both(body, 0), first_of(leaves, 0))], (leaves,), {}, run)
     made = [f(tree_unflatten([x[i] for x in leaves], tree), *args) for i in range(length)]
     flats = [tree_flatten(each) for each in made]
     return tree_unflatten([stack(parts) for parts in zip(*[parts for parts, _ in flats])], flats[0][1])
@@ -140,6 +150,17 @@ def elements(name: str, function: Any, xs: Any, dim: Any) -> tuple[Tensors, Any]
             f"{name}: all xs leaves must have the same length along dim, and not 0 (got {sorted(lengths)})"
         )
     return leaves, tree
+
+
+def of_both(body: Body, carried: int) -> Callable[..., Any]:
+    """A body as a function of the state's and the elements' tensors in one row."""
+    return lambda *tensors: body(list(tensors[:carried]), list(tensors[carried:]))
+
+
+def first_of(leaves: Tensors, dim: int) -> Tensors:
+    """The first elements along a dimension, of which no program is written."""
+    with without_modes():
+        return [x.select(dim, 0) for x in leaves]
 
 
 # ---- a loop of the program -----------------------------------------------------------------------------------------
@@ -211,7 +232,7 @@ class Loop:
 
         arrays = [ground(array_of(t)) for t in self.init]
         over = [ground(array_of(x)) for x in self.xs]
-        loop = partial(lax.scan, step, length=self.length, reverse=self.reverse)
+        loop = partial(lax.scan, step, reverse=self.reverse)
         last, (stacked, seen, before) = call(loop, arrays, (over, self.numbers()))
         if self.outer is not None:
             for drawn in self.staged.drawn.values():
@@ -348,8 +369,18 @@ def while_loop(
         )
     values = tuple(carried_inputs)
     tensors, build, form = flat(values)
-    if is_traced(tensors) or (tensors and is_unknown(cond_fn(*values))):
-        return while_traced(cond_fn, body_fn, tensors, build, form)
+    with without_modes():
+        traced = is_traced(tensors) or (tensors and is_unknown(cond_fn(*values)))
+    if traced:
+        functions = [
+            (lambda *given: cond_fn(*build(list(given))), tensors),
+            (lambda *given: body_fn(*build(list(given))), tensors),
+        ]
+
+        def run() -> Any:
+            return while_traced(cond_fn, body_fn, tensors, build, form)
+
+        return step("while_loop", functions, (tensors,), {}, run)
     while bool(cond_fn(*values)):
         made = body_fn(*values)
         values = tuple(made) if isinstance(made, (tuple, list)) else (made,)

@@ -29,6 +29,7 @@ __all__ = [
     "Form",
     "Staged",
     "StagedBackward",
+    "Writing",
     "ask",
     "aval_of",
     "form_of",
@@ -36,6 +37,7 @@ __all__ = [
     "is_leveled",
     "is_unknown",
     "rewind",
+    "step",
     "zeros",
 ]
 
@@ -61,6 +63,44 @@ class Reading(Protocol):
     def reading(self) -> Any: ...
 
     def refuse(self, reason: str) -> None: ...
+
+
+@runtime_checkable
+class Writing(Protocol):
+    """A mode that writes operators into a program, branches and loops with their functions among them."""
+
+    def control_flow(
+        self,
+        name: str,
+        functions: Sequence[tuple[Callable[..., Any], Sequence[Tensor]]],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        run: Callable[[], Sequence[Tensor]],
+    ) -> Tensors:
+        """The results of `run`, which becomes a step with these functions; each is given with tensors like those that it is called with."""
+        ...
+
+
+def step(
+    name: str,
+    functions: Sequence[tuple[Callable[..., Any], Sequence[Tensor]]],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    run: Callable[[], Any],
+) -> Any:
+    """What `run` gives; where the innermost mode below autograd writes a program, it is a step of that (see `Writing`)."""
+    found = modes.state.dispatch_modes
+    if not found or not isinstance(found[-1], Writing):
+        return run()
+    told: list[Any] = []
+
+    def tensors() -> Tensors:
+        made, build, _ = flat(run())
+        told.append(build)
+        return made
+
+    made = found[-1].control_flow(name, functions, args, options, tensors)
+    return told[0](made)
 
 
 class Asked(NamedTuple):

@@ -12,7 +12,17 @@ from .tensor.placement_types import placements_of
 
 __all__ = ["Picture", "visualize"]
 
-COLOURS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5")
+# The hues of parts; a thin coat of one over the page, with the text in the page's colour, reads on light and on dark.
+HUES = (
+    "27, 158, 119",
+    "230, 171, 2",
+    "117, 112, 179",
+    "217, 95, 2",
+    "31, 120, 180",
+    "231, 41, 138",
+    "102, 166, 30",
+    "150, 150, 150",
+)
 
 
 class Picture:
@@ -40,7 +50,7 @@ class Picture:
         cells = []
         for row, group in zip(self.rows, self.groups, strict=True):
             colours = [
-                f" style='background:{COLOURS[g % len(COLOURS)]};color:#000'" if g >= 0 else "" for g in group
+                f" style='background:rgba({HUES[g % len(HUES)]}, 0.3)'" if g >= 0 else "" for g in group
             ]
             cells.append(
                 "<tr>"

@@ -231,19 +231,35 @@ class _GradMode(DecoratorContext):
 
 
 class no_grad(_GradMode):
-    """Record no graph in this thread inside the block, or in the decorated function."""
+    """Record no graph in this thread inside the block, or in the decorated function.
+
+    >>> x = xtensor.ones(1, requires_grad=True)
+    >>> with xtensor.no_grad():
+    ...     print((x * 2).requires_grad)
+    False
+    """
 
     _bits = NO_GRAD
 
 
 class enable_grad(_GradMode):
-    """Record the graph in this thread inside the block, or in the decorated function, even within `no_grad`."""
+    """Record the graph in this thread inside the block, or in the decorated function, even within `no_grad`.
+
+    >>> with xtensor.no_grad(), xtensor.enable_grad():
+    ...     print(xtensor.ones(1, requires_grad=True).exp().requires_grad)
+    True
+    """
 
     _bits = 0
 
 
 class set_grad_enabled(DecoratorContext):
-    """Switch recording on or off: at once when called, for the block as a context manager, or per decorated call."""
+    """Switch recording on or off: at once when called, for the block as a context manager, or per decorated call.
+
+    >>> with xtensor.set_grad_enabled(False):
+    ...     print(xtensor.is_grad_enabled())
+    False
+    """
 
     def __init__(self, mode: bool) -> None:
         if type(mode) is not bool:
@@ -278,6 +294,10 @@ class inference_mode(DecoratorContext):
     """Record nothing and keep no versions: results are inference tensors, unusable in a later recorded graph.
 
     `inference_mode(False)` leaves the mode, and switches recording on, as in PyTorch.
+
+    >>> with xtensor.inference_mode():
+    ...     print(xtensor.ones(1).is_inference())
+    True
     """
 
     @overload
@@ -309,7 +329,12 @@ class inference_mode(DecoratorContext):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operators of this thread record the graph."""
+    """Whether operators of this thread record the graph.
+
+    >>> with xtensor.no_grad():
+    ...     print(xtensor.is_grad_enabled())
+    False
+    """
     return not state.mode & NO_GRAD
 
 

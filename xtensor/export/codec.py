@@ -18,7 +18,8 @@ from ..operators.overriding import LEAVES
 from ..operators.views import VIEWS
 from ..serialization.errors import FileFormatError
 from .dims import Size, evaluate
-from .graph import Graph, Node, TensorMeta
+from .graph import Graph, Node, Subgraph, TensorMeta
+from .higher_order import HIGHER_ORDER, HigherOrder
 from .tracing import Slot
 
 __all__ = ["Unkept", "decode", "encode", "graph_from", "graph_to", "meta_from", "meta_to", "wrong"]
@@ -63,6 +64,10 @@ def encode(value: Any) -> Any:
             return {"node": value.name}
         case Slot():
             return {"slot": value.index}
+        case Subgraph():
+            inputs = [[n.name, meta_to(n.meta["val"])] for n in value.graph.nodes if n.op == "placeholder"]
+            inner = [value.name, inputs, graph_to(value.graph), encode(value.graph.results)]
+            return {"graph": inner}
         case slice():
             return {"slice": [encode(value.start), encode(value.stop), encode(value.step)]}
         case dict():
@@ -90,8 +95,8 @@ def wrong(what: str) -> FileFormatError:
     return FileFormatError(f"the file is no exported program: {what}")
 
 
-def decode(value: Any, nodes: dict[str, Node], depth: int = 0) -> Any:
-    """A value from JSON, whose nodes are these; FileFormatError where there is no such word."""
+def decode(value: Any, nodes: dict[str, Node], depth: int = 0, sizes: dict[str, Any] | None = None) -> Any:
+    """A value from JSON, whose nodes and open sizes are these; FileFormatError where there is no such word."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if depth > DEPTH or not isinstance(value, dict) or len(value) != 1:
@@ -101,7 +106,7 @@ def decode(value: Any, nodes: dict[str, Node], depth: int = 0) -> Any:
     def several(count: int | None = None) -> list[Any]:
         if not isinstance(inner, list) or (count is not None and len(inner) != count):
             raise wrong(f"a {kind} that is none")
-        return [decode(each, nodes, depth + 1) for each in inner]
+        return [decode(each, nodes, depth + 1, sizes) for each in inner]
 
     match kind, inner:
         case "float", str() if inner in ("nan", "inf", "-inf"):
@@ -123,7 +128,9 @@ def decode(value: Any, nodes: dict[str, Node], depth: int = 0) -> Any:
         case "dict", list():
             pairs = [pair for pair in inner if isinstance(pair, list) and len(pair) == 2]
             if len(pairs) == len(inner) and all(isinstance(k, (str, int)) for k, _ in pairs):
-                return {k: decode(v, nodes, depth + 1) for k, v in pairs}
+                return {k: decode(v, nodes, depth + 1, sizes) for k, v in pairs}
+        case "graph", [str(name), list(inputs), list(entries), results] if sizes is not None:
+            return subgraph_from(name, inputs, entries, results, sizes, depth + 1)
         case "dtype", str() if any(inner == str(d).rpartition(".")[2] for d in dtypes.ALL):
             return getattr(dtypes, inner)
         case "device", "meta" | "here":
@@ -156,6 +163,8 @@ def target_to(target: Any) -> str:
     """An operator by name."""
     if target is operator.getitem:
         return "getitem"
+    if isinstance(target, HigherOrder):
+        return f"higher_order.{target.__name__}"
     if isinstance(target, Overload):
         name, own = target._opname, target._overloadpacket.operator
         if own is not None and REGISTRY.get(name) is own:  # whose function of that name gives something else
@@ -181,6 +190,8 @@ def target_from(text: Any) -> Callable[..., Any]:
             return packet(name).overload(overload)
         case ["operator", name] if name in REGISTRY:
             return pulled_back(REGISTRY[name])
+        case ["higher_order", name] if name in HIGHER_ORDER:
+            return HIGHER_ORDER[name]
         case ["functional", name] if name in FUNCTIONAL:
             return getattr(functional(), name)
     raise wrong(f"there is no operator {str(text)[:80]!r}")
@@ -231,7 +242,31 @@ def meta_from(value: Any, sizes: dict[str, Any]) -> TensorMeta:
     raise wrong("a tensor without sizes and dtype")
 
 
-def graph_from(graph: Graph, entries: Any, sizes: dict[str, Any]) -> None:
+def subgraph_from(
+    name: str, inputs: list[Any], entries: list[Any], results: Any, sizes: dict[str, Any], depth: int
+) -> Subgraph:
+    """A program within a program."""
+    graph = Graph()
+    if not name.isidentifier():
+        raise wrong("a function without a name")
+    for each in inputs:
+        match each:
+            case [str(own), told]:
+                node = graph.placeholder(own)
+                node.meta["val"] = meta_from(told, sizes)
+                if node.name != own:
+                    raise wrong("two inputs of one name")
+            case _:
+                raise wrong("an input of a function that is none")
+    graph_from(graph, entries, sizes, depth)
+    made = decode(results, {node.name: node for node in graph.nodes}, depth)
+    if not isinstance(made, tuple) or not all(isinstance(each, Node) for each in made):
+        raise wrong("the results of a function")
+    graph.output(made)
+    return Subgraph(name, graph)
+
+
+def graph_from(graph: Graph, entries: Any, sizes: dict[str, Any], depth: int = 0) -> None:
     """Add nodes from JSON to a graph that has its inputs."""
     if not isinstance(entries, list) or len(entries) > LARGEST_NODES:
         raise wrong("its operators are no list")
@@ -239,8 +274,8 @@ def graph_from(graph: Graph, entries: Any, sizes: dict[str, Any]) -> None:
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or entry["name"] in nodes:
             raise wrong("an operator without a name of its own")
-        args = decode(entry.get("args"), nodes)
-        kwargs = decode(entry.get("kwargs", {"dict": []}), nodes)
+        args = decode(entry.get("args"), nodes, depth, sizes)
+        kwargs = decode(entry.get("kwargs", {"dict": []}), nodes, depth)
         if not isinstance(args, tuple) or not isinstance(kwargs, dict):
             raise wrong(f"the arguments of {entry['name'][:40]!r}")
         if not all(isinstance(name, str) for name in kwargs):

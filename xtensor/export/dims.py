@@ -24,9 +24,12 @@ __all__ = [
     "Range",
     "Size",
     "bound_sizes",
+    "combined_arguments",
     "dims",
     "evaluate",
+    "multiplied",
     "named_sizes",
+    "parts_of",
     "size_of",
     "symbols",
 ]
@@ -317,6 +320,21 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
     return tuple([Dim(name, min=min, max=max) for name in names])
 
 
+def multiplied(wish: Any, factors: Mapping[str, int]) -> Any:
+    """What is told of open sizes, with multiples in the place of those of these names."""
+    if isinstance(wish, str):
+        wish = Dim(wish)
+    if isinstance(wish, dict):
+        return {key: multiplied(part, factors) for key, part in wish.items()}
+    if isinstance(wish, (list, tuple)):
+        return type(wish)([multiplied(part, factors) for part in wish])
+    if isinstance(wish, Dim) and wish.root is wish and wish.__name__ in factors:
+        by = factors[wish.__name__]
+        largest = None if math.isinf(wish.max) else int(wish.max) // by
+        return by * Dim(f"_{wish.__name__}", min=-(-int(wish.min) // by), max=largest)
+    return wish
+
+
 def bound_sizes(sizes: Sequence[Sequence[Any]], shapes: Sequence[Sequence[int]]) -> dict[str, int]:
     """The values of the names in sizes that tensors of these shapes give them."""
     known: dict[str, int] = {}
@@ -326,9 +344,17 @@ def bound_sizes(sizes: Sequence[Sequence[Any]], shapes: Sequence[Sequence[int]])
                 known.setdefault(str(size), value)
     for declared, given in zip(sizes, shapes, strict=True):
         for size, value in zip(declared, given, strict=False):
-            found = (
-                re.fullmatch(r"(?:(\d+)\*)?(\w+)(?: \+ (-?\d+))?", size) if isinstance(size, Size) else None
-            )
-            if found and found[2] not in known:
-                known[found[2]] = (value - int(found[3] or 0)) // int(found[1] or 1)
+            found = parts_of(size) if isinstance(size, Size) else None
+            if found is not None:
+                name, factor, rest = found
+                known.setdefault(name, (value - rest) // factor)
     return known
+
+
+def parts_of(size: Size) -> tuple[str, int, int] | None:
+    """The name, factor and rest of a size `factor*name + rest`; None for another one."""
+    found = re.fullmatch(r"(?:(\d+)\*)?([A-Za-z_]\w*)(?: ([+-]) (-?\d+))?", size)
+    if found is None:
+        return None
+    rest = int(found[4] or 0)
+    return found[2], int(found[1] or 1), -rest if found[3] == "-" else rest

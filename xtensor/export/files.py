@@ -149,7 +149,11 @@ class Lowered:
 
 def check_calls(exported: Any) -> None:
     """FileFormatError where a program would call anything but kernels of linear algebra."""
-    for name in re.findall(r'custom_call\s+@"?([\w.$]+)', exported.mlir_module()):
+    try:
+        text = exported.mlir_module()
+    except Exception as error:  # what MLIR says of bytes that are none of its own
+        raise wrong("JAX cannot read its program") from error
+    for name in re.findall(r'custom_call\s+@"?([\w.$]+)', text):
         if UNSAFE_CALLS.search(name) or not SAFE_CALLS.match(name):
             raise FileFormatError(
                 f"the program calls {name!r}, which is no kernel that an exported program may call"
@@ -269,6 +273,9 @@ def load(
                 "the file holds a training step, which JAX calls: jax.export.deserialize reads its program"
             )
         exported = deserialized(archive.read("program.jax"))
+        # Told before MLIR reads it, whose reader is not safe from bytes that are none of its own.
+        if archive.read("module.stablehlo") != exported.mlir_module_serialized:
+            raise wrong("its StableHLO is not that of its program")
         check_calls(exported)
         weights = weights_from(archive.read_array(archive.record("weights.safetensors")))
         for name in extra_files or {}:
@@ -278,7 +285,12 @@ def load(
         raise wrong("its signature is none")
     if told.get("version") != VERSION:
         raise wrong(f"its version is {told.get('version')!r}, and this library reads {VERSION}")
-    return assembled(told, exported, weights)
+    try:
+        return assembled(told, exported, weights)
+    except FileFormatError:
+        raise
+    except Exception as error:  # values of types that no signature has
+        raise wrong("its signature") from error
 
 
 def deserialized(raw: bytes) -> Any:

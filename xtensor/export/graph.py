@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..operators.below.aten import Overload
 from .dims import Size
 
-__all__ = ["Graph", "GraphModule", "Node", "TensorMeta", "map_nodes", "nodes_in"]
+__all__ = ["Graph", "GraphModule", "Node", "Subgraph", "TensorMeta", "map_nodes", "nodes_in"]
 
 SHORT = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32", "int16": "i16",
@@ -179,6 +179,10 @@ class Graph:
         """What the program gives."""
         return self.nodes[-1].args[0]
 
+    def subgraphs(self) -> list[Subgraph]:
+        """The functions that steps call."""
+        return [value for node in self.nodes for value in node.args if isinstance(value, Subgraph)]
+
     def find_nodes(self, *, op: str, target: Any = None) -> list[Node]:
         """The nodes of a kind, of one operator."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
@@ -242,6 +246,29 @@ class Graph:
         return "graph():\n" + "\n".join(f"    {n.format_node()}" for n in self.nodes)
 
 
+class Subgraph:
+    """A function that a step calls: a program within the program. Its inputs are the tensors that it is called with; it gives a tuple."""
+
+    def __init__(self, name: str, graph: Graph) -> None:
+        self.name, self.graph = name, graph
+
+    def __repr__(self) -> str:
+        return f"self.{self.name}"
+
+    def readable(self) -> str:
+        """The text of a class with the function as its `forward`."""
+        return class_text(self.name, self.graph)
+
+
+def class_text(name: str, graph: Graph) -> str:
+    """The text of a class with the graph as its `forward`, and with the functions that its steps call."""
+    lines = graph.python_code().splitlines()
+    for inner in graph.subgraphs():
+        lines += ["", *inner.readable().splitlines()]
+    body = "".join(f"    {line}\n" if line else "\n" for line in lines)
+    return f"class {name}(torch.nn.Module):\n{body}"
+
+
 class GraphModule:
     """A graph with its text."""
 
@@ -255,8 +282,7 @@ class GraphModule:
 
     def print_readable(self, print_output: bool = True) -> str:
         """The text of a class with the graph as its `forward`, printed too."""
-        inner = "".join(f"    {line}\n" for line in self.code.splitlines())
-        text = f"class GraphModule(torch.nn.Module):\n{inner}"
+        text = class_text("GraphModule", self.graph)
         if print_output:
             print(text)
         return text

@@ -20,7 +20,8 @@ from ..tensor import Tensor, wrap
 from ..utils.flop_counter import FORMULAS
 from ..xla.cache import bounded
 from .dims import bound_sizes, evaluate
-from .graph import Node, TensorMeta, dotted, map_nodes
+from .graph import Node, Subgraph, TensorMeta, dotted, map_nodes
+from .higher_order import HIGHER_ORDER
 from .program import ExportedProgram
 
 __all__ = ["Cost", "Explanation", "Roof", "draw", "explain"]
@@ -40,7 +41,8 @@ class Roof(NamedTuple):
 class Cost(NamedTuple):
     """What one operator costs.
 
-    flops: operations of products, convolutions and attention, as `FlopCounterMode` counts them. moved: bytes that are read and written; views
+    flops: operations of products, convolutions and attention, as `FlopCounterMode` counts them; of `cond` those of the dearer branch, of
+    `while_loop` those of one step. moved: bytes that are read and written; views
     move none. seconds: the least time by the roof.
     """
 
@@ -159,6 +161,8 @@ def cost_of(node: Node, sizes: Mapping[str, int], roof: Roof) -> Cost | None:
     formula = FORMULAS.get(getattr(node.target, "_opname", ""))
     values = [*args, *kwargs.values()]
     flops = formula(values, results[0] if len(results) == 1 else results) if formula and results else 0
+    if node.target in HIGHER_ORDER.values():
+        flops = flops_within(node, args, sizes, roof)
     written = [meta_of(n) for n in node.meta.get("writes", ())]
     seen = {meta_of(n).memory for n in node.all_input_nodes if isinstance(meta_of(n), TensorMeta)}
     moved = 0
@@ -174,6 +178,18 @@ def cost_of(node: Node, sizes: Mapping[str, int], roof: Roof) -> Cost | None:
         roof.seconds(flops, moved),
         node.meta.get("line", ""),
     )
+
+
+def flops_within(node: Node, args: Sequence[Any], sizes: Mapping[str, int], roof: Roof) -> int:
+    """The operations of a branch or a loop: of the dearer branch, or of all steps; of one where nobody knows how many there are."""
+    programs = [value.graph for value in args if isinstance(value, Subgraph)]
+    costs = [[cost_of(n, sizes, roof) for n in graph.nodes if n.op == "call_function"] for graph in programs]
+    each = [sum(c.flops for c in found if c is not None) for found in costs]
+    if node.target is HIGHER_ORDER["cond"]:
+        return max(each)
+    over = args[2] if node.target is HIGHER_ORDER["scan"] else args[1]
+    steps = 1 if node.target is HIGHER_ORDER["while_loop"] else over[0].shape[node.kwargs.get("dim", 0)]
+    return sum(each) * steps
 
 
 def meta_of(node: Node) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .. import trees
+from .. import devices, trees
 from ..engine import no_grad
 from ..jax.pure import TraceError, line_of_user
 from ..nn.modules.module import Module
@@ -15,7 +15,16 @@ from ..nn.parameter import Parameter
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, x64
-from .dims import AUTOMATIC, Range, Size, bound_sizes, evaluate, named_sizes
+from .dims import (
+    AUTOMATIC,
+    Range,
+    Size,
+    bound_sizes,
+    combined_arguments,
+    evaluate,
+    multiplied,
+    named_sizes,
+)
 from .graph import Graph, GraphModule
 from .lowering import PLATFORMS, lower, random_words, weights_of
 from .replay import replay
@@ -288,7 +297,9 @@ class ExportedProgram:
         sizes = inputs.check(tensors, self.range_constraints)
         program = self._programs.get("call")
         if program is None:
-            exported = self.stablehlo()
+            here = devices.current().type
+            ready = [found for known, found in self._lowered.items() if here in known]
+            exported = ready[0] if ready else self.stablehlo()
             program = self._programs["call"] = exported.call
         given = [array_of(t.detach()) for t in tensors]
         with x64():
@@ -391,7 +402,9 @@ def export(
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
-    kwargs = dict(kwargs or {})
+    given = dict(kwargs or {})
+    # In the order of the function's parameters, in which their sizes are told.
+    kwargs = {name: given[name] for name in combined_arguments(mod.forward, args, given) if name in given}
     traced, ranges = opened_trace(mod, args, kwargs, dynamic_shapes)
     state = dict(mod.state_dict(keep_vars=True))
     extra = {name: t for name, t in mod.named_buffers() if name not in state}
@@ -418,9 +431,44 @@ def opened_trace(
     except Exception as error:
         if not opened.ranges or isinstance(error, TraceError):
             raise
+        trace_closed(mod, args, kwargs)
         names, line = ", ".join(opened.ranges), line_of_user(error.__traceback__)
         said = str(error).partition("\n")[0]
         raise RuntimeError(
             f"Constraints violated ({names})! The code fixes a size that dynamic_shapes leaves open, or decides by it"
-            f"{f' ({line})' if line else ''}: {said}. Leave that dimension out of dynamic_shapes, or use Dim.AUTO, which closes it."
+            f"{f' ({line})' if line else ''}: {said}. {suggested(mod, args, kwargs, dynamic)}"
         ) from error
+
+
+FACTORS = (2, 4, 8, 16, 32)
+
+
+def suggested(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any) -> str:
+    """What to do about sizes that the code does not leave open: multiples, where these are."""
+
+    def is_open(factors: Mapping[str, int]) -> bool:
+        try:
+            opened = named_sizes(mod.forward, args, kwargs, multiplied(dynamic, factors), AUTOMATIC[-1])
+            trace(mod, args, kwargs, opened.sizes, opened.ranges)
+        except Exception:
+            return False
+        return True
+
+    sizes = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
+    examples = [t.shape for t in trees.tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+    given = {n: v for n, v in bound_sizes(sizes.sizes, examples).items() if v}
+    for factor in FACTORS:
+        factors = {name: factor for name, value in given.items() if value % factor == 0}
+        if factors and is_open(factors):
+            for name in list(factors):
+                rest = {n: f for n, f in factors.items() if n != name}
+                if rest and is_open(rest):
+                    factors = rest
+            return "Suggested fixes: " + "; ".join(f"{name} = {by}*_{name}" for name, by in factors.items())
+    return "Leave that dimension out of dynamic_shapes, or use Dim.AUTO, which closes it."
+
+
+def trace_closed(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Trace with the sizes of the examples: what fails then as well is no matter of open sizes."""
+    closed = named_sizes(mod.forward, args, kwargs, None, AUTOMATIC[-1])
+    trace(mod, args, kwargs, closed.sizes, closed.ranges)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jax.core import Tracer
 
+from .. import capture
+from ..control_flow.staging import Staged, form_of, rewind
 from ..jax.pure import TraceError, line_of_user
 from ..operators.below.aten import find, packet
 from ..operators.below.dispatching import without_modes
 from ..operators.generator import Generator
 from ..storage import AGE, Storage, births
-from ..tensor import Tensor, tensor_over
+from ..tensor import Tensor, array_of, tensor_over, wrap
 from ..utils._python_dispatch import TorchDispatchMode
 from .dims import size_of
-from .graph import Graph, Node, TensorMeta, map_nodes
+from .graph import Graph, Node, Subgraph, TensorMeta, map_nodes
+from .higher_order import HIGHER_ORDER, NAMES
 
 __all__ = ["Recorder"]
 
@@ -192,12 +195,54 @@ class Recorder(TorchDispatchMode):
         del self.graph.nodes[start + len(inputs) :]
         self._nodes = {key: entry for key, entry in self._nodes.items() if entry[1] not in gone}
         self._alike = {key: n for key, n in self._alike.items() if n not in gone}
+        for _, before, key in self._nodes.values():
+            self._alike.setdefault(key, before)  # what the same part of memory was called before
         for tensor, array in taken:
             if tensor._xt_storage.array is not array:
                 self._values[id(tensor._xt_storage)] = tensor._xt_storage.array
         node = self._called(function_of(asked, args, kwargs), args, kwargs)
         self._finish(node, made, taken)
         return made
+
+    # -- branches and loops
+
+    def control_flow(
+        self,
+        name: str,
+        functions: Sequence[tuple[Callable[..., Any], Sequence[Tensor]]],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        run: Callable[[], Sequence[Tensor]],
+    ) -> list[Tensor]:
+        """Record a branch or a loop as one step, and its functions as programs within it; its results.
+
+        functions: each with tensors like those that it is called with. args: the step's arguments besides the functions and what they
+        read from around them, those of `cond` before them. run: gives the results.
+        """
+        lifted: dict[Node, Tensor] = {}
+        with without_modes():
+            inner = [Inner(self, lifted, self.reading) for _ in functions]
+            ends = [
+                each.function(name, function, tensors)
+                for each, (function, tensors) in zip(inner, functions, strict=True)
+            ]
+            made = list(run())
+        programs = []
+        for each, end, title in zip(inner, ends, NAMES[name], strict=True):
+            each.lift_all()
+            each.graph.output(end)
+            programs.append(Subgraph(self._free(title), each.graph))
+        before, after = (args[:1], args[1:]) if name == "cond" else ((), args)
+        node = self._called(HIGHER_ORDER[name], (*before, *programs, *after, tuple(lifted)), options)
+        self._finish(node, tuple(made), [])
+        return made
+
+    def _free(self, title: str) -> str:
+        """A name for a function with the first number that is free."""
+        number = 0
+        while f"{title}_{number}" in self.graph._names:
+            number += 1
+        return self.graph.name(f"{title}_{number}")
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Node:
         given, options = map_nodes((args, kwargs), self.argument, Leaf)
@@ -232,6 +277,65 @@ class Recorder(TorchDispatchMode):
                     item = self.graph.call_function(operator.getitem, (node, at), name=f"{node.name}_{at}")
                     item.meta["line"] = node.meta["line"]
                     self._told(item, part)
+
+
+class Inner(Recorder):
+    """A recorder of a function that a step calls: tensors from around it become inputs.
+
+    lifted: the nodes around it that any function of the step takes, with their tensors, in the order of the inputs.
+    """
+
+    def __init__(
+        self, outer: Recorder, lifted: dict[Node, Tensor], reading: Callable[[str], None] | None
+    ) -> None:
+        super().__init__(Graph(), reading)
+        self.outer = outer
+        self.lifted = lifted
+        self._inputs: dict[Node, Node] = {}
+
+    def function(
+        self, name: str, function: Callable[..., Any], tensors: Sequence[Tensor]
+    ) -> tuple[Node, ...]:
+        """Record a call; the nodes of its results."""
+        staged = Staged(f"a function of {name}")
+        own = [wrap(array_of(t.detach())) for t in tensors]
+        for number, tensor in enumerate(own):
+            self.input(f"arg{number}_1", tensor)
+        with self:
+            form = form_of(staged, function, *own)
+        rewind(capture.running(), staged)
+        inputs = {n.meta["val"].memory for n in self.graph.nodes if n.op == "placeholder"}
+        for node in self.graph.nodes:
+            if any(n.meta["val"].memory in inputs for n in node.meta.get("writes", ())):
+                self._refuse(f"a function of {name} writes to a tensor from before")
+        return tuple([self.node(t) for t in form.tensors])
+
+    def lift_all(self) -> None:
+        """Take all that any function of the step takes."""
+        found = {}
+        for around, tensor in self.lifted.items():
+            found[around] = self._inputs.get(around) or self._lift(around, tensor)
+        order = {node: at for at, node in enumerate(found.values())}
+        holders = [n for n in self.graph.nodes if n.op == "placeholder"]
+        rest = [n for n in self.graph.nodes if n.op != "placeholder"]
+        self.graph.nodes = [*sorted(holders, key=lambda n: order.get(n, -1)), *rest]
+
+    def _lift(self, around: Node, tensor: Tensor) -> Node:
+        node = self._inputs[around] = self.graph.placeholder(around.name)
+        node.meta["val"] = self.meta(tensor)
+        return node
+
+    def node(self, tensor: Tensor) -> Node:
+        """The node that gave a tensor, or the input for one from around the function."""
+        if self._known(tensor) is not None:
+            return super().node(tensor)
+        around = self.outer.node(tensor)
+        self.lifted.setdefault(around, tensor)
+        return self._told(self._inputs.get(around) or self._lift(around, tensor), tensor)
+
+    def is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor's values are what nodes give, here or around the function."""
+        return super().is_known(tensor) or (self._known(tensor) is None and self.outer.is_known(tensor))
 
 
 def function_of(asked: Any, args: Any, kwargs: Any) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 from .. import devices
 from ..tensor import Tensor
 from .dims import Size, evaluate
-from .graph import Graph, Node, map_nodes
+from .graph import Graph, Node, Subgraph, map_nodes
 
-__all__ = ["replay"]
+__all__ = ["called", "placed", "replay"]
 
 
 def replay(
@@ -28,6 +28,8 @@ def replay(
     dead = graph.last_uses()
 
     def given(value: Any) -> Any:
+        if isinstance(value, Subgraph):
+            return called(value, sizes, table)
         return values[value] if isinstance(value, Node) else evaluate(value, sizes)
 
     for node in graph.nodes:
@@ -36,7 +38,7 @@ def replay(
             continue
         if node.op == "output":
             return tuple([given(value) for value in node.args[0]])
-        args, kwargs = map_nodes((node.args, node.kwargs), given, (Node, Size))
+        args, kwargs = map_nodes((node.args, node.kwargs), given, (Node, Size, Subgraph))
         if node.target is operator.getitem:
             values[node] = args[0][args[1]]
         else:
@@ -45,6 +47,18 @@ def replay(
         for each in dead[node]:
             del values[each]
     return ()
+
+
+def called(
+    subgraph: Subgraph, sizes: Mapping[str, Any], table: Mapping[Any, Callable[..., Any]] | None = None
+) -> Callable[..., tuple[Any, ...]]:
+    """A program within a program as a function of tensors."""
+    names = [node.name for node in subgraph.graph.nodes if node.op == "placeholder"]
+
+    def run(*tensors: Tensor) -> tuple[Any, ...]:
+        return replay(subgraph.graph, dict(zip(names, tensors, strict=True)), sizes, table)
+
+    return run
 
 
 def placed(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -79,12 +79,18 @@ def by_channel(name: str, input: Tensor, p: float, training: bool, inplace: bool
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Every channel of (N, C, L) or (C, L) zero with probability `p`, else divided by 1 - p."""
+    """Every channel of (N, C, L) or (C, L) zero with probability `p`, else divided by 1 - p.
+
+    Shape: `input` `(N, C, L)` or `(C, L)`, result the same.
+    """
     return by_channel("dropout1d", input, p, training, inplace, 2)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L)."""
+    """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L).
+
+    Shape: `input` `(N, C, H, W)`, result the same.
+    """
     check_probability(p)
     if input.dim() == 3:
         checks.warn(
@@ -109,7 +115,10 @@ def warn_of_rank(n: int, input: Tensor) -> None:
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p."""
+    """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p.
+
+    Shape: `input` `(N, C, D, H, W)` or `(C, D, H, W)`, result the same.
+    """
     check_probability(p)
     warn_of_rank(3, input)
     if input.dim() == 4:
@@ -119,7 +128,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017)."""
+    """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017).
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, False)
 
@@ -127,6 +139,9 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`alpha_dropout` of whole channels."""
+    """`alpha_dropout` of whole channels.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+    """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, True)

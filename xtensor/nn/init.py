@@ -76,13 +76,21 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with values drawn uniformly from [a, b)."""
+    """Fill with values drawn uniformly from [a, b).
+
+    >>> nn.init.uniform_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill with values drawn from a normal distribution."""
+    """Fill with values drawn from a normal distribution.
+
+    >>> nn.init.normal_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -95,7 +103,11 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Fill with values of a normal distribution between `a` and `b`, by its inverse on uniform ones."""
+    """Fill with values of a normal distribution between `a` and `b`, by its inverse on uniform ones.
+
+    >>> bool((nn.init.trunc_normal_(xtensor.empty(8)).abs() <= 2).all())
+    True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         checks.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values "
@@ -115,18 +127,30 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one value."""
+    """Fill with one value.
+
+    >>> nn.init.constant_(xtensor.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> nn.init.ones_(xtensor.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> nn.init.zeros_(xtensor.empty(2))
+    tensor([0., 0.])
+    """
     with no_grad():
         return tensor.zero_()
 
@@ -180,14 +204,22 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill uniformly so that variance is kept forward and backward (Glorot and Bengio, 2010)."""
+    """Fill uniformly so that variance is kept forward and backward (Glorot and Bengio, 2010).
+
+    >>> nn.init.xavier_uniform_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(fan_in + fan_out))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Fill from a normal distribution so that variance is kept forward and backward (Glorot and Bengio, 2010)."""
+    """Fill from a normal distribution so that variance is kept forward and backward (Glorot and Bengio, 2010).
+
+    >>> nn.init.xavier_normal_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -206,7 +238,11 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fill uniformly so that variance is kept through a rectifier (He et al., 2015)."""
+    """Fill uniformly so that variance is kept through a rectifier (He et al., 2015).
+
+    >>> nn.init.kaiming_uniform_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     if _is_empty(tensor):
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
@@ -221,7 +257,11 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Fill from a normal distribution so that variance is kept through a rectifier (He et al., 2015)."""
+    """Fill from a normal distribution so that variance is kept through a rectifier (He et al., 2015).
+
+    >>> nn.init.kaiming_normal_(xtensor.empty(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     if _is_empty(tensor):
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
@@ -245,7 +285,12 @@ def _orthonormal(matrix: Any) -> Any:
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Fill with a (semi-)orthogonal matrix, dimensions after the first taken as one (Saxe et al., 2013)."""
+    """Fill with a (semi-)orthogonal matrix, dimensions after the first taken as one (Saxe et al., 2013).
+
+    >>> w = nn.init.orthogonal_(xtensor.empty(2, 2))
+    >>> xtensor.allclose(w @ w.T, xtensor.eye(2), atol=1e-5)
+    True
+    """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:

@@ -19,7 +19,7 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..promises import wrap_pending
-from ..storage import LazyStorage, MetaArray, WrapperArray
+from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
 from ..xla.pending import Deferred
@@ -148,7 +148,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if op.integral and is_odd(op, key):
         raise Unusual
     operands = [values[i] for i in op.indices]
-    asked = state.mode == 0 and op.rules.differentiable and True in map(_asks, operands)
+    asked = state.mode == 0 and op.rules.differentiable and _asked(operands)
     pointwise, folds, apart = op.kind == "pointwise", op.views == "fold", op.views == "apart"
     # What the program and its result's layout depend on; the program's arguments, how each is read, and where views begin.
     signature: list[Any] = [key]
@@ -158,6 +158,13 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     # The tensors whose views are kept once read, each with its place among the arguments.
     kept: list[tuple[int, Tensor]] = []
     for at, value in enumerate(operands):
+        if value is None:
+            if not op.runtime[at].optional:
+                raise Unusual
+            signature.append(None)
+            arrays.append(None)
+            recipes.append(None)
+            continue
         if isinstance(value, Tensor):
             tensors: Any = (value,)
         elif type(value) in SEQUENCES:
@@ -168,7 +175,10 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         else:
             value = operands[at] = _number(op.runtime[at], value)
             signature.append(None if value is None else type(value))
-            arrays.append(None if value is None else number_array(value))
+            try:
+                arrays.append(None if value is None else NUMBER_ARRAYS[type(value), value])
+            except LookupError:
+                raise Unusual from None
             recipes.append(None)
             continue
         for tensor in tensors:
@@ -191,7 +201,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
                         signature.append(True)
                 if pointwise:
                     signature += (view.sizes, view.strides)
-            if type(array) is MetaArray or type(array) is WrapperArray:
+            if type(array) in UNREAD and isinstance(array, MetaArray):
                 raise Unusual
             arrays.append(array)
     mark = tuple(signature)
@@ -317,10 +327,17 @@ def _check(op: Operator, values: tuple[Any, ...], key: Any, operands: list[Any])
         raise Unusual
 
 
-def _asks(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return value._xt_edge is not None or (value._xt_view is not None and asks_grad(value))
-    return type(value) in SEQUENCES and any(isinstance(v, Tensor) and asks_grad(v) for v in value)
+def _asked(operands: list[Any]) -> bool:
+    """Whether one of the operands requires grad."""
+    for value in operands:
+        if value is None or type(value) in SCALARS:
+            continue
+        if isinstance(value, Tensor):
+            if value._xt_edge is not None or (value._xt_view is not None and asks_grad(value)):
+                return True
+        elif type(value) in SEQUENCES and any(isinstance(v, Tensor) and asks_grad(v) for v in value):
+            return True
+    return False
 
 
 def _same(checked: Any, given: Any) -> bool:
@@ -345,7 +362,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         recipe = recipe_of(storage, view)
         signature += (recipe, view.strides)
     operands = [values[i] for i in op.indices]
-    if not state.mode and any(map(_asks, operands)):
+    if not state.mode and _asked(operands):
         raise Unusual
     key = _key(op, values)
     if is_odd(op, key):

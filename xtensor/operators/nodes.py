@@ -31,6 +31,7 @@ INFERENCE = modes.INFERENCE
 NO_GRAD = modes.NO_GRAD
 DISPATCH_MODE = modes.DISPATCH_MODE
 SCALARS = frozenset((int, float, complex, bool))
+NOTHING = type(None)
 MADE: BoundedCache[Any, bool] = BoundedCache(8192)
 """The nodes, by all that decides their programs, whose rules were made ready, to run by themselves or within a plan."""
 
@@ -229,6 +230,11 @@ class OpNode(Replayable):
                 if array.aval is not form or (counter is not None and counter.version != entry[1]):
                     return False
                 args.append(array)
+                continue
+            if entry is None:
+                if form is not NOTHING:
+                    return False
+                args.append(None)
                 continue
             found = form_and_value(entry)
             if found is None or found[0] != form:

@@ -58,8 +58,10 @@ def fresh(storage: Storage, view: View) -> Any:
 
 def whole(storage: Storage, view: View) -> Any:
     """The values of a view that is its storage's array."""
-    if type(view) is View and type(storage) is not LazyStorage and recipe_of(storage, view).identity:
-        return storage.array
+    if type(view) is View and type(storage) is not LazyStorage:
+        recipe = view.recipe
+        if (recipe_of(storage, view) if recipe is None else recipe).identity:
+            return storage.array
     raise LookupError
 
 

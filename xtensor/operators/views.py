@@ -24,6 +24,7 @@ from .. import checks, dtypes, lowering
 from ..engine import anomaly, modes, profiler
 from ..engine.graph import Replayable, next_sequence_nr
 from ..geometry import Geometry, contiguous_strides, is_non_overlapping_and_dense, numel, reshape
+from ..geometry.layout import make
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -238,11 +239,12 @@ views_adjoint.operator.sizer = lambda key: lowering.HostAdjoint(*key)
 
 
 def geometry_of(tensor: Tensor) -> Geometry:
+    """The sizes, strides and offset of a tensor."""
     v = tensor._xt_view
     if v is None:
         shape = tensor._xt_storage.array.shape
-        return Geometry(shape, contiguous_strides(shape), 0)
-    return Geometry(v.sizes, v.strides, v.offset)
+        return make(Geometry, (shape, contiguous_strides(shape), 0))
+    return make(Geometry, (v.sizes, v.strides, v.offset))
 
 
 def alias_of(

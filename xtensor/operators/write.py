@@ -46,8 +46,12 @@ def bump(tensor: Tensor, name: str, depth: int = 2) -> None:
     """Count a write; remember the line of the program that wrote, for the version error."""
     if births.open:
         refuse_captured(tensor, name)
-    storage = tensor._xt_storage  # first, since a capture notes versions when it meets a tensor
-    counter_of(tensor).version += 1
+    # First, since a capture notes versions when it meets a tensor.
+    storage, view = tensor._xt_storage, tensor._xt_view
+    if view is None:
+        storage.version += 1
+    else:
+        view.counter.version += 1
     storage.writer = writer_at(name, depth + 1)
 
 

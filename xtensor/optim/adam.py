@@ -29,7 +29,15 @@ def adam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: An
 
 
 class Adam(RuleOptimizer):
-    """Steps by the running mean of gradients over the root of that of their squares."""
+    """Steps by the running mean of gradients over the root of that of their squares.
+
+    >>> weight = xtensor.tensor([1.0], requires_grad=True)
+    >>> optimizer = xtensor.optim.Adam([weight], lr=0.1)
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> weight
+    tensor([0.9000], requires_grad=True)
+    """
 
     rule = staticmethod(adam)
     options = "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"

@@ -11,7 +11,15 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters directly, apart from the gradient."""
+    """Adam whose weight decay shrinks the parameters directly, apart from the gradient.
+
+    >>> weight = xtensor.tensor([1.0], requires_grad=True)
+    >>> optimizer = xtensor.optim.AdamW([weight], lr=0.1)
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> weight
+    tensor([0.8990], requires_grad=True)
+    """
 
     def __init__(
         self,

@@ -216,7 +216,7 @@ class Optimizer:
             return hooked(self, args, kwargs)
 
         def hooked(self: Any, args: Any, kwargs: Any) -> Any:
-            if capture._running:
+            if capture.watchers:
                 capture.stepping(self)
             for hook in (*pre_hooks_of_all.values(), *self._optimizer_step_pre_hooks.values()):
                 found = hook(self, args, kwargs)

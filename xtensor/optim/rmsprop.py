@@ -36,7 +36,15 @@ def rmsprop(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state:
 
 
 class RMSprop(RuleOptimizer):
-    """Steps by the gradient over the root of the running mean of its square."""
+    """Steps by the gradient over the root of the running mean of its square.
+
+    >>> weight = xtensor.tensor([1.0], requires_grad=True)
+    >>> optimizer = xtensor.optim.RMSprop([weight], lr=0.01)
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> weight
+    tensor([0.9000], requires_grad=True)
+    """
 
     rule = staticmethod(rmsprop)
     options = "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"

@@ -28,7 +28,15 @@ def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any
 
 
 class SGD(RuleOptimizer):
-    """Stochastic gradient descent."""
+    """Stochastic gradient descent.
+
+    >>> weight = xtensor.tensor([1.0], requires_grad=True)
+    >>> optimizer = xtensor.optim.SGD([weight], lr=0.1)
+    >>> (weight * weight).sum().backward()
+    >>> optimizer.step()
+    >>> weight
+    tensor([0.8000], requires_grad=True)
+    """
 
     rule = staticmethod(sgd)
     counted = False

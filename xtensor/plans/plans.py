@@ -33,7 +33,7 @@ from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
 from ..operators.apart import apart
 from ..ops.tensor.export import copied
-from ..storage import MetaArray
+from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
 from ..xla.levels import KINDS, layers
 from ..xla.terms import varied
@@ -160,11 +160,14 @@ class PlanExecutor:
         ((root, slot),) = roots
         (grad,) = grads
         array = grad._xt_storage.array
-        if grad._xt_view is not None or type(array) is MetaArray:
+        if grad._xt_view is not None:
             return DECLINED["meta tensors"]
-        if type(array) in KINDS and any(at.outer for at in layers(array)):
-            return DECLINED["from outside a level"]
-        if isinstance(array, Tracer) or capture.running() is not None:
+        if type(array) in UNREAD:
+            if type(array) is MetaArray:
+                return DECLINED["meta tensors"]
+            if type(array) in KINDS and any(at.outer for at in layers(array)):
+                return DECLINED["from outside a level"]
+        if (capture.watchers and capture.running() is not None) or isinstance(array, Tracer):
             return DECLINED["within a capture"]
         if inputs is not None and any(e is not None and type(e[0]) is not AccumulateGrad for e in inputs):
             return DECLINED["inputs that are no leaves"]
@@ -225,13 +228,14 @@ class PlanExecutor:
                 others.append((target, array))
         # In one call of C: a signal finds all these gradients, or none.
         any(map(set_grad, metas, made))
-        mode = state.mode
-        state.mode = mode | NO_GRAD
-        try:
-            for target, array in others:
-                target.apply((wrap(array),))
-        finally:
-            state.mode = mode
+        if others:
+            mode = state.mode
+            state.mode = mode | NO_GRAD
+            try:
+                for target, array in others:
+                    target.apply((wrap(array),))
+            finally:
+                state.mode = mode
         return ()
 
     def _looked_up(self, start: Any, root: Node, grad: Any) -> Any:

@@ -185,7 +185,10 @@ def quantizer_of(input: Any, name: str, channels: bool | None = None) -> Quantiz
 
 @handles("int_repr")
 def int_repr(input: Tensor) -> Tensor:
-    """A copy of the integers of a quantised tensor."""
+    """A copy of the integers of a quantised tensor.
+
+    Shape: that of the tensor itself.
+    """
     quantizer_of(input, "int_repr")
     return integers(input).clone()  # pyright: ignore[reportArgumentType]
 
@@ -204,13 +207,19 @@ def q_zero_point(input: Tensor) -> int:
 
 @handles("q_per_channel_scales")
 def q_per_channel_scales(input: Tensor) -> Tensor:
-    """The scales of the channels, float64."""
+    """The scales of the channels, float64.
+
+    Shape: result `(C)`, C the number of channels.
+    """
     return quantizer_of(input, "q_per_channel_scales", True).scale
 
 
 @handles("q_per_channel_zero_points")
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """The zero points of the channels, int64."""
+    """The zero points of the channels, int64.
+
+    Shape: result `(C)`, C the number of channels.
+    """
     return quantizer_of(input, "q_per_channel_zero_points", True).zero_point
 
 

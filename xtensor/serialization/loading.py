@@ -39,6 +39,13 @@ def load(
 
     Differs from PyTorch: with `weights_only=False` too no function is called that a file names, those aside that rebuild
     NumPy's values, and no class of modules that start processes or run code is made.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> xtensor.save({"step": 3}, file)
+    >>> _ = file.seek(0)
+    >>> xtensor.load(file)
+    {'step': 3}
     """
     if pickle_module is not None:
         raise ValueError(

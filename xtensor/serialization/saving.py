@@ -43,6 +43,13 @@ def save(
     only once everything is written and on the disk: after a crash the file that was there is whole.
 
     Differs from PyTorch: there is one pickler, and one format.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> xtensor.save({"weight": xtensor.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> xtensor.load(file)["weight"]
+    tensor([1., 1.])
     """
     if pickle_module not in (None, pickle):
         raise ValueError("xtensor.save has its own pickler: pickle_module cannot be given")

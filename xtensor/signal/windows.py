@@ -73,7 +73,7 @@ def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = 
     ) -> Tensor:
         return made(called, M, values, sym, dtype, layout, device, requires_grad)
 
-    return named(window, name, doc)
+    return named(window, name, f"{doc}\n\nShape: result `(M)`.")
 
 
 def half_period(i: Any, last: int) -> Any:
@@ -107,7 +107,10 @@ def exponential(
     device: devices.DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`exp(-abs(i - center) / tau)`; only a window that is not symmetric takes a centre of its own."""
+    """`exp(-abs(i - center) / tau)`; only a window that is not symmetric takes a centre of its own.
+
+    Shape: result `(M)`.
+    """
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -129,7 +132,10 @@ def gaussian(
     device: devices.DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The bell of standard deviation `std`."""
+    """The bell of standard deviation `std`.
+
+    Shape: result `(M)`.
+    """
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
 
@@ -149,7 +155,10 @@ def general_cosine(
     device: devices.DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The sum of cosines with the coefficients `a`, their signs alternating."""
+    """The sum of cosines with the coefficients `a`, their signs alternating.
+
+    Shape: result `(M)`.
+    """
     if not isinstance(a, (list, tuple)) and M > 0:
         raise TypeError("Coefficients must be a list/tuple")
     coefficients = tuple(a)
@@ -168,7 +177,10 @@ def general_hamming(
     device: devices.DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`alpha - (1 - alpha) * cos(2 pi i / (M - 1))`."""
+    """`alpha - (1 - alpha) * cos(2 pi i / (M - 1))`.
+
+    Shape: result `(M)`.
+    """
     values = cosines(alpha, 1 - alpha)
     return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)
 
@@ -183,7 +195,10 @@ def kaiser(
     device: devices.DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Kaiser's window of shape `beta`."""
+    """Kaiser's window of shape `beta`.
+
+    Shape: result `(M)`.
+    """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return made("kaiser", M, kaisers(beta), sym, dtype, layout, device, requires_grad)

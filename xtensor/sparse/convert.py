@@ -196,6 +196,7 @@ def to_sparse(
 ) -> Tensor:
     """The tensor in a sparse layout, COO by default: what is not zero, or what is stored.
 
+    Shape: that of the tensor itself.
     sparse_dim: how many dimensions are sparse, for COO. blocksize: of BSR and BSC. dense_dim: how many of the last are dense.
 
     >>> xtensor.eye(2).to_sparse().indices()
@@ -251,13 +252,16 @@ def converter(name: str, layout: Any, blocks: bool, doc: str) -> None:
 
     made = to_layout if blocks else to_plain_layout
     made.__name__ = made.__qualname__ = name
-    made.__doc__ = doc
+    made.__doc__ = f"{doc}\n\nShape: that of the tensor itself."
     HANDLERS[name] = made
     attach_methods(**{name: made})
 
 
 def to_sparse_coo(self: Tensor) -> Tensor:
-    """The tensor in COO layout."""
+    """The tensor in COO layout.
+
+    Shape: that of the tensor itself.
+    """
     return convert(self, dtypes.sparse_coo)
 
 
@@ -278,6 +282,8 @@ converter(
 @handles("sparse_mask")
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places of a sparse tensor, in its layout.
+
+    Shape: `mask` that of the tensor; result the same.
 
     >>> xtensor.arange(4).reshape(2, 2).sparse_mask(xtensor.eye(2).to_sparse()).values()
     tensor([0, 3])

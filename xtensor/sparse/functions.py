@@ -193,7 +193,10 @@ def dsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:
-    """The product of a sparse matrix and a dense one, as a sparse tensor."""
+    """The product of a sparse matrix and a dense one, as a sparse tensor.
+
+    Shape: `input` `(n, k)`, `mat` `(k, m)`, result `(n, m)`.
+    """
     assert isinstance(input, SparseTensor)
     return products.smm(input, mat)
 
@@ -210,7 +213,10 @@ def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor."""
+    """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor.
+
+    Shape: `input` `(n, m)`, `mat1` `(n, k)`, `mat2` `(k, m)`, result `(n, m)`.
+    """
     assert isinstance(input, SparseTensor) and isinstance(mat1, SparseTensor)
     return products.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 

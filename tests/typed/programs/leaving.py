@@ -25,3 +25,4 @@ with profile() as seen:
 print(seen.key_averages().table(sort_by="cpu_time_total"))
 print(xtensor.utils.benchmark.Timer("f(x)", globals={"f": model, "x": x}).timeit(3).median)
 print(xtensor.compiler.explain(model)(x))
+print(xtensor.compile.explain(model)(x).programs)

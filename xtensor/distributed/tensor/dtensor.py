@@ -224,7 +224,10 @@ def local_part(array: Any) -> Any:
 
 
 def full_tensor(tensor: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """All of it, on this process's first device of the mesh; differentiable."""
+    """All of it, on this process's first device of the mesh; differentiable.
+
+    Shape: that of the tensor itself.
+    """
     array = array_of(tensor)
     if tensor.device.sharding is None:
         raise AttributeError(f"a tensor on {tensor.device} lies on no mesh: it is no DTensor")
@@ -269,7 +272,10 @@ class Joined(Function):
 
 
 def to_local(tensor: Tensor, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-    """The part on this process's first device, as a tensor of that device; differentiable."""
+    """The part on this process's first device, as a tensor of that device; differentiable.
+
+    Shape: that of the part that lies here.
+    """
     array = array_of(tensor)
     if tensor.device.sharding is None:
         raise AttributeError(f"a tensor on {tensor.device} lies on no mesh: it is no DTensor")

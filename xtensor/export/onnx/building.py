@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import dtypes
-from ..dims import Size
+from ..dims import Size, parts_of
 
 __all__ = ["TABLE", "Body", "Builder", "Refused", "Step", "Untranslated", "Value", "translation"]
 
@@ -106,15 +106,15 @@ WIDER = {
 class Builder:
     """A model while it is made.
 
-    sizes: where an open size is found, by name: a tensor and its dimension. operator, results: the operator that is translated, and what
-    is known of its results.
+    sizes: where an open size is found, by name: a tensor, its dimension, how often the size is in that, and what is added. operator, results:
+    the operator that is translated, and what is known of its results.
     """
 
     def __init__(self, opset: int) -> None:
         self.opset = opset
         self.nodes: list[Step] = []
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
-        self.sizes: dict[str, tuple[Value, int]] = {}
+        self.sizes: dict[str, tuple[Value, int, int, int]] = {}
         self._names: set[str] = set()
         self._kept: dict[Any, Value] = {}
         self.operator = ""
@@ -253,10 +253,11 @@ class Builder:
         if kind == "Name":
             key = ("size", node.id)
             if key not in self._kept:
-                tensor, dim = self.sizes[node.id]
-                self._kept[key] = self.op(
-                    "Shape", tensor, start=dim, end=dim + 1, dtype=dtypes.int64, shape=(1,)
-                )
+                tensor, dim, factor, rest = self.sizes[node.id]
+                found = self.op("Shape", tensor, start=dim, end=dim + 1, dtype=dtypes.int64, shape=(1,))
+                found = self.op("Sub", found, self.constant([rest])) if rest else found
+                found = self.op("Div", found, self.constant([factor])) if factor != 1 else found
+                self._kept[key] = found
             return self._kept[key]
         if kind == "UnaryOp":
             return self.op("Neg", self._expression(node.operand))
@@ -267,6 +268,15 @@ class Builder:
             )
         types = {"floordiv": "Div", "mod": "Mod", "max": "Max", "min": "Min"}
         return self.op(types[node.func.id], *map(self._expression, node.args))
+
+    def find_size(self, size: Size, tensor: Value, dim: int) -> None:
+        """Note that a dimension of an input has this open size, which tells that of a name."""
+        found = parts_of(size)
+        if found is not None:
+            name, factor, rest = found
+            known = self.sizes.get(name)
+            if known is None or (known[2:] != (1, 0) and (factor, rest) == (1, 0)):
+                self.sizes[name] = (tensor, dim, factor, rest)
 
     def scalar_size(self, size: Any) -> Value:
         """A size as a tensor without dimensions."""

@@ -15,8 +15,8 @@ from ...jax.pure import TraceError, pure
 from ...tensor import Tensor, array_of, wrap
 from ...xla.x64 import x64
 from ..dims import evaluate, size_of, symbols
-from ..graph import map_nodes
-from ..replay import placed
+from ..graph import Subgraph, map_nodes
+from ..replay import called, placed
 from ..tracing import form
 from .building import Body, Builder, Untranslated, Value
 
@@ -267,11 +267,13 @@ def by_kernel(b: Builder, node: Any, args: Any, kwargs: Any, ranges: Any) -> tup
     def function(arrays: list[Any], seed: Any) -> Any:
         tensors = [wrap(a, shared=True) for a in arrays]
         known = sizes
-        more, named = map_nodes(
-            (given, options),
-            lambda v: tensors[v.number] if isinstance(v, Operand) else evaluate(v, known),
-            (Operand, str),
-        )
+
+        def operand(value: Any) -> Any:
+            if isinstance(value, Subgraph):
+                return called(value, known)
+            return tensors[value.number] if isinstance(value, Operand) else evaluate(value, known)
+
+        more, named = map_nodes((given, options), operand, (Operand, str, Subgraph))
         with pure("the operator", lambda: (seed, np.int64(first))) as watcher:
             made = node.target(*more, **placed(named))
             found = [array_of(t) for t in trees.tree_leaves(made) if isinstance(t, Tensor)]

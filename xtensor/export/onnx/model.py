@@ -14,7 +14,7 @@ from ...devices.extras import missing
 from ...ops.create.ingest import from_numpy
 from ...serialization.atomic import replacing
 from ...tensor import Tensor, host_array
-from ..dims import NAME, Size
+from ..dims import Size
 from ..graph import Graph, Node, TensorMeta, map_nodes
 from ..lowering import weights_of
 from ..program import ExportedProgram
@@ -147,8 +147,8 @@ class Translator:
             else:
                 inputs.append(helper.make_tensor_value_info(name, *type_and_shape(meta)))
                 for dim, size in enumerate(meta.shape):
-                    if isinstance(size, Size) and NAME.match(size):
-                        b.sizes.setdefault(str(size), (value, dim))
+                    if isinstance(size, Size):
+                        b.find_size(size, value, dim)
             self.memories.made(node, value)
         self.needed = live(program.graph)
         for node in program.graph.nodes:

@@ -75,6 +75,8 @@ class PythonKeyTracer(Tracer):
         found = self.places.get(place(tensor))
         if found is not None:
             return found[0]
+        if tensor._xt_storage.writes < self.born:  # another constant may share the array
+            return None
         seen = self.values.get(id(read_already(tensor)), ())
         return next((one.proxy for one in seen if one.storage.writes == one.writes), None)
 
@@ -97,6 +99,8 @@ class PythonKeyTracer(Tracer):
             raise NotImplementedError(
                 f"make_fx: {func} of a tensor that vmap or jvp holds; trace the function first, and transform what that gives."
             )
+        if tensor._xt_view is None and place(tensor) in self.places:
+            self.written(tensor)
         known = self.proxy_of(tensor)
         if known is None and tensor._xt_storage.writes >= self.born and not is_one(tensor):
             raise NotImplementedError(
@@ -104,6 +108,18 @@ class PythonKeyTracer(Tracer):
                 "graph cannot say where it is from."
             )
         self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
+
+    def written(self, tensor: Tensor) -> None:
+        """Have the graph write what a function has put into a tensor: the values of another one, that an operator gave."""
+        storage = tensor._xt_storage
+        seen = self.values.get(id(read_already(tensor)), ())
+        if not seen or any(one.storage is storage and one.writes == storage.writes for one in seen):
+            return  # an operator wrote it
+        given = self.places.get(place(tensor))
+        target = self.proxy(self.create_arg(tensor)) if given is None else given[0]
+        detach, copy = packet("detach").overload("default"), packet("copy_").overload("default")
+        values = self.create_proxy("call_function", detach, (seen[-1].proxy,), {}, name="detach")
+        self.keep(tensor, self.create_proxy("call_function", copy, (target, values), {}, name="copy_"))
 
     def forget(self) -> None:
         """Let go of all tensors."""
@@ -217,9 +233,13 @@ class Above(TorchFunctionMode):
                 made = func(*args, **kwargs)
             tracer.keep(args[0], proxy)
             return made
+        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        before = [tensor._xt_storage.array for tensor in given]
         made = func(*args, **kwargs)
+        for tensor, array in zip(given, before, strict=True):
+            if tensor._xt_storage.array is not array:
+                tracer.written(tensor)
         if isinstance(made, Tensor) and tracer.proxy_of(made) is None and name not in ("__get__", "__set__"):
-            given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
             if any(tracer.proxy_of(value) is not None for value in given):
                 tracer.keep(made, tracer.create_proxy("call_function", func, args, kwargs))
         return made

@@ -92,7 +92,7 @@ class Module(StateDict, Calls):
                 raise TypeError(
                     f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
-        if capture._running:
+        if capture.watchers:
             capture.made(self)
         set_plain(self, "training", True)
         set_plain(self, "_parameters", {})

@@ -158,7 +158,13 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients in place so that their norm as one vector is at most `max_norm`; returns what it was."""
+    """Scale all gradients in place so that their norm as one vector is at most `max_norm`; returns what it was.
+
+    >>> weight = xtensor.zeros(2, requires_grad=True)
+    >>> weight.grad = xtensor.tensor([3.0, 4.0])
+    >>> nn.utils.clip_grad_norm_([weight], 1.0), weight.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
+    """
     if isinstance(parameters, Tensor):
         parameters = [parameters]
     else:

@@ -33,6 +33,7 @@ from ..schema import EMPTY, MISSING, Parameter
 from ..write import refuse_captured, write_out
 from .deferred import deferred
 from .older import call_older
+from .shown import in_place_doc
 from .template import fill
 from .unknown import is_strict, unfit
 
@@ -293,7 +294,7 @@ def inplace(op: Operator) -> Callable[..., Any]:
         )
 
     made = define(op, op.name + "_", lines)
-    made.__doc__ = f"In-place version of `{op.name}`."
+    made.__doc__ = in_place_doc(op)
     return made
 
 

@@ -290,7 +290,11 @@ def empty_like(
     requires_grad: bool = False,
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
-    """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros."""
+    """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros.
+
+    >>> xtensor.empty_like(xtensor.ones(2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     return unset(make_like("empty_like", input, 0, dtype, layout, device, requires_grad, memory_format))
 
 
@@ -364,7 +368,8 @@ def new_of(name: str, value: int, doc: str) -> Any:
         sizes = pick_sizes(name, args, size)
         return make_new(name, self, sizes, value, dtype, layout, device, requires_grad)
 
-    return named(made_new, name, doc)
+    shown = f">>> xtensor.ones(1).{name}(2)\ntensor([{value}., {value}.])"
+    return named(made_new, name, f"{doc}\n\nShape: result that of `size`.\n\n{shown}")
 
 
 new_zeros = new_of("new_zeros", 0, "Zeros of the sizes given, with this tensor's dtype and device.")
@@ -385,7 +390,13 @@ def new_full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """One value in the sizes given, with this tensor's dtype and device."""
+    """One value in the sizes given, with this tensor's dtype and device.
+
+    Shape: result that of `size`.
+
+    >>> xtensor.ones(1).new_full((2,), 7)
+    tensor([7., 7.])
+    """
     if not isinstance(size, (list, tuple)):
         raise checks.argument_error("new_full", "size", 1, "tuple of ints", size)
     value = (python_number("new_full", "fill_value", 2, fill_value),)
@@ -401,7 +412,10 @@ def new_full(
     "object data, *, device device = None",
 )
 def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
-    """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`."""
+    """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`.
+
+    Shape: result that of the sizes or values given; `(0)` without.
+    """
     if not args:
         return new_empty(self, (0,), device=device)
     first = args[0]
@@ -450,7 +464,10 @@ def new_empty_strided(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """As `empty_strided`, with this tensor's dtype and device."""
+    """As `empty_strided`, with this tensor's dtype and device.
+
+    Shape: result that of `size`.
+    """
     return empty_strided(
         size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
     )

@@ -119,7 +119,13 @@ def _bernoulli_of(seed: Any, draw: Any, p: Any, shape: Any, dtype: Any) -> Any:
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Ones with the probabilities in `input` (or `p` everywhere) and zeros, in the dtype of `input`."""
+    """Ones with the probabilities in `input` (or `p` everywhere) and zeros, in the dtype of `input`.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.bernoulli(xtensor.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     if not isinstance(input, Tensor):
         raise checks.argument_error("bernoulli", "input", 1, "Tensor", input)
     if p is not None:
@@ -226,7 +232,11 @@ def normal(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normal numbers with the means and standard deviations given, as tensors (broadcast) or, with `size`, numbers."""
+    """Normal numbers with the means and standard deviations given, as tensors (broadcast) or, with `size`, numbers.
+
+    >>> xtensor.normal(0.0, 1.0, (2, 3)).shape
+    xtensor.Size([2, 3])
+    """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors:
         if size is None:
@@ -291,7 +301,13 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Indices into each row of `input` (of one or two dimensions), drawn with probabilities in proportion to it."""
+    """Indices into each row of `input` (of one or two dimensions), drawn with probabilities in proportion to it.
+
+    Shape: `input` `(n)` or `(m, n)`, result `(num_samples)` or `(m, num_samples)`.
+
+    >>> xtensor.multinomial(xtensor.tensor([0.0, 1.0]), 3, replacement=True)
+    tensor([1, 1, 1])
+    """
     if not isinstance(input, Tensor):
         raise checks.argument_error("multinomial", "input", 1, "Tensor", input)
     if not 1 <= input.dim() <= 2:
@@ -348,7 +364,13 @@ def number(function: str, name: str, position: int, value: Any) -> float:
 def uniform_(
     self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: Any
 ) -> Tensor:
-    """Fill with uniform numbers in [from, to)."""
+    """Fill with uniform numbers in [from, to).
+
+    Shape: that of the tensor itself, which stays.
+
+    >>> xtensor.empty(2, 3).uniform_().shape
+    xtensor.Size([2, 3])
+    """
     if "from" in named:
         from_ = named.pop("from")
     if named:
@@ -369,7 +391,13 @@ def uniform_(
 
 
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    Shape: that of the tensor itself, which stays.
+
+    >>> xtensor.empty(2, 3).normal_().shape
+    xtensor.Size([2, 3])
+    """
     middle, width = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
     check_std(width)
     sampling.check_float("normal_kernel_cpu", self.dtype)
@@ -379,7 +407,10 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
 
 
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with exponential numbers of rate `lambd`."""
+    """Fill with exponential numbers of rate `lambd`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     if not self.dtype.is_floating_point:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
@@ -394,7 +425,10 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
 def cauchy_(
     self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers of a Cauchy distribution."""
+    """Fill with numbers of a Cauchy distribution.
+
+    Shape: that of the tensor itself, which stays.
+    """
     if not self.dtype.is_floating_point:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
@@ -409,7 +443,10 @@ def cauchy_(
 def log_normal_(
     self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with numbers whose logarithms are normal with `mean` and `std`."""
+    """Fill with numbers whose logarithms are normal with `mean` and `std`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     middle, width = number("log_normal_", "mean", 1, mean), number("log_normal_", "std", 2, std)
     if not width > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={width:g}")
@@ -418,7 +455,10 @@ def log_normal_(
 
 
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the numbers of trials until the first success, of probability `p`."""
+    """Fill with the numbers of trials until the first success, of probability `p`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     chance = number("geometric_", "p", 1, p)
     if not 0 < chance < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={chance:g}")
@@ -428,7 +468,10 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros."""
+    """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros.
+
+    Shape: that of the tensor itself, which stays; a tensor `p` is broadcast to it.
+    """
     if not isinstance(p, Tensor):
         chance = number("bernoulli_", "p", 1, p)
         check_probability(chance)
@@ -455,7 +498,10 @@ def random_(
     generator: Generator | None = None,
     **named: Any,
 ) -> Tensor:
-    """Fill with integers in [from, to), or [0, to) if one is given, or all that the dtype holds exactly from 0 on."""
+    """Fill with integers in [from, to), or [0, to) if one is given, or all that the dtype holds exactly from 0 on.
+
+    Shape: that of the tensor itself, which stays.
+    """
     if "from" in named:
         from_ = named.pop("from")
     if named:

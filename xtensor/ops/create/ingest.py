@@ -390,6 +390,9 @@ def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.Devi
     """`data` as a tensor: itself, with its history, where it is one of that dtype and device.
 
     A NumPy array of that dtype is taken as `from_numpy` takes it.
+
+    >>> xtensor.as_tensor([1, 2])
+    tensor([1, 2])
     """
     if isinstance(data, Tensor):
         place = data.device if device is None else pick_device("as_tensor", device)
@@ -521,7 +524,13 @@ def new_tensor(
     layout: dtypes.layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A new leaf with a copy of `data`, of this tensor's dtype and device unless others are given."""
+    """A new leaf with a copy of `data`, of this tensor's dtype and device unless others are given.
+
+    Shape: result that of `data`.
+
+    >>> xtensor.ones(1).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         checks.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

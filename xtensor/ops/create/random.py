@@ -160,7 +160,11 @@ def randperm(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers from 0 up to but without `n`, in random order."""
+    """The integers from 0 up to but without `n`, in random order.
+
+    >>> xtensor.randperm(4).sort().values
+    tensor([0, 1, 2, 3])
+    """
     if not hasattr(n, "__index__"):
         raise checks.argument_error("randperm", "n", 1, "int", n)
     count = operator.index(n)
@@ -211,6 +215,14 @@ def make_like(
     return finish(function, made, requires_grad)
 
 
+LIKE = """{numbers} with the sizes, dtype and device of `input`.
+
+Shape: `input` `(*)`, result `(*)`.
+
+>>> xtensor.{name}(xtensor.ones(2, 3)).shape
+xtensor.Size([2, 3])"""
+
+
 def like_of(name: str, kernel: sampling.Kernel, numbers: str) -> Any:
     """A function of random numbers in the form of a tensor."""
 
@@ -230,7 +242,7 @@ def like_of(name: str, kernel: sampling.Kernel, numbers: str) -> Any:
     return overloads(
         "Tensor input, *, Generator generator, memory_format memory_format = None, {options}",
         "Tensor input, *, memory_format memory_format = None, {options}",
-    )(named(random_like, name, f"{numbers} with the sizes, dtype and device of `input`."))
+    )(named(random_like, name, LIKE.format(numbers=numbers, name=name)))
 
 
 rand_like = like_of("rand_like", sampling.uniform, "Uniform numbers in [0, 1)")

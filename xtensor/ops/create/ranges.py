@@ -374,7 +374,11 @@ def logspace(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` powers of `base`, from `base**start` to `base**end`, whose exponents are evenly spaced."""
+    """`steps` powers of `base`, from `base**start` to `base**end`, whose exponents are evenly spaced.
+
+    >>> xtensor.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     check_layout("logspace", layout)
     return space("logspace", start, end, steps, float(base), out, dtype, device, requires_grad)
 
@@ -464,7 +468,12 @@ def triangle(function: str, find: Any, which: str) -> Any:
         pairs = np.stack(find(row, offset, col)).astype(chosen.numpy)
         return placed(pairs, pick_device(function, device))
 
-    doc = f"The row and column indices of the {which} the diagonal `offset`, as a 2-by-N tensor."
+    low, high = np.stack(find(2, 0, 2)).tolist()
+    doc = (
+        f"The row and column indices of the {which} the diagonal `offset`, as a 2-by-N tensor.\n\n"
+        "Shape: result `(2, N)`, N the number of elements of the triangle.\n\n"
+        f">>> xtensor.{function}(2, 2)\ntensor([{low},\n        {high}])"
+    )
     return named(indices, function, doc)
 
 
@@ -567,6 +576,9 @@ def complex(real: Array, imag: Array) -> Array:
     """Complex numbers from their real and imaginary parts.
 
     Differs from PyTorch: float16 parts give complex64.
+
+    >>> xtensor.complex(xtensor.tensor([1.0]), xtensor.tensor([2.0]))
+    tensor([1.+2.j])
     """
     check_parts("complex", real, imag)
     if real.dtype == np.float16:

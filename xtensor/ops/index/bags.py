@@ -220,6 +220,7 @@ def embedding_bag(
 ) -> Tensor:
     """The sum, mean or max of the rows of `weight` in every bag; an empty bag gives zeros.
 
+    Shape: `input` `(B, n)`, or `(n)` with `offsets` `(B)`; `weight` `(V, D)`; result `(B, D)`.
     `input` is `(B, N)`, one bag per row, or all bags one after the other with `offsets` where each begins. With
     `sparse` the gradient of `weight` is a sparse tensor. Differs from PyTorch: `scale_grad_by_freq` divides by how often an index occurs (PyTorch's CPU kernel
     takes another index's count), and on an accelerator an index out of range gives NaN.

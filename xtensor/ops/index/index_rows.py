@@ -472,7 +472,10 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 
 
 def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices along `dim` that the vector `index` names, as a copy."""
+    """The slices along `dim` that the vector `index` names, as a copy.
+
+    Shape: `(*, n, *)`, `index` `(m)`, result `(*, m, *)`.
+    """
     return index_select(self, dim, index)
 
 
@@ -491,12 +494,24 @@ def index_add(
 
 
 def index_add_method(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy with `alpha * source` added to the slices along `dim` that `index` names."""
+    """A copy with `alpha * source` added to the slices along `dim` that `index` names.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+
+    >>> xtensor.zeros(3).index_add(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     return index_add(self, dim, index, source, alpha=alpha)
 
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Add `alpha * source` to the slices along `dim` that `index` names, in place."""
+    """Add `alpha * source` to the slices along `dim` that `index` names, in place.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+
+    >>> xtensor.zeros(3).index_add_(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
+    tensor([1., 0., 2.])
+    """
     dim = check_add("index_add_", self, dim, index, source, alpha)
     refuse_overlap(self, index, source)
     return run_inplace(ADD, (self, dim, index, source, alpha))
@@ -511,12 +526,18 @@ def index_copy(
 
 
 def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy with the slices along `dim` that `index` names replaced by those of `source`."""
+    """A copy with the slices along `dim` that `index` names replaced by those of `source`.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+    """
     return index_copy(self, dim, index, source)
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Replace the slices along `dim` that `index` names by those of `source`, in place."""
+    """Replace the slices along `dim` that `index` names by those of `source`, in place.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+    """
     dim = check_arguments("index_copy_", self, dim, index)
     if isinstance(source, Tensor) and not index.dim() > 1:
         refuse_overlap(self, index, source)
@@ -529,13 +550,19 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     "Tensor input, int dim, Tensor index, Number value",
 )
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy of `input` with `value` in the slices along `dim` that `index` names."""
+    """A copy of `input` with `value` in the slices along `dim` that `index` names.
+
+    Shape: `input` `(*)`, `index` `(n)`, result `(*)`.
+    """
     dim = check_fill(input, dim, index, value)
     return run_like(FILL, (input, dim, index, value))
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Write `value` to the slices along `dim` that `index` names, in place."""
+    """Write `value` to the slices along `dim` that `index` names, in place.
+
+    Shape: `index` `(n)`; that of the tensor itself stays.
+    """
     dim = check_fill(self, dim, index, value)
     refuse_overlap(self, index)
     return run_inplace(FILL, (self, dim, index, value))
@@ -559,14 +586,20 @@ def index_reduce(
 def index_reduce_method(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy with `source` folded into the slices along `dim` that `index` names."""
+    """A copy with `source` folded into the slices along `dim` that `index` names.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+    """
     return index_reduce(self, dim, index, source, reduce, include_self=include_self)
 
 
 def index_reduce_(
     self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Fold `source` into the slices along `dim` that `index` names, in place."""
+    """Fold `source` into the slices along `dim` that `index` names, in place.
+
+    Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+    """
     dim = check_index_reduce(self, dim, index, source, reduce)
     refuse_overlap(self, index, source)
     return run_inplace(REDUCE, (self, dim, index, source, reduce, bool(include_self)))
@@ -590,18 +623,27 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def take_method(self: Tensor, index: Tensor) -> Tensor:
-    """The elements, as if flat, that `index` numbers, in its shape."""
+    """The elements, as if flat, that `index` numbers, in its shape.
+
+    Shape: `index` `(*)`, result `(*)`.
+    """
     return take(self, index)
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of `input` with the elements of `source` at the element numbers `index`."""
+    """A copy of `input` with the elements of `source` at the element numbers `index`.
+
+    Shape: `input` `(*)`, `index` and `source` of equally many elements, result `(*)`.
+    """
     check_put(input, index, source)
     return run_like(PUT, (input, index, source, bool(accumulate)))
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place."""
+    """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place.
+
+    Shape: `index` and `source` of equally many elements; that of the tensor itself stays.
+    """
     check_put(self, index, source)
     refuse_overlap(self, index, source)
     return run_inplace(PUT, (self, index, source, bool(accumulate)))

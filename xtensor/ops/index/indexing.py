@@ -339,7 +339,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
     Differs from PyTorch: index arrays and masks may not write to an expanded tensor either (there: a warning).
     """
-    if not isinstance(value, Tensor):
+    if type(value) in SCALARS or not isinstance(value, Tensor):
         if type(value) not in SCALARS:
             if not isinstance(value, (float, complex)):  # NumPy's own numbers of these kinds are Python's too
                 raise TypeError(f"can't assign a {checks.type_name(value)} to a {checks.tensor_type(self)}")
@@ -351,7 +351,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     kind = type(index)
     if kind is int:
-        assign(select_first(self, index), value)
+        view = select_first(self, index)
+        if type(value) in SCALARS:
+            check_writable(view)
+            fill_view(view, value)
+        else:
+            assign(view, value)
         return
     if kind is slice and not sizes_of(self):
         slice_first(self, index)
@@ -397,7 +402,7 @@ def fill_view(view: Tensor, number: Any) -> None:
 
 def assign(view: Tensor, value: Any) -> None:
     """Write a number or a tensor that broadcasts to a view."""
-    if not isinstance(value, Tensor):
+    if type(value) in SCALARS:
         check_writable(view)
         fill_view(view, value)
         return
@@ -499,7 +504,10 @@ def index_picks(name: str, input: Tensor, indices: Any) -> list[Any]:
 
 
 def index_put_(self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included."""
+    """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included.
+
+    Shape: `values` broadcast to that of `self[indices]`; that of the tensor itself stays.
+    """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put_", "values", 2, "Tensor", values)
     picks = index_picks("index_put_", self, indices)
@@ -508,7 +516,10 @@ def index_put_(self: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
 
 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there."""
+    """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there.
+
+    Shape: `input` `(*)`, `values` broadcast to that of `input[indices]`, result `(*)`.
+    """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put", "values", 2, "Tensor", values)
     picks = index_picks("index_put", input, indices)
@@ -565,7 +576,10 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 
 def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` holds, one dimension."""
+    """The elements where `mask` holds, one dimension.
+
+    Shape: the tensor and `mask` broadcast; result `(n)`, n the number of elements where it holds.
+    """
     return masked_select(self, mask)
 
 

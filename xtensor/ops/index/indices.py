@@ -27,7 +27,10 @@ __all__ = [
 
 @general(method=True, out="exact", derivatives=None)
 def nonzero_static(input: Array, *, size: int, fill_value: int = -1) -> Array:
-    """The first `size` indices of what is not zero, one row each; rows that are left are `fill_value`."""
+    """The first `size` indices of what is not zero, one row each; rows that are left are `fill_value`.
+
+    Shape: `input` `(*)` of d dimensions, result `(size, d)`.
+    """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     if input.ndim == 0:

@@ -106,7 +106,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """`self` where `condition` holds and `other` elsewhere."""
+    """`self` where `condition` holds and `other` elsewhere.
+
+    Shape: `condition`, `self` and `other` broadcast together; the result has their broadcast shape.
+    """
     return where(condition, self, other)
 
 
@@ -220,7 +223,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Put `value` where the mask holds, in place.
 
+    Shape: `mask` broadcast to that of the tensor itself, which stays.
     Where elements of an expanded tensor share memory it is written if the mask holds for any; this is deprecated.
+
+    >>> xtensor.ones(2).masked_fill_(xtensor.tensor([True, False]), 0)
+    tensor([0., 1.])
     """
     value = check_fill(self, mask, value, True)
     view = self._xt_view
@@ -271,13 +278,19 @@ def true_count(mask: Tensor) -> int:
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds."""
+    """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds.
+
+    Shape: `input` and `mask` broadcast to `(*)`, `source` of enough elements; result `(*)`.
+    """
     check_scatter(input, mask, source)
     return MASKED_SCATTER.function(input, mask, source)
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Put the elements of `source`, in order, where the mask holds, in place."""
+    """Put the elements of `source`, in order, where the mask holds, in place.
+
+    Shape: `mask` broadcast to that of the tensor itself, which stays; `source` of enough elements.
+    """
     check_scatter(self, mask, source)
     if tuple(sizes_of(mask)) != tuple(sizes_of(self)):
         geometry.expand((tuple(sizes_of(mask)), (1,) * mask.dim(), 0), tuple(sizes_of(self)))
@@ -327,12 +340,18 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 
 def nonzero_method(self: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension."""
+    """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension.
+
+    Shape: `(*)` of d dimensions, result `(n, d)`; with `as_tuple` d of `(n)`.
+    """
     return nonzero(self, as_tuple=as_tuple)
 
 
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, a row each."""
+    """The indices of the elements that are not zero, a row each.
+
+    Shape: `input` `(*)` of d dimensions, result `(n, d)`.
+    """
     return nonzero(input)
 
 

@@ -443,7 +443,14 @@ def gather(
 
 
 def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements at `index` along `dim`."""
+    """The elements at `index` along `dim`.
+
+    Shape: `index` as many dimensions as the tensor; result that of `index`.
+
+    >>> xtensor.tensor([[1, 2], [3, 4]]).gather(1, xtensor.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """
     return gather(self, dim, index, sparse_grad=sparse_grad)
 
 
@@ -482,14 +489,26 @@ def scatter(
 def scatter_method(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply"."""
+    """A copy with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply".
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
+
+    >>> xtensor.zeros(3).scatter(0, xtensor.tensor([2]), 5.0)
+    tensor([0., 0., 5.])
+    """
     return scatter(self, dim, index, src, value=value, reduce=reduce)
 
 
 def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """Write `src`, a tensor or a number, at `index` along `dim`, in place; `reduce`: "add" or "multiply"."""
+    """Write `src`, a tensor or a number, at `index` along `dim`, in place; `reduce`: "add" or "multiply".
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    >>> xtensor.zeros(3).scatter_(0, xtensor.tensor([2]), 5.0)
+    tensor([0., 0., 5.])
+    """
     dim, src, reduce = scatter_values(self, dim, index, src, value, reduce)
     refuse_overlap(self, index, src)
     if reduce is not None:
@@ -521,12 +540,24 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
 
 
 def scatter_add_method(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy with `src` added at `index` along `dim`, repeated indices included."""
+    """A copy with `src` added at `index` along `dim`, repeated indices included.
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
+
+    >>> xtensor.zeros(2).scatter_add(0, xtensor.tensor([1, 1]), xtensor.ones(2))
+    tensor([0., 2.])
+    """
     return scatter_add(self, dim, index, src)
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add `src` at `index` along `dim`, repeated indices included, in place."""
+    """Add `src` at `index` along `dim`, repeated indices included, in place.
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    >>> xtensor.zeros(2).scatter_add_(0, xtensor.tensor([1, 1]), xtensor.ones(2))
+    tensor([0., 2.])
+    """
     dim = check_src("scatter_add_", self, dim, index, src)
     refuse_overlap(self, index, src)
     return run_inplace(SCATTER_ADD, (self, dim, index, src))
@@ -560,14 +591,26 @@ def scatter_reduce(
 def scatter_reduce_method(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy with `src` folded in at `index` along `dim`."""
+    """A copy with `src` folded in at `index` along `dim`.
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
+
+    >>> xtensor.zeros(2).scatter_reduce(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
+    tensor([0., 4.])
+    """
     return scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
 
 
 def scatter_reduce_(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """Fold `src` in at `index` along `dim`, in place."""
+    """Fold `src` in at `index` along `dim`, in place.
+
+    Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    >>> xtensor.zeros(2).scatter_reduce_(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
+    tensor([0., 4.])
+    """
     dim = check_arguments("scatter_reduce_", self, dim, index)
     check_reduce(reduce)
     check_src("scatter_reduce_", self, dim, index, src)

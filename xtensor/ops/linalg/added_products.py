@@ -110,7 +110,10 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
     ),
 )
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """`beta * input + alpha * (mat @ vec)`."""
+    """`beta * input + alpha * (mat @ vec)`.
+
+    Shape: `input` broadcast with `(n)`, `mat` `(n, m)`, `vec` `(m)`, result `(n)`.
+    """
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or (input.ndim == 1 and input.shape[0] not in (1, mat.shape[0])):
@@ -142,7 +145,13 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     several=True,
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices."""
+    """`beta * input + alpha * (batch1 @ batch2)` of batches of matrices.
+
+    Shape: `input` broadcast with `(B, n, p)`, `batch1` `(B, n, m)`, `batch2` `(B, m, p)`, result `(B, n, p)`.
+
+    >>> xtensor.baddbmm(xtensor.ones(1, 1, 1), xtensor.ones(1, 1, 3), xtensor.ones(1, 3, 1))
+    tensor([[[4.]]])
+    """
     if batch1.ndim == 3 and batch2.ndim == 3:
         check_expand(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     check_batches(batch1, batch2)
@@ -172,7 +181,10 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
     ),
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`."""
+    """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`.
+
+    Shape: `input` broadcast with `(n, p)`, `batch1` `(B, n, m)`, `batch2` `(B, m, p)`, result `(n, p)`.
+    """
     if batch1.ndim == 3 and batch2.ndim == 3:
         check_expand(input, (batch1.shape[1], batch2.shape[2]))
     check_batches(batch1, batch2)
@@ -197,7 +209,10 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     ),
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    Shape: `input` broadcast with `(n, m)`, `vec1` `(n)`, `vec2` `(m)`, result `(n, m)`.
+    """
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")

@@ -149,6 +149,7 @@ def cholesky_ex(
 ) -> return_types.linalg_cholesky_ex:
     """The lower (or upper) Cholesky factors with `info`, 0 where the matrix is positive-definite.
 
+    Shape: `input` `(*, n, n)`; factors `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
     """
     made = cholesky_factor(input, upper=upper, out=out)
@@ -160,7 +161,12 @@ def cholesky_ex(
 def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices.
 
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is not positive-definite; differs from PyTorch on an accelerator: NaN.
+
+    >>> xtensor.linalg.cholesky(xtensor.tensor([[4.0, 0.0], [0.0, 9.0]]))
+    tensor([[2., 0.],
+            [0., 3.]])
     """
     factor, info = cholesky_factor(input, upper=upper)
     check_info("linalg.cholesky", info, NOT_POSITIVE)
@@ -225,7 +231,13 @@ def qr_of(input: Array, form: str = "reduced") -> tuple[Array, ...]:
 
 
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> return_types.linalg_qr:
-    """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out)."""
+    """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out).
+
+    Shape: `A` `(*, n, m)`; Q `(*, n, k)`, R `(*, k, m)` with k = min(n, m), or k = n if complete.
+
+    >>> xtensor.linalg.qr(xtensor.ones(3, 2)).R.shape
+    xtensor.Size([2, 2])
+    """
     return qr_of(A, mode, out=out)
 
 
@@ -275,7 +287,13 @@ def _eigh_grad(grads: Any, results: Any) -> Array:
     derivatives=dict(input=_eigh_grad),
 )
 def eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
-    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read."""
+    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which one triangle is read.
+
+    Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
+
+    >>> xtensor.linalg.eigh(xtensor.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    tensor([2., 3.])
+    """
     checks.check_square("linalg.eigh", input)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
@@ -313,6 +331,7 @@ def _eig_grad(grads: Any, results: Any) -> Array:
 def eig(input: Array) -> tuple[Array, ...]:
     """The complex eigenvalues and eigenvectors of square matrices, in no particular order.
 
+    Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
     Differs from PyTorch: XLA has this only for CPUs.
     """
     checks.check_square("linalg.eig", input)
@@ -329,12 +348,18 @@ def eig(input: Array) -> tuple[Array, ...]:
 
 
 def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of Hermitian matrices, ascending."""
+    """The eigenvalues of Hermitian matrices, ascending.
+
+    Shape: `input` `(*, n, n)`, result `(*, n)`.
+    """
     return given(eigh(input, UPLO)[0], out)
 
 
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex eigenvalues of square matrices."""
+    """The complex eigenvalues of square matrices.
+
+    Shape: `input` `(*, n, n)`, result `(*, n)`.
+    """
     if input.dim() < 2:
         check_matrix("linalg.eigvals", array_of(input))
     return given(eig(input)[0], out)
@@ -410,7 +435,13 @@ def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
 ) -> return_types.linalg_svd:
-    """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None."""
+    """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None.
+
+    Shape: `A` `(*, n, m)`; U `(*, n, n)`, S `(*, k)`, Vh `(*, m, m)` with k = min(n, m), or U `(*, n, k)` and Vh `(*, k, m)`.
+
+    >>> xtensor.linalg.svd(xtensor.tensor([[3.0, 0.0], [0.0, 2.0]])).S
+    tensor([3., 2.])
+    """
     if driver is not None:
         raise RuntimeError(
             "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
@@ -419,7 +450,10 @@ def svd(
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
-    """The singular values, descending."""
+    """The singular values, descending.
+
+    Shape: `A` `(*, n, m)`, result `(*, min(n, m))`.
+    """
     return given(svd(A, False, driver=driver)[1], out)
 
 

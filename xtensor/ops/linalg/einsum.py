@@ -300,7 +300,11 @@ def dot_along(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) 
 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them."""
+    """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them.
+
+    >>> xtensor.tensordot(xtensor.ones(2, 3), xtensor.ones(3, 4), 1).shape
+    xtensor.Size([2, 4])
+    """
     if isinstance(dims, Tensor):
         dims = dims.item() if dims.numel() == 1 else dims.tolist()
     if isinstance(dims, int):

@@ -106,6 +106,8 @@ def grouped_mm(
 ) -> Tensor:
     """Matrix products of groups: `offs` (int32) says where each ends in the divided dimension of a 2-d operand.
 
+    Shape: `mat_a` `(n, k)` or `(G, n, k)`, `mat_b` `(k, m)` or `(G, k, m)`; result `(n, m)`, or `(G, n, m)`
+    where both or neither have G.
     Rows of no group give zeros, which PyTorch leaves unset.
     """
     if bias is not None:
@@ -203,6 +205,7 @@ def scaled_mm(
 ) -> Tensor:
     """The product of two matrices of 8-bit floats with scales for all, for rows, or for blocks of elements.
 
+    Shape: `mat_a` `(n, k)`, `mat_b` `(k, m)`, result `(n, m)`.
     Differs from PyTorch: every recipe runs on every device, in float32; swizzled scales raise NotImplementedError.
     """
     if any(s.value != 0 for s in (*several(swizzle_a), *several(swizzle_b))):
@@ -234,5 +237,9 @@ def scaled_grouped_mm(
     contraction_dim: Sequence[int] = (),
     use_fast_accum: bool = False,
 ) -> Tensor:
-    """Grouped products of scaled matrices, which PyTorch has for CUDA devices alone: NotImplementedError."""
+    """Grouped products of scaled matrices, which PyTorch has for CUDA devices alone: NotImplementedError.
+
+    Shape: `mat_a` `(n, k)` or `(G, n, k)`, `mat_b` `(k, m)` or `(G, k, m)`; result `(n, m)`, or `(G, n, m)`
+    where both or neither have G.
+    """
     raise NotImplementedError("scaled_grouped_mm is not implemented: scale the operands and call grouped_mm")

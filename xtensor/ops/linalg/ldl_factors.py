@@ -144,7 +144,10 @@ def check_factors(name: str, info: Tensor) -> None:
 def ldl_factor_ex(
     input: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> return_types.linalg_ldl_factor_ex:
-    """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0."""
+    """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0.
+
+    Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)` and `info` `(*)`.
+    """
     made = factors(input, hermitian=hermitian, out=out)
     if check_errors:
         check_factors("torch.linalg.ldl_factor_ex", made[2])
@@ -152,7 +155,10 @@ def ldl_factor_ex(
 
 
 def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> return_types.linalg_ldl_factor:
-    """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular."""
+    """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular.
+
+    Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)`.
+    """
     packed, pivots, info = factors(input, hermitian=hermitian)
     check_factors("torch.linalg.ldl_factor", info)
     if out is not None:
@@ -223,7 +229,10 @@ def solve_one(packed: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     derivatives=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")),
 )
 def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) -> Array:
-    """The X with `A @ X == B`, given the LDL factors of A; without a derivative."""
+    """The X with `A @ X == B`, given the LDL factors of A; without a derivative.
+
+    Shape: `LD` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)`, result `(*, n, k)`.
+    """
     name = "torch.linalg.ldl_solve"
     checks.check_square(name, LD)
     if B.ndim < 2:

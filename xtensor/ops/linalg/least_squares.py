@@ -84,6 +84,7 @@ def pinv(
 ) -> Tensor:
     """The Moore-Penrose inverses; singular values up to `max(atol, rtol * largest)` count as zero.
 
+    Shape: `input` `(*, n, m)`, result `(*, m, n)`.
     rcond: the older name of `rtol`.
     """
     own = input.dtype
@@ -103,7 +104,10 @@ def pinv(
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`."""
+    """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`.
+
+    Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+    """
     (input,) = cast_for(input, cpu="float32")
     return pinv(input, rcond)
 
@@ -131,7 +135,10 @@ def matrix_rank(
     rtol: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The numbers of singular values above a tolerance."""
+    """The numbers of singular values above a tolerance.
+
+    Shape: `input` `(*, n, m)`, result `(*)`.
+    """
     if input.dim() < 2:
         raise RuntimeError(
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
@@ -154,6 +161,7 @@ def lstsq(
 ) -> return_types.linalg_lstsq:
     """Least squares solutions of `input @ X == b`, as `(solution, residuals, rank, singular_values)`.
 
+    Shape: `input` `(*, n, m)`, `b` `(*, n, k)` or `(*, n)`; solution `(*, m, k)` or `(*, m)`.
     driver: "gels" takes input to be of full rank and leaves the rank out; only "gelsd" and "gelss" give singular values, and
     only these three residuals, where input is tall and of full rank (which is seen only where values can be read).
     """

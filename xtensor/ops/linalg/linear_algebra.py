@@ -43,7 +43,13 @@ __all__ = [
 
 @general(out="exact", name="linalg_det", node="LinalgDet", derivatives=FROM_KERNEL)
 def det(input: Array) -> Array:
-    """The determinants of square matrices."""
+    """The determinants of square matrices.
+
+    Shape: `input` `(*, n, n)`, result `(*)`.
+
+    >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
+    tensor(-1.)
+    """
     checks.check_square("linalg.det", input)
     check_floating("linalg.det", input, "lu_cpu")
     return jnp.linalg.det(input) if input.shape[-1] else jnp.ones(input.shape[:-2], input.dtype)
@@ -68,7 +74,10 @@ def _slogdet_grad(grads: Any, results: Any, input: Array) -> Array:
     derivatives=dict(input=_slogdet_grad),
 )
 def slogdet(input: Array) -> tuple[Array, ...]:
-    """The signs and the logarithms of the absolute values of determinants."""
+    """The signs and the logarithms of the absolute values of determinants.
+
+    Shape: `input` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
+    """
     checks.check_square("linalg.slogdet", input)
     check_floating("linalg.slogdet", input)
     if input.shape[-1] == 0:
@@ -79,7 +88,10 @@ def slogdet(input: Array) -> tuple[Array, ...]:
 
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithms of determinants; NaN of negative ones."""
+    """The logarithms of determinants; NaN of negative ones.
+
+    Shape: `input` `(*, n, n)`, result `(*)`.
+    """
     sign, log = slogdet(input)
     return log + sign.log()
 
@@ -140,6 +152,7 @@ SINGULAR = "The diagonal element {} is zero, the inversion could not be complete
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_types.linalg_inv_ex:
     """The inverses of square matrices with `info`: 0, or the number of the pivot that is 0.
 
+    Shape: `A` `(*, n, n)`; inverses `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back.
     """
     made = inverses(A, out=out)
@@ -151,7 +164,12 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_
 def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices.
 
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
+
+    >>> xtensor.linalg.inv(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
     """
     made, info = inverses(input)
     check_info("linalg.inv", info, SINGULAR)
@@ -248,6 +266,8 @@ def solve_ex(
 ) -> return_types.linalg_solve_ex:
     """The X with `A @ X == B` (`X @ A == B` where not `left`) with `info`: 0, or the number of the pivot that is 0.
 
+    Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, `info`
+    `(*)`.
     Without `check_errors` nothing is read back.
     """
     made = solutions(A, B, left=left, out=out)
@@ -259,7 +279,11 @@ def solve_ex(
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == B` (`X @ A == B` where not `left`), for batches of square A.
 
+    Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, batches broadcast.
     LinAlgError where A is singular; differs from PyTorch on an accelerator: infinities and NaN.
+
+    >>> xtensor.linalg.solve(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]), xtensor.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
     """
     made, info = solutions(A, B, left=left)
     check_info("torch.linalg.solve", info, UNSOLVED)
@@ -270,7 +294,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 def solve_triangular(
     input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Array:
-    """The X with `input @ X == B` (or `X @ input == B`) for triangular matrices."""
+    """The X with `input @ X == B` (or `X @ input == B`) for triangular matrices.
+
+    Shape: `input` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`, batches
+    broadcast.
+    """
     checks.check_square("linalg.solve_triangular", input)
     check_matrix("linalg.solve_triangular", B, "B")
     a, b = dtype_of(input), dtype_of(B)
@@ -292,7 +320,10 @@ def solve_triangular(
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == input`, given the Cholesky factor L of A."""
+    """The X with `A @ X == input`, given the Cholesky factor L of A.
+
+    Shape: `input` `(*, n, k)`, `L` `(*, n, n)`, result `(*, n, k)`.
+    """
     input, L = cast_for(input, L, cpu="float32")
     for name, x in (("b", input), ("u", L)):
         if x.dim() < 2:
@@ -315,7 +346,10 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of matrices given by their Cholesky factors."""
+    """The inverses of matrices given by their Cholesky factors.
+
+    Shape: `L` `(*, n, n)`, result `(*, n, n)`.
+    """
     (L,) = cast_for(L, cpu="float32")
     if L.dim() < 2:
         raise RuntimeError("cholesky_inverse: The input tensor A must have at least 2 dimensions.")
@@ -332,7 +366,10 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
+    """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses.
+
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+    """
     checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:
         size = sizes_of(input)[-1]
@@ -391,6 +428,7 @@ exponential.defvjp(_exponential_forward, _exponential_backward)
 def matrix_exp(input: Array) -> Array:
     """The exponentials of square matrices.
 
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
     """
     checks.check_square("linalg.matrix_exp", input)
@@ -408,7 +446,10 @@ matrix_exp.operator.backwards_only = True
 
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The product of two or more matrices (the first and last may be vectors) by the cheapest bracketing."""
+    """The product of two or more matrices (the first and last may be vectors) by the cheapest bracketing.
+
+    Shape: `(n, m)`, `(m, k)`, ..., `(l, p)`, result `(n, p)`; a vector first or last takes its size away.
+    """
     matrices = list(tensors)
     if len(matrices) < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(matrices)}")
@@ -444,7 +485,10 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 @general(autocast="short", out="exact", name="linalg_vecdot", node="LinalgVecdot", derivatives=FROM_KERNEL)
 def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
-    """The dot products of vectors along `dim`, the first conjugated."""
+    """The dot products of vectors along `dim`, the first conjugated.
+
+    Shape: `x` and `y` broadcast to `(*)`; result `(*)` without the dimension `dim`.
+    """
     a, b = promote(x, y)
     a, b = jnp.broadcast_arrays(a, b)
     return jnp.sum(jnp.conj(a) * b, axis=checks.wrap_dim(dim, a.ndim)).astype(a.dtype)

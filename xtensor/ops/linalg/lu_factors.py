@@ -68,7 +68,10 @@ def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types.linalg_lu:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`."""
+    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`.
+
+    Shape: `A` `(*, n, m)`; P `(*, n, n)`, L `(*, n, k)`, U `(*, k, m)` with k = min(n, m).
+    """
     made = lu_of(A, pivot=pivot, out=out)
     return type(made)(made[0].detach(), *made[1:])
 
@@ -113,7 +116,10 @@ def check_factors(name: str, info: Tensor) -> None:
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> return_types.linalg_lu_factor_ex:
-    """L and U packed in one matrix with the pivots and `info`: 0, or the number of the pivot that is 0."""
+    """L and U packed in one matrix with the pivots and `info`: 0, or the number of the pivot that is 0.
+
+    Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))` and `info` `(*)`.
+    """
     made = factors(A, pivot=pivot, out=out)
     if check_errors:
         check_factors("torch.linalg.lu_factor_ex", made[2])
@@ -123,6 +129,7 @@ def lu_factor_ex(
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types.linalg_lu_factor:
     """L and U packed in one matrix, and the pivots (row exchanges, counted from 1).
 
+    Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
     RuntimeError where a pivot is 0; differs from PyTorch on an accelerator, where values are not read back.
     """
     packed, pivots, info = factors(A, pivot=pivot)
@@ -135,7 +142,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`."""
+    """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`.
+
+    Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
+    """
     (A,) = cast_for(A, cpu="float32")
     made = factors(A, pivot=pivot)
     kept = made if get_infos else made[:2]
@@ -202,7 +212,10 @@ def solved(LU: Array, pivots: Array, B: Array, left: bool, turned: bool) -> Arra
 
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`."""
+    """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`.
+
+    Shape: `input` `(*, n, k)`, `LU_data` `(*, n, n)`, `LU_pivots` `(*, n)`, result `(*, n, k)`.
+    """
     input, LU_data = cast_for(input, LU_data, cpu="float32")
     return factored_solution(LU_data, LU_pivots, input, out=out)
 
@@ -216,7 +229,10 @@ def linalg_lu_solve(
     adjoint: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors."""
+    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors.
+
+    Shape: `LU` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`.
+    """
     return factored_solution(LU, pivots, B, left=left, adjoint=adjoint, out=out)
 
 

@@ -259,7 +259,10 @@ def mm(input: Array, mat2: Array) -> Array:
     ),
 )
 def mv(input: Array, vec: Array) -> Array:
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Shape: `input` `(n, m)`, `vec` `(m)`, result `(n)`.
+    """
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     check_product(input, vec)
@@ -328,7 +331,10 @@ def dot(input: Array, tensor: Array) -> Array:
     ),
 )
 def vdot(input: Array, other: Array) -> Array:
-    """The dot product of two vectors, the first conjugated."""
+    """The dot product of two vectors, the first conjugated.
+
+    Shape: `input` `(n)`, `other` `(n)`, result `()`.
+    """
     check_vectors(input, other)
     refuse_bool("vdot", input)
     return product(jnp.conj(input), other)
@@ -368,7 +374,10 @@ def _inner_grad(grad: Any, known: Any, shape: Any, first: bool) -> Any:
     ),
 )
 def inner(input: Array, other: Array) -> Array:
-    """The sum of products over the last dimension of both; a plain product if one is a number."""
+    """The sum of products over the last dimension of both; a plain product if one is a number.
+
+    Shape: `input` `(*a, n)`, `other` `(*b, n)`, result `(*a, *b)`.
+    """
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -526,7 +535,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     ),
 )
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
-    """`input1 @ weight[o] @ input2 + bias[o]` for every output `o`; `weight` is `(out, in1, in2)`."""
+    """`input1 @ weight[o] @ input2 + bias[o]` for every output `o`; `weight` is `(out, in1, in2)`.
+
+    Shape: `input1` `(*, in1)`, `input2` `(*, in2)`, `weight` `(out, in1, in2)`, `bias` `(out)`, result `(*,
+    out)`.
+    """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
     for d in range(input1.ndim - 1):

@@ -19,17 +19,27 @@ SVD: Any = structure("svd", ("U", "S", "V"))
 
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`."""
+    """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`.
+
+    Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+    """
     return decompositions.given(decompositions.cholesky(input, upper=upper), out)
 
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:
-    """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`."""
+    """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`.
+
+    Shape: `input` `(*, n, m)`; Q `(*, n, k)`, R `(*, k, m)` with k = min(n, m), or k = n where not `some`.
+    """
     return QR(*decompositions.qr(input, "reduced" if some else "complete", out=out))
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> return_types.svd:
-    """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`."""
+    """Singular vectors and values as `(U, S, V)`, V not transposed; see `linalg.svd`.
+
+    Shape: `input` `(*, n, m)`; U `(*, n, k)`, S `(*, k)`, V `(*, m, k)` with k = min(n, m);
+    U and V square where not `some`.
+    """
     if not compute_uv:
         m, n = sizes_of(input)[-2:]
         lead = tuple(sizes_of(input)[:-2])

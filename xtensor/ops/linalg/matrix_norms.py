@@ -26,7 +26,10 @@ def matrix_norm(
     dtype: dtypes.dtype | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The matrix norm over two dimensions: fro, nuc, or of order 1, -1, 2, -2, inf, -inf."""
+    """The matrix norm over two dimensions: fro, nuc, or of order 1, -1, 2, -2, inf, -inf.
+
+    Shape: `input` `(*, n, m)`, result `(*)`, or `(*, 1, 1)` if `keepdim`.
+    """
     name = "linalg.matrix_norm"
     if dtype is None:
         (input,) = cast_for(input, accelerator="float32")
@@ -77,7 +80,14 @@ def linalg_norm(
     out: Tensor | None = None,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """A vector norm (one dimension, or all for `ord=None`) or a matrix norm (two dimensions)."""
+    """A vector norm (one dimension, or all for `ord=None`) or a matrix norm (two dimensions).
+
+    Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without
+    `dim`.
+
+    >>> xtensor.linalg.norm(xtensor.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     if isinstance(dim, int):
         dim = (dim,)
     if dim is not None and len(dim) not in (1, 2):
@@ -94,7 +104,10 @@ def linalg_norm(
 
 
 def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The condition numbers of matrices: the norm times the norm of the inverse."""
+    """The condition numbers of matrices: the norm times the norm of the inverse.
+
+    Shape: `input` `(*, n, m)`, result `(*)`; square matrices but for `p` None, 2 and -2.
+    """
     if input.dim() < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):

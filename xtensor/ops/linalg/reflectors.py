@@ -87,7 +87,10 @@ def product_of(input: Array, tau: Array) -> Array:
     ),
 )
 def householder_product(input: Array, tau: Array) -> Array:
-    """The first columns of the product of the reflectors `1 - tau v v^H`, whose v lie under the diagonal of `input`."""
+    """The first columns of the product of the reflectors `1 - tau v v^H`, whose v lie under the diagonal of `input`.
+
+    Shape: `input` `(*, n, m)`, `tau` `(*, k)`, result `(*, n, m)`.
+    """
     name = "torch.linalg.householder_product"
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -107,7 +110,10 @@ def householder_product(input: Array, tau: Array) -> Array:
 
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first columns of a product of Householder reflectors; see `linalg.householder_product`."""
+    """The first columns of a product of Householder reflectors; see `linalg.householder_product`.
+
+    Shape: `input` `(*, n, m)`, `tau` `(*, k)`, result `(*, n, m)`.
+    """
     return householder_product(input, tau, out=out)
 
 
@@ -144,7 +150,11 @@ def _ormqr_other_grad(grad: Array, input: Array, tau: Array, left: bool, transpo
     derivatives=dict(input=_ormqr_input_grad, tau=_ormqr_tau_grad, other=_ormqr_other_grad),
 )
 def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: bool = False) -> Array:
-    """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors."""
+    """`Q @ other` (`other @ Q` where not `left`, Q^H where `transpose`), Q the square product of reflectors.
+
+    Shape: `input` `(*, n, k)`, `tau` `(*, min(n, k))`, `other` `(*, n, m)` (`(*, m, n)` where not `left`);
+    result as `other`.
+    """
     name = "torch.ormqr"
     for label, x in (("input", input), ("other", other)):
         if x.ndim < 2:
@@ -184,7 +194,10 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
     derivatives=dict(input=no_derivative("geqrf")),
 )
 def geqrf(input: Array) -> tuple[Array, ...]:
-    """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative."""
+    """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative.
+
+    Shape: `input` `(*, n, m)`; `a` `(*, n, m)` and `tau` `(*, min(n, m))`.
+    """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_lapack("geqrf_cpu", dtype_of(input))

@@ -25,7 +25,10 @@ Solution: Any = structure("triangular_solve", ("solution", "cloned_coefficient")
 
 
 def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the map that `tensordot(input, B, input.dim() - ind)` is."""
+    """The inverse of the map that `tensordot(input, B, input.dim() - ind)` is.
+
+    Shape: `input` `(*a, *b)`, its first `ind` sizes being `a`; result `(*b, *a)`.
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     sizes = tuple(sizes_of(input))
@@ -41,7 +44,10 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
 def tensorsolve(
     input: Tensor, other: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The X with `tensordot(input, X, X.dim()) == other`, the dimensions `dims` of input first moved to its end."""
+    """The X with `tensordot(input, X, X.dim()) == other`, the dimensions `dims` of input first moved to its end.
+
+    Shape: `input` `(*b, *x)`, `other` `(*b)`, result `(*x)`.
+    """
     if dims is not None:
         moved = [checks.wrap_dim(d, input.dim()) for d in dims]
         input = input.movedim(tuple(moved), tuple(range(input.dim() - len(moved), input.dim())))
@@ -65,7 +71,10 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> return_types.triangular_solve:
-    """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place."""
+    """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place.
+
+    Shape: `b` `(*, n, k)`, `A` `(*, n, n)`; solution `(*, n, k)` and the copy `(*, n, n)`.
+    """
     b, A = cast_for(b, A, cpu="float32")
     for name, x in (("b", b), ("A", A)):
         if x.dim() < 2:
@@ -90,7 +99,10 @@ def triangular_solve(
 
 
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """The powers 0 to N - 1 of the elements of vectors, as rows: Vandermonde matrices."""
+    """The powers 0 to N - 1 of the elements of vectors, as rows: Vandermonde matrices.
+
+    Shape: `x` `(*, n)`, result `(*, n, N)`; N is n where not given.
+    """
     own = x.dtype
     if not (own.is_floating_point or own.is_complex or own.is_integral) or own.name == "bool":
         raise RuntimeError(
@@ -107,7 +119,10 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view: of the last two dimensions by default."""
+    """The diagonals of matrices, as a view: of the last two dimensions by default.
+
+    Shape: `A` `(*, n, m)`, result `(*, k)`, k the diagonal's length.
+    """
     return diagonal_of(A, offset, dim1, dim2)
 
 

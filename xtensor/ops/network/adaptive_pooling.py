@@ -143,7 +143,10 @@ def average_rule(n: int) -> dict[str, Any]:
 
 @general(formats=True, node="AdaptiveAvgPool1D", derivatives=average_rule(1))
 def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array:
-    """The means of `output_size` windows over the last dimension."""
+    """The means of `output_size` windows over the last dimension.
+
+    Shape: `input` `(*, S)`, result `(*, output_size)`.
+    """
     return _average(1, input, output_size)
 
 
@@ -161,7 +164,10 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
 
 @general(formats=True, autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
 def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
-    """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements)."""
+    """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements).
+
+    Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+    """
     return _average(3, input, output_size)
 
 
@@ -239,19 +245,28 @@ def maxima3d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_indices: bool = False) -> Any:
-    """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie."""
+    """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie.
+
+    Shape: `input` `(*, S)`, result `(*, output_size)`.
+    """
     values, indices = maxima1d(input, output_size)
     return (values, indices) if return_indices else values
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows over the last two dimensions, with `return_indices` also where they lie."""
+    """The maxima of windows over the last two dimensions, with `return_indices` also where they lie.
+
+    Shape: `input` `(*, H, W)`, result `(*, *output_size)`.
+    """
     values, indices = maxima2d(input, output_size)
     return (values, indices) if return_indices else values
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows over the last three dimensions, with `return_indices` also where they lie."""
+    """The maxima of windows over the last three dimensions, with `return_indices` also where they lie.
+
+    Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+    """
     values, indices = maxima3d(input, output_size)
     return (values, indices) if return_indices else values
 
@@ -259,17 +274,26 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> Any:
-    """The maxima of windows over the last dimension, and where they lie."""
+    """The maxima of windows over the last dimension, and where they lie.
+
+    Shape: `input` `(*, S)`, result `(*, output_size)`.
+    """
     return maxima1d(input, output_size)
 
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows over the last two dimensions, and where they lie."""
+    """The maxima of windows over the last two dimensions, and where they lie.
+
+    Shape: `input` `(*, H, W)`, result `(*, *output_size)`.
+    """
     return maxima2d(input, output_size)
 
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The maxima of windows over the last three dimensions, and where they lie."""
+    """The maxima of windows over the last three dimensions, and where they lie.
+
+    Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+    """
     return maxima3d(input, output_size)
 
 
@@ -357,7 +381,8 @@ def max_unpool(n: int) -> Any:
     ) -> Tensor:
         return _unpool(n, input, indices, kernel_size, stride, padding, output_size)
 
-    doc = f"The maxima of `max_pool{n}d` put back where they were, zeros elsewhere."
+    doc = f"The maxima of `max_pool{n}d` put back where they were, zeros elsewhere.\n\n"
+    doc += f"Shape: `input` and `indices` of {n + 1} or {n + 2} dimensions; result `output_size` in the last {n}."
     return named(unpooled, f"max_unpool{n}d", doc)
 
 

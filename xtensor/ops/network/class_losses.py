@@ -437,7 +437,10 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The hinge loss between the score of the right class and those of the others."""
+    """The hinge loss between the score of the right class and those of the others.
+
+    Shape: `input` `(N, C)` or `(C)`, `target` `(N)` or `()`; result `()`, or `(N)` if not reduced.
+    """
     reduction = legacy(size_average, reduce, reduction)
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
@@ -484,7 +487,10 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The hinge loss between the scores of several labels, listed up to the first -1, and those of other classes."""
+    """The hinge loss between the scores of several labels, listed up to the first -1, and those of other classes.
+
+    Shape: `input` and `target` `(N, C)` or `(C)`; result `()`, or `(N)` if not reduced.
+    """
     reduction = legacy(size_average, reduce, reduction)
     result = label_margin(input, target, reduction)
     check_classes(
@@ -520,5 +526,8 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The logistic loss of every label, averaged over the classes."""
+    """The logistic loss of every label, averaged over the classes.
+
+    Shape: `input` and `target` `(*, C)`; result `()`, or `(*)` if not reduced.
+    """
     return label_entropy(input, target, weight, legacy(size_average, reduce, reduction))

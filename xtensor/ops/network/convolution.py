@@ -635,7 +635,10 @@ def conv3d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> Array:
-    """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`."""
+    """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`.
+
+    Shape: `input` `(N, C, D, H, W)`, result `(N, O, D_out, H_out, W_out)`, as of `conv2d` in each dimension.
+    """
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -650,7 +653,10 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int | Sequence[int] = 1,
 ) -> Array:
-    """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`."""
+    """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`.
+
+    Shape: `input` `(N, C, L)`, result `(N, O, L_out)`, as of `conv_transpose2d` in each dimension.
+    """
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -688,12 +694,20 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: int | Sequence[int] = 1,
 ) -> Array:
-    """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
+    """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`.
+
+    Shape: `input` `(N, C, D, H, W)`, result `(N, O, D_out, H_out, W_out)`, as of `conv_transpose2d` in each
+    dimension.
+    """
     return convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """A convolution over time of `(T, N, C)` with `weight` `(K, C, out)`, `pad` zeros at both ends."""
+    """A convolution over time of `(T, N, C)` with `weight` `(K, C, out)`, `pad` zeros at both ends.
+
+    Shape: `input` `(T, N, C)`, `weight` `(K, C, out)`, `bias` `(out)`, result `(T + 2 * pad - K + 1, N,
+    out)`.
+    """
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.dim() != 3:

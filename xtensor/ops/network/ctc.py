@@ -176,6 +176,8 @@ def ctc_loss(
 ) -> Tensor:
     """The CTC loss of log probabilities `(T, N, C)` for `targets` `(N, S)`, or concatenated into one dimension.
 
+    Shape: `log_probs` `(T, N, C)`, `targets` `(N, S)` or one after another, lengths `(N)`; result `()`, or
+    `(N)` if not reduced.
     `mean` divides each loss by its target's length first. `zero_infinity` makes the loss of what has no alignment, and
     its gradient, zero. The lengths are read on the host.
     """

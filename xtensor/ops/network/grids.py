@@ -73,7 +73,11 @@ def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid `(N, H, W, 2)` or `(N, D, H, W, 3)` for `grid_sample` of affine maps `(N, 2, 3)` or `(N, 3, 4)`."""
+    """The grid `(N, H, W, 2)` or `(N, D, H, W, 3)` for `grid_sample` of affine maps `(N, 2, 3)` or `(N, 3, 4)`.
+
+    Shape: `theta` `(N, 2, 3)` and `size` `(N, C, H, W)`: result `(N, H, W, 2)`; `(N, 3, 4)` and `(N, C, D, H,
+    W)`: `(N, D, H, W, 3)`.
+    """
     if align_corners is None:
         checks.warn(CORNERS)
         align_corners = False
@@ -289,7 +293,12 @@ def grid_sample(
 ) -> Tensor:
     """Images `(N, C, H, W)` at the places `grid` `(N, Ho, Wo, 2)`, or volumes with `(N, Do, Ho, Wo, 3)`.
 
+    Shape: `input` `(N, C, H, W)`, `grid` `(N, Ho, Wo, 2)`, result `(N, C, Ho, Wo)`; of volumes one dimension
+    more.
     `mode`: bilinear, nearest, bicubic (images only). `padding_mode` says what lies outside: zeros, border, reflection.
+
+    >>> F.grid_sample(xtensor.ones(1, 1, 3, 3), xtensor.zeros(1, 1, 1, 2), align_corners=False)
+    tensor([[[[1.]]]])
     """
     if mode not in MODES:
         raise ValueError(

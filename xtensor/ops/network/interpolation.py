@@ -7,6 +7,7 @@ gradient gathers too, through the transposed table, so that no scatter runs and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +18,8 @@ from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
+from ...xla.number_arrays import size_as
+from ...xla.symbolic import at_most, is_open
 from .adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
@@ -36,12 +39,12 @@ def step(size: int, out: int, scale: float | None, align_corners: bool, wide: An
     return wide(size) / wide(out)
 
 
-def cubic(x: Any, a: float) -> Any:
-    """Keys' convolution kernel."""
-    x = np.abs(x)
+def cubic(x: Any, a: float, m: Any = np) -> Any:
+    """Keys' convolution kernel; m: NumPy, or JAX's."""
+    x = m.abs(x)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = (((x - 5) * x + 8) * x - 4) * a
-    return np.where(x < 1, near, np.where(x < 2, far, 0))
+    return m.where(x < 1, near, m.where(x < 2, far, 0))
 
 
 def triangle(x: Any) -> Any:
@@ -130,6 +133,40 @@ def taps(
     return (cubic_taps if mode == "bicubic" else linear_taps)(size, out, scale, align, wide)
 
 
+def open_taps(mode: str, size: Any, out: Any, scale: float | None, align: bool, wide: Any) -> tuple[Any, Any]:
+    """`taps` of open sizes, as arrays of the program; a column of weights of None where each is one."""
+    places = jnp.arange(out).astype(wide)
+    half = wide(0.5)
+    if align:
+        by = size_as(size - 1, wide) / jnp.maximum(size_as(out - 1, wide), 1)
+    else:
+        by = wide(1.0 / scale) if scale else size_as(size, wide) / size_as(out, wide)
+    last = size_as(size - 1, np.int64)
+    if mode.startswith("nearest"):
+        found = jnp.floor((places + half) * by if mode == "nearest-exact" else places * by).astype(np.int64)
+        return jnp.minimum(found, last)[:, None], None
+    at = by * places if align else by * (places + half) - half
+    if mode == "bicubic":
+        first = jnp.floor(at)
+        offsets = np.arange(-1, 3)
+        share = (at - first)[:, None] - offsets.astype(wide)
+        index = jnp.clip(first.astype(np.int64)[:, None] + offsets, 0, last)
+        return index, cubic(share, -0.75, jnp).astype(wide)
+    at = jnp.maximum(at, wide(0))
+    first = jnp.minimum(jnp.floor(at).astype(np.int64), last)
+    share = jnp.clip(at - first.astype(wide), 0, 1).astype(wide)
+    return jnp.stack([first, first + (first < last)], 1), jnp.stack([wide(1) - share, share], 1)
+
+
+def combine_open(x: Any, axis: int, index: Any, weight: Any) -> Any:
+    """`combine` by a table of open sizes."""
+    parts = jnp.take(x, index, axis=axis, mode="clip")
+    if weight is None:
+        return parts.squeeze(axis + 1)
+    tail = (1,) * (x.ndim - axis - 1)
+    return jnp.sum(parts * weight.astype(x.dtype).reshape(weight.shape + tail), axis=axis + 1)
+
+
 def transposed(index: Any, weight: Any, size: int) -> tuple[Any, Any]:
     """The table of the gradient: for every input element the output elements that it went into."""
     out, count = index.shape
@@ -210,7 +247,7 @@ def check_resize(n: int, shape: Sequence[int], size: Sequence[int]) -> None:
         raise RuntimeError(f"It is expected output_size equals to {n}, but got size {len(size)}")
     if len(shape) != n + 2:
         raise RuntimeError(f"It is expected input_size equals to {n + 2}, but got size {len(shape)}")
-    if any(s <= 0 for s in (*shape[2:], *size)):
+    if any(at_most(s, 0) for s in (*shape[2:], *size)):
         told = [
             ", ".join(f"{a}: {s}" for a, s in zip(LETTERS[n], sizes, strict=True))
             for sizes in (shape[2:], size)
@@ -263,6 +300,16 @@ def make(mode: str, n: int, antialias: bool = False) -> Any:
         whole = own is dtypes.uint8
         wide = np.float64 if whole and not mode.startswith("nearest") else wide_type(own)
         x = input if whole else input.astype(wide)
+        if any(map(is_open, (*input.shape[2:], *size))):
+            if antialias or (whole and not mode.startswith("nearest")):
+                raise NotImplementedError(f"{name} of open sizes")
+            for i in reversed(range(n)):
+                own_size, scale = input.shape[2 + i], None if scales is None else scales[i]
+                if own_size != size[i] or mode in ("bicubic", "nearest-exact"):
+                    x = combine_open(
+                        x, 2 + i, *open_taps(mode, own_size, size[i], scale, align_corners, wide)
+                    )
+            return x.astype(input.dtype)
         # The last dimension first, as PyTorch does: sums are rounded in the same order.
         for i, table in reversed(list(enumerate(tables(input.shape[2:], size, scales, align_corners, wide)))):
             x = (combine_whole if whole else combine)(x, 2 + i, *table)
@@ -292,7 +339,17 @@ def resolved(name: str, n: int, shape: Sequence[int], size: Any, scales: Any) ->
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if len(shape) != n + 2:
         raise RuntimeError(f"It is expected input_size equals to {n + 2}, but got size {len(shape)}")
-    return tuple([int(s * by) for s, by in zip(shape[2:], scales, strict=True)]), tuple(scales)
+    return tuple([scaled(s, by) for s, by in zip(shape[2:], scales, strict=True)]), tuple(scales)
+
+
+def scaled(size: Any, by: float) -> Any:
+    """A size times a factor, rounded down."""
+    if not is_open(size):
+        return int(size * by)
+    factor = Fraction(by).limit_denominator(1024)
+    if factor != Fraction(by):
+        raise NotImplementedError(f"an open size times {by}")
+    return size * factor.numerator // factor.denominator
 
 
 RESIZERS = {
@@ -338,7 +395,7 @@ def interpolate(
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if factors is not None and (recompute_scale_factor or mode == "area"):
-        wanted = tuple([int(s * by) for s, by in zip(shape[2:], factors, strict=True)])
+        wanted = tuple([scaled(s, by) for s, by in zip(shape[2:], factors, strict=True)])
         factors = None
     if antialias and not (mode in SMOOTH and dim == 2):
         raise ValueError(
@@ -376,12 +433,12 @@ def sizes_or_scales(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tup
                 f"of {list(shape[2:])} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
                 "format and output size in (o1, o2, ...,oK) format."
             )
-        if not all(isinstance(x, (int, np.integer)) or is_whole_tensor(x) for x in size):
+        if not all(isinstance(x, (int, np.integer)) or is_open(x) or is_whole_tensor(x) for x in size):
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
                 f"with types {[type(x) for x in size]}"
             )
-        return tuple([int(x) for x in size]), None
+        return tuple([x if is_open(x) else int(x) for x in size]), None
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if not isinstance(scale_factor, (list, tuple)):
@@ -406,7 +463,10 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """`interpolate` by its old name."""
+    """`interpolate` by its old name.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+    """
     deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -416,7 +476,10 @@ def upsample_nearest(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """`interpolate` in mode nearest, by its old name."""
+    """`interpolate` in mode nearest, by its old name.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+    """
     deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
@@ -426,7 +489,10 @@ def upsample_bilinear(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """`interpolate` in mode bilinear with aligned corners, by its old name."""
+    """`interpolate` in mode bilinear with aligned corners, by its old name.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+    """
     deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 

@@ -123,6 +123,7 @@ def linear_cross_entropy(
 ) -> Tensor:
     """`cross_entropy(linear(input, linear_weight, linear_bias), target, ...)`.
 
+    Shape: `input` `(N, D)`, `linear_weight` `(C, D)`, `target` `(N)`; result `()`, or `(N)` if not reduced.
     `input` is `(in,)` or `(N, in)`, `linear_weight` `(C, *, in)`. `options` (`LinearCrossEntropyOptions`) computes the
     logits of some rows at a time, in the backward pass again.
     Differs from PyTorch: with `options` there are second derivatives too (PyTorch takes the first ones as constants).

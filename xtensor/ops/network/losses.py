@@ -263,7 +263,13 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared difference where it is at most `delta`, else `delta` times the absolute one less `delta / 2`."""
+    """Half the squared difference where it is at most `delta`, else `delta` times the absolute one less `delta / 2`.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+
+    >>> F.huber_loss(xtensor.tensor([0.0, 3.0]), xtensor.tensor([1.0, 0.0]))
+    tensor(1.5000)
+    """
     warn_sizes(input, target)
     _check_weight(input, weight)
     return huber_error(input, target, weight, float(delta), reduction)
@@ -289,7 +295,10 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The logistic loss of scores against targets of 1 or -1."""
+    """The logistic loss of scores against targets of 1 or -1.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+    """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
     refuse_gradient("soft_margin_loss", "target", target)
@@ -500,7 +509,10 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log-likelihood of counts under Poisson distributions; `full` adds Stirling's term."""
+    """The negative log-likelihood of counts under Poisson distributions; `full` adds Stirling's term.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+    """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
     return poisson_error(input, target, log_input, full, eps, reduction)
@@ -534,6 +546,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of `target` under Gaussians of mean `input` and variance `var`, at least `eps`.
 
+    Shape: `input` and `target` `(*)`, `var` the same or with size 1 or nothing last; result `()`, or `(*)` if
+    not reduced.
     Differs from PyTorch: a negative variance in a tensor gives NaN instead of an error.
     """
     if isinstance(var, (int, float)):
@@ -582,7 +596,10 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1."""
+    """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1.
+
+    Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+    """
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
 
@@ -607,7 +624,10 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far `input1` fails to rank above (target 1) or below (-1) `input2` by the margin."""
+    """How far `input1` fails to rank above (target 1) or below (-1) `input2` by the margin.
+
+    Shape: `input1`, `input2` and `target` broadcast to `(*)`; result `()`, or `(*)` if not reduced.
+    """
     if not input1.dim() == input2.dim() == target.dim():
         shapes = [
             f"{n}: xtensor.Size({list(sizes_of(t))})"

@@ -153,6 +153,8 @@ def multi_head_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """What `nn.MultiheadAttention` computes, `(L, N, E)` or `(L, E)`; the attention weights come second, or None.
 
+    Shape: `query` `(L, N, E)`, `key` and `value` `(S, N, E)`, or all without N; result `(L, N, E)` and
+    weights `(N, L, S)`.
     `need_weights=False` takes `scaled_dot_product_attention`. Masks are true, or minus infinity, where not to attend.
     """
     batched = check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)

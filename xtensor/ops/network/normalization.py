@@ -279,7 +279,10 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training)."""
+    """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training).
+
+    Shape: `input` `(N, C, *)`; result the same, mean and reciprocal deviation `(C)`.
+    """
     out, mean, rstd = normalised_batch(
         input, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -473,7 +476,11 @@ def layer_statistics(input: Array, normalized_shape: Sequence[int], eps: float) 
 def native_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`layer_norm` with the mean and reciprocal deviation that it used."""
+    """`layer_norm` with the mean and reciprocal deviation that it used.
+
+    Shape: `input` `(*, *normalized_shape)`; result the same, mean and reciprocal deviation with sizes 1
+    there.
+    """
     out = layer_norm(input, normalized_shape, weight, bias, eps)
     return out, *shown(input, layer_statistics(input.detach(), normalized_shape, eps), weight, bias)
 
@@ -517,7 +524,13 @@ def _rms_weight(grad: Array, input: Array, normalized_shape: Any, eps: float | N
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None = None, eps: float | None = None
 ) -> Array:
-    """The input divided by the root of the mean square over its last dimensions, then scaled element by element."""
+    """The input divided by the root of the mean square over its last dimensions, then scaled element by element.
+
+    Shape: `input` `(*, *normalized_shape)`, result the same.
+
+    >>> F.rms_norm(xtensor.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
     check_normalised("rms_norm", input, normalized_shape, weight, None, comma=False)
     x, scale = _rms(input, normalized_shape, eps)
     out = x * scale
@@ -653,7 +666,10 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`group_norm` with the mean and reciprocal deviation of every group."""
+    """`group_norm` with the mean and reciprocal deviation of every group.
+
+    Shape: `input` `(N, C, *)`; result the same, mean and reciprocal deviation `(N, group)`.
+    """
     out = group_norm_kernel(input, group, weight, bias, eps)
     return out, *shown(input, group_statistics(input, group, eps), weight, bias)
 
@@ -671,7 +687,10 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """`(N, C, *)` normalised over every channel of every sample."""
+    """`(N, C, *)` normalised over every channel of every sample.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+    """
     sizes = tuple(sizes_of(input))
     if use_input_stats and math.prod(sizes[2:]) <= 1:
         raise ValueError(
@@ -697,7 +716,10 @@ def instance_norm(
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`."""
+    """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+    """
     sizes = sizes_of(input)
     if len(sizes) < 3:
         raise ValueError(

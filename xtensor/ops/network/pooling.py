@@ -397,7 +397,10 @@ def max_pools(n: int) -> tuple[Any, Any]:
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
-    with_indices.__doc__ = f"The maximum of every window and its flat index in the last {dims}."
+    with_indices.__doc__ = (
+        f"The maximum of every window and its flat index in the last {dims}.\n\n"
+        f"Shape: `input` of {n + 1} or {n + 2} dimensions; maxima and indices both as of `{name}`."
+    )
     pool.__doc__ = (
         f"The maximum of every window over the last {n} dimension(s); with `return_indices` also where it lies, as flat "
         "indices.\n\n"
@@ -516,7 +519,10 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Array:
-    """The mean of every window over the last dimension."""
+    """The mean of every window over the last dimension.
+
+    Shape: `input` `(*, S)`, result `(*, S_out)` with `S_out = (S + 2 * padding - kernel_size) // stride + 1`.
+    """
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -552,7 +558,11 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
-    """The mean of every window over the last three dimensions."""
+    """The mean of every window over the last three dimensions.
+
+    Shape: `input` `(*, D, H, W)`, each S of the three `(S + 2 * padding - kernel_size) // stride + 1` in the
+    result.
+    """
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -569,7 +579,10 @@ def _lp_pool(n: int, input: Any, norm_type: float, kernel_size: Any, stride: Any
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The p-norm of every window over the last dimension."""
+    """The p-norm of every window over the last dimension.
+
+    Shape: `input` `(*, S)`, result `(*, S_out)` with `S_out = (S - kernel_size) // stride + 1`.
+    """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -580,7 +593,10 @@ def lp_pool2d(
     stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The p-norm of every window over the last two dimensions."""
+    """The p-norm of every window over the last two dimensions.
+
+    Shape: `input` `(*, H, W)`, each S of the two `(S - kernel_size) // stride + 1` in the result.
+    """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -591,5 +607,8 @@ def lp_pool3d(
     stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The p-norm of every window over the last three dimensions."""
+    """The p-norm of every window over the last three dimensions.
+
+    Shape: `input` `(*, D, H, W)`, each S of the three `(S - kernel_size) // stride + 1` in the result.
+    """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

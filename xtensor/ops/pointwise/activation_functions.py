@@ -54,7 +54,10 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Every element brought to [0, 6]."""
+    """Every element brought to [0, 6].
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
@@ -70,29 +73,47 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
+    """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.elu(xtensor.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
     return elu_inplace(input, alpha) if inplace else elu_kernel(input, alpha)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place version of `elu`."""
+    """In-place version of `elu`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return elu_inplace(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`elu` with the scales under which activations keep mean 0 and variance 1."""
+    """`elu` with the scales under which activations keep mean 0 and variance 1.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return selu_(input) if inplace else selu_kernel(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0."""
+    """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return celu_inplace(input, alpha) if inplace else celu_kernel(input, alpha)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place version of `celu`."""
+    """In-place version of `celu`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return celu(input, alpha, True)
 
 
@@ -108,12 +129,21 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return mish_inplace(input) if inplace else mish_kernel(input)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """Every element brought to [min_val, max_val]; ValueError where the bounds cross."""
+    """Every element brought to [min_val, max_val]; ValueError where the bounds cross.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.hardtanh(xtensor.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
@@ -122,40 +152,59 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """`relu6(x + 3) / 6`."""
+    """`relu6(x + 3) / 6`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return hardsigmoid_inplace(input) if inplace else hardsigmoid_kernel(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * relu6(x + 3) / 6`."""
+    """`x * relu6(x + 3) / 6`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return hardswish_inplace(input) if inplace else hardswish_kernel(input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Every element, or `value` where it is at most `threshold`."""
+    """Every element, or `value` where it is at most `threshold`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return threshold_(input, threshold, value) if inplace else threshold_kernel(input, threshold, value)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd]."""
+    """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd].
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     return activations.softshrink(input, lambd, out=out)
 
 
 def softsign(input: Tensor) -> Tensor:
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return div(input, abs(input) + 1)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """`x - tanh(x)`."""
+    """`x - tanh(x)`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return sub(input, tanh(input))
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Every element, times the weight of its channel (dimension 1) where it is not positive.
 
+    Shape: `input` `(N, C, *)`, `weight` `(C)` or `(1)`, result `(N, C, *)`.
     weight: a single number, or one per channel.
     """
     if modes.state.mode & modes.AUTOCAST:
@@ -194,7 +243,10 @@ def rrelu(
     *,
     generator: Any = None,
 ) -> Tensor:
-    """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`)."""
+    """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`).
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if lower > upper:
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, but got {lower} > {upper}"
@@ -215,7 +267,10 @@ def rrelu_(
     *,
     generator: Any = None,
 ) -> Tensor:
-    """In-place version of `rrelu`."""
+    """In-place version of `rrelu`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return rrelu(input, lower, upper, training, True, generator=generator)
 
 
@@ -250,7 +305,10 @@ def softmax(
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """`softmax(-input, dim)`."""
+    """`softmax(-input, dim)`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return activations.softmax(-input, explicit("softmin", input, dim), dtype)
 
 
@@ -272,7 +330,11 @@ def gumbel_softmax(
 ) -> Tensor:
     """A sample of the Gumbel-softmax distribution; with `hard`, one-hot forward and soft backward.
 
+    Shape: `logits` `(*)`, result `(*)`.
     tau: the temperature. eps: unused, as in PyTorch.
+
+    >>> F.gumbel_softmax(xtensor.ones(2, 3), hard=True).sum(-1)
+    tensor([1., 1.])
     """
     if eps != 1e-10:
         checks.warn("`eps` parameter is deprecated and has no effect.", UserWarning)

@@ -140,7 +140,10 @@ def shrink_input(grad: Array, input: Array, lambd: Any) -> Array:
 
 @pointwise(out="exact", inplace=False, derivatives=dict(input=shrink_input))
 def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
-    """Every element, or 0 where it lies in [-lambd, lambd]."""
+    """Every element, or 0 where it lies in [-lambd, lambd].
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     x, dtype = computed("hardshrink_cpu", input)
     bound = number(lambd, x)
     return jnp.where((x >= -bound) & (x <= bound), 0, x).astype(dtype)
@@ -252,7 +255,13 @@ def softplus_input(grad: Array, input: Array, beta: Any, threshold: Any) -> Arra
     derivatives=dict(input=softplus_input),
 )
 def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Array:
-    """`log(1 + exp(beta * x)) / beta`, and x itself where `beta * x` is above `threshold`."""
+    """`log(1 + exp(beta * x)) / beta`, and x itself where `beta * x` is above `threshold`.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.softplus(xtensor.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.3133])
+    """
     x, dtype = computed("softplus_cpu", input)
     b = number(beta, x)
     scaled = x * b
@@ -268,7 +277,13 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
     derivatives=dict(input=lambda grad, input: grad * logistic(-input)),
 )
 def logsigmoid(input: Array) -> Array:
-    """`log(sigmoid(x))` without overflow."""
+    """`log(sigmoid(x))` without overflow.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> F.logsigmoid(xtensor.tensor([0.0, 2.0]))
+    tensor([-0.6931, -0.1269])
+    """
     x, dtype = computed("log_sigmoid_cpu", input)
     return (-soft(-x)).astype(dtype)
 
@@ -333,7 +348,13 @@ def glu_input(grad: Array, input: Array, dim: int) -> Array:
 
 @general(formats=True, out=True, derivatives=dict(input=glu_input))
 def glu(input: Array, dim: int = -1) -> Array:
-    """The first half of a dimension times the sigmoid of its second half."""
+    """The first half of a dimension times the sigmoid of its second half.
+
+    Shape: `input` `(*, 2 * n, *)`, result `(*, n, *)`.
+
+    >>> F.glu(xtensor.tensor([2.0, 0.0]))
+    tensor([1.])
+    """
     x, dtype = computed("glu_cpu", input)
     a, b = split_halves(x, dim)
     return (a * logistic(b)).astype(dtype)

@@ -159,7 +159,10 @@ def neg(input: Array) -> Array:
 
 
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself; RuntimeError for bool."""
+    """The tensor itself; RuntimeError for bool.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if input.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -328,6 +331,7 @@ def fmod_other(grad: Array, input: Array, other: Array) -> Array:
 def fmod(input: Array, other: Operand) -> Array:
     """The remainder of `input / other` with the sign of `input`, as C's `fmod`.
 
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
     """
     a, b, dtype = operands(*promote(input, other))
@@ -394,13 +398,19 @@ def sign(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=dict(input=sgn_rule))
 def sgn(input: Array) -> Array:
-    """`input / |input|`, and 0 at 0: `sign` for complex numbers."""
+    """`input / |input|`, and 0 at 0: `sign` for complex numbers.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return input if is_bool(input) else direction(input)
 
 
 @pointwise(out="exact", derivatives=None, inplace=False)
 def signbit(input: Array) -> Array:
-    """Whether the sign bit is set: True for -0.0."""
+    """Whether the sign bit is set: True for -0.0.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         raise NotImplementedError("signbit is not implemented for complex tensors.")
     if is_float(input):
@@ -431,7 +441,10 @@ def multiplied(value: Any, x: Array) -> Array:
     ),
 )
 def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
-    """`input + value * tensor1 * tensor2`, element by element."""
+    """`input + value * tensor1 * tensor2`, element by element.
+
+    Shape: `input`, `tensor1` and `tensor2` broadcast together; the result has their broadcast shape.
+    """
     a, b, c, dtype = operands(input, tensor1, tensor2)
     if dtype == jnp.bool_:
         raise not_implemented_for("addcmul_cpu_out", dtypes.bool)
@@ -448,7 +461,10 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
     ),
 )
 def addcdiv(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number = 1) -> Array:
-    """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers."""
+    """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers.
+
+    Shape: `input`, `tensor1` and `tensor2` broadcast together; the result has their broadcast shape.
+    """
     if not any(is_float(t) or is_complex(t) for t in (tensor1, tensor2)):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
@@ -495,12 +511,18 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
 
 
 def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input / other`, element by element."""
+    """`input / other`, element by element.
+
+    Shape: `input` and `other` broadcast; result as broadcast.
+    """
     return div(input, other, out=out)
 
 
 def true_divide_(input: Tensor, other: Any) -> Tensor:
-    """`input /= other`."""
+    """`input /= other`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return input.div_(other)
 
 
@@ -510,7 +532,10 @@ abs_inplace: Any = abs.operator.inplace
 
 
 def abs_(self: Tensor) -> Tensor:
-    """In-place version of `abs`."""
+    """In-place version of `abs`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     if isinstance(self, Tensor) and self.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return abs_inplace(self)

@@ -85,6 +85,7 @@ def second_kind(order: int, x: Array) -> Array:
 def bessel_j0(input: Array) -> Array:
     """The Bessel function of the first kind of order 0.
 
+    Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
     """
     return full_unary("bessel_j0", lambda x: first_kind(0, x), input)
@@ -94,6 +95,7 @@ def bessel_j0(input: Array) -> Array:
 def bessel_j1(input: Array) -> Array:
     """The Bessel function of the first kind of order 1.
 
+    Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
     """
     return full_unary("bessel_j1", lambda x: first_kind(1, x), input)
@@ -103,6 +105,7 @@ def bessel_j1(input: Array) -> Array:
 def bessel_y0(input: Array) -> Array:
     """The Bessel function of the second kind of order 0: -inf at 0, NaN below.
 
+    Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
     """
     return full_unary("bessel_y0", lambda x: second_kind(0, x), input)
@@ -112,6 +115,7 @@ def bessel_y0(input: Array) -> Array:
 def bessel_y1(input: Array) -> Array:
     """The Bessel function of the second kind of order 1: -inf at 0, NaN below.
 
+    Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
     """
     return full_unary("bessel_y1", lambda x: second_kind(1, x), input)
@@ -119,7 +123,10 @@ def bessel_y1(input: Array) -> Array:
 
 @pointwise(name="special_spherical_bessel_j0", method=False, inplace=False, derivatives=None)
 def spherical_bessel_j0(x: Array) -> Array:
-    """The spherical Bessel function of the first kind of order 0: `sin(x) / x`."""
+    """The spherical Bessel function of the first kind of order 0: `sin(x) / x`.
+
+    Shape: `x` `(*)`, result `(*)`.
+    """
 
     def of(x: Array) -> Array:
         infinite = jnp.isinf(x)
@@ -152,37 +159,55 @@ def modified_second(order: int, x: Array, scaled: bool) -> Array:
 
 @pointwise(name="special_modified_bessel_i0", method=False, inplace=False, derivatives=None)
 def modified_bessel_i0(input: Array) -> Array:
-    """The modified Bessel function of the first kind of order 0; `i0` has a derivative too."""
+    """The modified Bessel function of the first kind of order 0; `i0` has a derivative too.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("modified_bessel_i0", jax.scipy.special.i0, input)
 
 
 @pointwise(name="special_modified_bessel_i1", method=False, inplace=False, derivatives=None)
 def modified_bessel_i1(input: Array) -> Array:
-    """The modified Bessel function of the first kind of order 1; `i1` has a derivative too."""
+    """The modified Bessel function of the first kind of order 1; `i1` has a derivative too.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("modified_bessel_i1", jax.scipy.special.i1, input)
 
 
 @pointwise(name="special_modified_bessel_k0", method=False, inplace=False, derivatives=None)
 def modified_bessel_k0(input: Array) -> Array:
-    """The modified Bessel function of the second kind of order 0: inf at 0, NaN below."""
+    """The modified Bessel function of the second kind of order 0: inf at 0, NaN below.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("modified_bessel_k0", lambda x: modified_second(0, x, False), input)
 
 
 @pointwise(name="special_modified_bessel_k1", method=False, inplace=False, derivatives=None)
 def modified_bessel_k1(input: Array) -> Array:
-    """The modified Bessel function of the second kind of order 1: inf at 0, NaN below."""
+    """The modified Bessel function of the second kind of order 1: inf at 0, NaN below.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("modified_bessel_k1", lambda x: modified_second(1, x, False), input)
 
 
 @pointwise(name="special_scaled_modified_bessel_k0", method=False, inplace=False, derivatives=None)
 def scaled_modified_bessel_k0(x: Array) -> Array:
-    """`exp(x) * modified_bessel_k0(x)`, without overflow."""
+    """`exp(x) * modified_bessel_k0(x)`, without overflow.
+
+    Shape: `x` `(*)`, result `(*)`.
+    """
     return full_unary("scaled_modified_bessel_k0", lambda x: modified_second(0, x, True), x)
 
 
 @pointwise(name="special_scaled_modified_bessel_k1", method=False, inplace=False, derivatives=None)
 def scaled_modified_bessel_k1(x: Array) -> Array:
-    """`exp(x) * modified_bessel_k1(x)`, without overflow."""
+    """`exp(x) * modified_bessel_k1(x)`, without overflow.
+
+    Shape: `x` `(*)`, result `(*)`.
+    """
     return full_unary("scaled_modified_bessel_k1", lambda x: modified_second(1, x, True), x)
 
 
@@ -213,7 +238,10 @@ def i1e_slope(x: Array) -> Array:
     ),
 )
 def i0e(input: Array) -> Array:
-    """`exp(-abs(input)) * i0(input)`, the exponentially scaled modified Bessel function of order 0."""
+    """`exp(-abs(input)) * i0(input)`, the exponentially scaled modified Bessel function of order 0.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("i0e_cpu", lax.bessel_i0e, input)
 
 
@@ -224,7 +252,10 @@ def i0e(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * unary(i1_slope, input)),
 )
 def i1(input: Array) -> Array:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("i1_cpu", jax.scipy.special.i1, input)
 
 
@@ -235,7 +266,10 @@ def i1(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * unary(i1e_slope, input)),
 )
 def i1e(input: Array) -> Array:
-    """`exp(-abs(input)) * i1(input)`, the exponentially scaled modified Bessel function of order 1."""
+    """`exp(-abs(input)) * i1(input)`, the exponentially scaled modified Bessel function of order 1.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("i1e_cpu", lax.bessel_i1e, input)
 
 
@@ -265,5 +299,8 @@ def airy(x: Array) -> Array:
 
 @pointwise(name="special_airy_ai", method=False, inplace=False, derivatives=None)
 def airy_ai(x: Array) -> Array:
-    """The Airy function Ai; NaN at the infinities."""
+    """The Airy function Ai; NaN at the infinities.
+
+    Shape: `x` `(*)`, result `(*)`.
+    """
     return full_unary("airy_ai", airy, x)

@@ -105,7 +105,10 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
     ),
 )
 def clamp_min(input: Array, min: Operand) -> Array:
-    """Every element, or the bound where that is larger."""
+    """Every element, or the bound where that is larger.
+
+    Shape: `input` and `min` broadcast together; the result has their broadcast shape.
+    """
     x, low = clamp_operands("clamp_min", input, min)
     return jnp.maximum(x, low)
 
@@ -118,7 +121,10 @@ def clamp_min(input: Array, min: Operand) -> Array:
     ),
 )
 def clamp_max(input: Array, max: Operand) -> Array:
-    """Every element, or the bound where that is smaller."""
+    """Every element, or the bound where that is smaller.
+
+    Shape: `input` and `max` broadcast together; the result has their broadcast shape.
+    """
     x, high = clamp_operands("clamp_max", input, max)
     return jnp.minimum(x, high)
 
@@ -177,7 +183,10 @@ def minimum(input: Array, other: Array) -> Array:
     ),
 )
 def fmax(input: Array, other: Array) -> Array:
-    """The larger of two elements, the number where one of them is NaN."""
+    """The larger of two elements, the number where one of them is NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     refuse_complex("fmax not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
     return jnp.where((a != a) | (a < b), b, a)
@@ -191,7 +200,10 @@ def fmax(input: Array, other: Array) -> Array:
     ),
 )
 def fmin(input: Array, other: Array) -> Array:
-    """The smaller of two elements, the number where one of them is NaN."""
+    """The smaller of two elements, the number where one of them is NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     refuse_complex("fmin not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
     return jnp.where((a != a) | (a > b), b, a)
@@ -204,7 +216,13 @@ def fmin(input: Array, other: Array) -> Array:
 def nan_to_num(
     input: Array, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None
 ) -> Array:
-    """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value)."""
+    """NaN replaced by `nan` (0), infinities by `posinf` and `neginf` (the largest and smallest finite value).
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.nan_to_num(xtensor.tensor([1.0, float("nan")]))
+    tensor([1., 0.])
+    """
     if is_complex(input):
         real = replaced(jnp.real(input), nan, posinf, neginf)
         return lax.complex(real, replaced(jnp.imag(input), nan, posinf, neginf))
@@ -229,7 +247,10 @@ def copysign_input(grad: Array, input: Array, result: Array) -> Array:
 
 @pointwise(derivatives=dict(input=copysign_input, other=zero))
 def copysign(input: Array, other: Operand) -> Array:
-    """The magnitude of `input` with the sign of `other`, that of -0.0 included."""
+    """The magnitude of `input` with the sign of `other`, that of -0.0 included.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
         raise not_implemented_for("copysign_cpu", dtypes.FROM_NUMPY[dtype])
@@ -240,7 +261,10 @@ def copysign(input: Array, other: Operand) -> Array:
     derivatives=dict(input=lambda grad, input, other: jnp.where(input == other, 0, grad), other=zero),
 )
 def nextafter(input: Array, other: Array) -> Array:
-    """The next float after `input` towards `other`."""
+    """The next float after `input` towards `other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = promote(input, other)
     if not is_float(a):
         raise not_implemented_for("nextafter_cpu", dtypes.FROM_NUMPY[a.dtype])
@@ -253,7 +277,10 @@ def nextafter(input: Array, other: Array) -> Array:
     derivatives=dict(input=not_implemented("heaviside"), values=not_implemented("heaviside")),
 )
 def heaviside(input: Array, values: Array) -> Array:
-    """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype."""
+    """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype.
+
+    Shape: `input` and `values` broadcast together; the result has their broadcast shape.
+    """
     refuse_complex("heaviside is not yet implemented for complex tensors.", input, values)
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")

@@ -83,7 +83,13 @@ def eq(input: Array, other: Operand) -> Array:
 
 @pointwise(aliases=("not_equal",), boolean=True, derivatives=CONSTANT)
 def ne(input: Array, other: Operand) -> Array:
-    """Where the elements differ."""
+    """Where the elements differ.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.ne(xtensor.tensor([1, 2]), 1)
+    tensor([False,  True])
+    """
     a, b = promote(input, other)
     return a != b
 
@@ -103,21 +109,39 @@ def lt(input: Array, other: Operand) -> Array:
 
 @pointwise(aliases=("less_equal",), boolean=True, derivatives=CONSTANT)
 def le(input: Array, other: Operand) -> Array:
-    """Where `input <= other`."""
+    """Where `input <= other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.le(xtensor.tensor([1, 2]), 1)
+    tensor([ True, False])
+    """
     a, b = ordered("le", input, other)
     return a <= b
 
 
 @pointwise(aliases=("greater",), boolean=True, derivatives=CONSTANT)
 def gt(input: Array, other: Operand) -> Array:
-    """Where `input > other`."""
+    """Where `input > other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.gt(xtensor.tensor([1, 2]), 1)
+    tensor([False,  True])
+    """
     a, b = ordered("gt", input, other)
     return a > b
 
 
 @pointwise(aliases=("greater_equal",), boolean=True, derivatives=CONSTANT)
 def ge(input: Array, other: Operand) -> Array:
-    """Where `input >= other`."""
+    """Where `input >= other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.ge(xtensor.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """
     a, b = ordered("ge", input, other)
     return a >= b
 
@@ -130,7 +154,13 @@ def all_equal(input: Array, other: Array) -> Array:
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and equal elements (NaN equals nothing)."""
+    """Whether two tensors have the same shape and equal elements (NaN equals nothing).
+
+    Shape: any two; a bool.
+
+    >>> xtensor.equal(xtensor.tensor([1, 2]), xtensor.tensor([1, 2]))
+    True
+    """
     return tuple(input.shape) == tuple(other.shape) and bool(all_equal(input, other))
 
 
@@ -138,7 +168,13 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def isclose(
     input: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Array:
-    """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity."""
+    """Where `|input - other| <= atol + rtol * |other|`, or both are the same infinity.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.isclose(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
     if input.dtype != other.dtype:
         raise RuntimeError(f"{dtype_of(input).scalar_name} did not match {dtype_of(other).scalar_name}")
     if rtol < 0:
@@ -164,7 +200,13 @@ def isclose(
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether `isclose` holds everywhere."""
+    """Whether `isclose` holds everywhere.
+
+    Shape: `input` and `other` broadcast; a bool.
+
+    >>> xtensor.allclose(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 2.000001]))
+    True
+    """
     for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
         if not isinstance(value, Tensor):
             raise checks.argument_error("allclose", name, position, "Tensor", value)
@@ -188,7 +230,13 @@ def isnan(input: Array) -> Array:
 
 @pointwise(derivatives=None, inplace=False, out=False)
 def isinf(input: Array) -> Array:
-    """Where an element, or either part of a complex one, is infinite."""
+    """Where an element, or either part of a complex one, is infinite.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.isinf(xtensor.tensor([1.0, float("inf")]))
+    tensor([False,  True])
+    """
     if is_complex(input):
         return jnp.isinf(jnp.real(input)) | jnp.isinf(jnp.imag(input))
     return jnp.isinf(input)
@@ -196,13 +244,22 @@ def isinf(input: Array) -> Array:
 
 @pointwise(derivatives=None, inplace=False, out=False)
 def isfinite(input: Array) -> Array:
-    """Where an element is neither infinite nor NaN."""
+    """Where an element is neither infinite nor NaN.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.isfinite(xtensor.tensor([1.0, float("inf")]))
+    tensor([ True, False])
+    """
     return jnp.isfinite(input)
 
 
 @pointwise(out="exact", derivatives=None, inplace=False)
 def isposinf(input: Array) -> Array:
-    """Where an element is positive infinity; RuntimeError for complex input."""
+    """Where an element is positive infinity; RuntimeError for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         raise RuntimeError("isposinf does not support complex inputs.")
     return input == jnp.inf if is_float(input) else jnp.zeros(input.shape, bool)
@@ -210,7 +267,10 @@ def isposinf(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=None, inplace=False)
 def isneginf(input: Array) -> Array:
-    """Where an element is negative infinity; RuntimeError for complex input."""
+    """Where an element is negative infinity; RuntimeError for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         raise RuntimeError("isneginf does not support complex inputs.")
     return input == -jnp.inf if is_float(input) else jnp.zeros(input.shape, bool)
@@ -218,7 +278,10 @@ def isneginf(input: Array) -> Array:
 
 @pointwise(derivatives=None, inplace=False, out=False)
 def isreal(input: Array) -> Array:
-    """Where an element has no imaginary part."""
+    """Where an element has no imaginary part.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return jnp.imag(input) == 0 if is_complex(input) else jnp.ones(input.shape, bool)
 
 
@@ -227,25 +290,46 @@ def isreal(input: Array) -> Array:
 
 @pointwise(derivatives=None)
 def logical_and(input: Array, other: Array) -> Array:
-    """Where both elements are nonzero."""
+    """Where both elements are nonzero.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.logical_and(xtensor.tensor([True, True]), xtensor.tensor([True, False]))
+    tensor([ True, False])
+    """
     return (input != 0) & (other != 0)
 
 
 @pointwise(derivatives=None)
 def logical_or(input: Array, other: Array) -> Array:
-    """Where an element of either is nonzero."""
+    """Where an element of either is nonzero.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    >>> xtensor.logical_or(xtensor.tensor([True, False]), xtensor.tensor([False, False]))
+    tensor([ True, False])
+    """
     return (input != 0) | (other != 0)
 
 
 @pointwise(derivatives=None)
 def logical_xor(input: Array, other: Array) -> Array:
-    """Where exactly one of both elements is nonzero."""
+    """Where exactly one of both elements is nonzero.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     return (input != 0) ^ (other != 0)
 
 
 @pointwise(derivatives=None)
 def logical_not(input: Array) -> Array:
-    """Where an element is zero."""
+    """Where an element is zero.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.logical_not(xtensor.tensor([True, False]))
+    tensor([False,  True])
+    """
     return input == 0
 
 
@@ -263,28 +347,40 @@ def bits(name: str, input: Any, other: Any, *, logical: bool = True) -> list[Any
 
 @pointwise(derivatives=None)
 def bitwise_and(input: Operand, other: Operand) -> Array:
-    """The bits set in both; logical for bools."""
+    """The bits set in both; logical for bools.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("bitwise_and", input, other)
     return a & b
 
 
 @pointwise(derivatives=None)
 def bitwise_or(input: Operand, other: Operand) -> Array:
-    """The bits set in either; logical for bools."""
+    """The bits set in either; logical for bools.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("bitwise_or", input, other)
     return a | b
 
 
 @pointwise(derivatives=None)
 def bitwise_xor(input: Operand, other: Operand) -> Array:
-    """The bits set in exactly one; logical for bools."""
+    """The bits set in exactly one; logical for bools.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("bitwise_xor", input, other)
     return a ^ b
 
 
 @pointwise(out="exact", derivatives=None)
 def bitwise_not(input: Array) -> Array:
-    """Every bit flipped; logical for bools."""
+    """Every bit flipped; logical for bools.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_float(input) or is_complex(input):
         raise not_implemented_for("bitwise_not_cpu", dtype_of(input))
     return ~input
@@ -292,7 +388,10 @@ def bitwise_not(input: Array) -> Array:
 
 @pointwise(derivatives=None)
 def bitwise_left_shift(input: Operand, other: Operand) -> Array:
-    """The bits moved `other` places up; 0 where `other` is negative or no less than the width."""
+    """The bits moved `other` places up; 0 where `other` is negative or no less than the width.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("lshift", input, other, logical=False)
     width = a.dtype.itemsize * 8
     inside = (b >= 0) & (b < width)
@@ -301,7 +400,10 @@ def bitwise_left_shift(input: Operand, other: Operand) -> Array:
 
 @pointwise(derivatives=None)
 def bitwise_right_shift(input: Operand, other: Operand) -> Array:
-    """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width."""
+    """The bits moved `other` places down; only the sign remains where `other` is negative or no less than the width.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("rshift", input, other, logical=False)
     width = a.dtype.itemsize * 8
     last = jnp.asarray(width - 1 if jnp.issubdtype(a.dtype, jnp.signedinteger) else width, b.dtype)
@@ -316,14 +418,20 @@ def bitwise_right_shift(input: Operand, other: Operand) -> Array:
 
 @pointwise(derivatives=None)
 def gcd(input: Array, other: Array) -> Array:
-    """The greatest common divisor, never negative; `gcd(0, 0)` is 0."""
+    """The greatest common divisor, never negative; `gcd(0, 0)` is 0.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("gcd", input, other, logical=False)
     return jnp.gcd(a, b)
 
 
 @pointwise(derivatives=None)
 def lcm(input: Array, other: Array) -> Array:
-    """The least common multiple, never negative; 0 where either is 0."""
+    """The least common multiple, never negative; 0 where either is 0.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b = bits("lcm", input, other, logical=False)
     return jnp.lcm(a, b)
 

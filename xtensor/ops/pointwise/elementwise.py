@@ -70,7 +70,13 @@ def unary(function: Callable[[Array], Array], input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * jnp.conj(2 * input)))
 def square(input: Array) -> Array:
-    """The square of every element."""
+    """The square of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.square(xtensor.tensor([2, -3]))
+    tensor([4, 9])
+    """
     if is_bool(input):
         input = input.astype(jnp.int64)
     return input * input
@@ -108,7 +114,13 @@ def rsqrt(input: Array) -> Array:
     derivatives=dict(input=lambda grad, result: -grad * jnp.conj(result * result)),
 )
 def reciprocal(input: Array) -> Array:
-    """One over every element."""
+    """One over every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.reciprocal(xtensor.tensor([2.0, 4.0]))
+    tensor([0.5000, 0.2500])
+    """
     return unary(lambda x: 1 / x, input)
 
 
@@ -133,7 +145,10 @@ def exp(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result) * LN_2))
 def exp2(input: Array) -> Array:
-    """2 to the power of every element."""
+    """2 to the power of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(accurate.exp2, input)
 
 
@@ -142,7 +157,13 @@ def exp2(input: Array) -> Array:
     derivatives=dict(input=lambda grad, result: grad * jnp.conj(result + 1)),
 )
 def expm1(input: Array) -> Array:
-    """`exp(input) - 1`, exact for small elements."""
+    """`exp(input) - 1`, exact for small elements.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.expm1(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.7183])
+    """
     return unary(jnp.expm1, input)
 
 
@@ -165,7 +186,13 @@ def log(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_2)),
 )
 def log2(input: Array) -> Array:
-    """The logarithm to base 2 of every element."""
+    """The logarithm to base 2 of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.log2(xtensor.tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """
     return unary(jnp.log2, input)
 
 
@@ -174,7 +201,13 @@ def log2(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * LN_10)),
 )
 def log10(input: Array) -> Array:
-    """The logarithm to base 10 of every element."""
+    """The logarithm to base 10 of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.log10(xtensor.tensor([1.0, 100.0]))
+    tensor([0., 2.])
+    """
     return unary(jnp.log10, input)
 
 
@@ -183,7 +216,13 @@ def log10(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad / jnp.conj(input + 1)),
 )
 def log1p(input: Array) -> Array:
-    """`log(1 + input)`, exact for small elements."""
+    """`log(1 + input)`, exact for small elements.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.log1p(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.6931])
+    """
     return unary(accurate.log1p, input)
 
 
@@ -235,7 +274,13 @@ def cos(input: Array) -> Array:
     derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 + result * result)),
 )
 def tan(input: Array) -> Array:
-    """The tangent of every element."""
+    """The tangent of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.tan(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5574])
+    """
     return unary(jnp.tan, input)
 
 
@@ -245,7 +290,10 @@ def tan(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(1 - input * input))),
 )
 def asin(input: Array) -> Array:
-    """The inverse sine of every element."""
+    """The inverse sine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(jnp.arcsin, input)
 
 
@@ -255,7 +303,10 @@ def asin(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * -jnp.conj(lax.rsqrt(1 - input * input))),
 )
 def acos(input: Array) -> Array:
-    """The inverse cosine of every element."""
+    """The inverse cosine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(jnp.arccos, input)
 
 
@@ -263,7 +314,10 @@ def acos(input: Array) -> Array:
     aliases=("arctan",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(input * input + 1))
 )
 def atan(input: Array) -> Array:
-    """The inverse tangent of every element."""
+    """The inverse tangent of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(jnp.arctan, input)
 
 
@@ -272,7 +326,13 @@ def atan(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.cosh(input))),
 )
 def sinh(input: Array) -> Array:
-    """The hyperbolic sine of every element."""
+    """The hyperbolic sine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.sinh(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    """
     return unary(jnp.sinh, input)
 
 
@@ -281,7 +341,13 @@ def sinh(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * jnp.conj(jnp.sinh(input))),
 )
 def cosh(input: Array) -> Array:
-    """The hyperbolic cosine of every element."""
+    """The hyperbolic cosine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.cosh(xtensor.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    """
     return unary(jnp.cosh, input)
 
 
@@ -302,7 +368,10 @@ def tanh(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * jnp.conj(lax.rsqrt(input * input + 1))),
 )
 def asinh(input: Array) -> Array:
-    """The inverse hyperbolic sine of every element."""
+    """The inverse hyperbolic sine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(jnp.arcsinh, input)
 
 
@@ -317,7 +386,10 @@ def asinh(input: Array) -> Array:
     ),
 )
 def acosh(input: Array) -> Array:
-    """The inverse hyperbolic cosine of every element."""
+    """The inverse hyperbolic cosine of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(jnp.arccosh, input)
 
 
@@ -325,7 +397,10 @@ def acosh(input: Array) -> Array:
     aliases=("arctanh",), derivatives=dict(input=lambda grad, input: grad / jnp.conj(1 - input * input))
 )
 def atanh(input: Array) -> Array:
-    """The inverse hyperbolic tangent of every element."""
+    """The inverse hyperbolic tangent of every element.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(accurate.atanh, input)
 
 
@@ -334,7 +409,10 @@ RADIANS, DEGREES = 0.017453292519943295, 57.29577951308232
 
 @pointwise(derivatives=dict(input=lambda grad: grad * RADIANS))
 def deg2rad(input: Array) -> Array:
-    """Degrees as radians; RuntimeError for complex input."""
+    """Degrees as radians; RuntimeError for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         raise RuntimeError("deg2rad is not supported for complex tensors.")
     return unary(lambda x: x * RADIANS, input)
@@ -342,7 +420,10 @@ def deg2rad(input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad: grad * DEGREES))
 def rad2deg(input: Array) -> Array:
-    """Radians as degrees; RuntimeError for complex input."""
+    """Radians as degrees; RuntimeError for complex input.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         raise RuntimeError("rad2deg is not supported for complex tensors.")
     return unary(lambda x: x * DEGREES, input)
@@ -374,19 +455,34 @@ def floor(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=dict(input=zero))
 def ceil(input: Array) -> Array:
-    """Every element rounded up."""
+    """Every element rounded up.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.ceil(xtensor.tensor([-0.5, 1.2]))
+    tensor([-0., 2.])
+    """
     return rounded("ceil", jnp.ceil, input)
 
 
 @pointwise(out="exact", aliases=("fix",), derivatives=dict(input=zero))
 def trunc(input: Array) -> Array:
-    """Every element rounded towards zero."""
+    """Every element rounded towards zero.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.trunc(xtensor.tensor([-1.5, 2.7]))
+    tensor([-1.,  2.])
+    """
     return rounded("trunc", jnp.trunc, input)
 
 
 @pointwise(out="exact", derivatives=dict(input=lambda grad: grad))
 def frac(input: Array) -> Array:
-    """What `trunc` drops, with the sign of the element; only for floats."""
+    """What `trunc` drops, with the sign of the element; only for floats.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if not is_float(input):
         raise not_implemented_for("frac_cpu", dtypes.FROM_NUMPY[input.dtype])
     return input - jnp.trunc(input)

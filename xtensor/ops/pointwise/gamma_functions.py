@@ -51,7 +51,10 @@ def incomplete(name: str, input: Array, other: Array, upper: bool) -> Array:
     derivatives=dict(input=no_derivative("igamma: input"), other=igamma_other),
 )
 def igamma(input: Array, other: Array) -> Array:
-    """The regularized lower incomplete gamma function of shape `input` at `other`."""
+    """The regularized lower incomplete gamma function of shape `input` at `other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     return incomplete("igamma", input, other, False)
 
 
@@ -63,7 +66,10 @@ def igamma(input: Array, other: Array) -> Array:
     ),
 )
 def igammac(input: Array, other: Array) -> Array:
-    """The regularized upper incomplete gamma function of shape `input` at `other`."""
+    """The regularized upper incomplete gamma function of shape `input` at `other`.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     return incomplete("igammac", input, other, True)
 
 
@@ -137,6 +143,7 @@ def zeta_other(grad: Array, input: Any, other: Any) -> Array:
 def zeta(input: Operand, other: Operand) -> Array:
     """Hurwitz's zeta function: the sum of `(other + k) ** -input` over k from 0.
 
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     Differs from PyTorch: 0 where `other` is inf, not NaN.
     """
     needs_tensor("special_zeta", input, other)

@@ -88,49 +88,73 @@ def wave_w(angle: Array, n: Array) -> Array:
 
 @pointwise(name="special_chebyshev_polynomial_t", method=False, inplace=False, derivatives=None)
 def chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
-    """Chebyshev polynomials of the first kind: `cos(n * acos(x))`."""
+    """Chebyshev polynomials of the first kind: `cos(n * acos(x))`.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("chebyshev_polynomial_t", x, n, lambda x: x, wave_t, False)
 
 
 @pointwise(name="special_chebyshev_polynomial_u", method=False, inplace=False, derivatives=None)
 def chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
-    """Chebyshev polynomials of the second kind: `sin((n + 1) * a) / sin(a)` for a = acos(x)."""
+    """Chebyshev polynomials of the second kind: `sin((n + 1) * a) / sin(a)` for a = acos(x).
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, False)
 
 
 @pointwise(name="special_chebyshev_polynomial_v", method=False, inplace=False, derivatives=None)
 def chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
-    """Chebyshev polynomials of the third kind: `cos((n + 1/2) * a) / cos(a / 2)` for a = acos(x)."""
+    """Chebyshev polynomials of the third kind: `cos((n + 1/2) * a) / cos(a / 2)` for a = acos(x).
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, False)
 
 
 @pointwise(name="special_chebyshev_polynomial_w", method=False, inplace=False, derivatives=None)
 def chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
-    """Chebyshev polynomials of the fourth kind: `sin((n + 1/2) * a) / sin(a / 2)` for a = acos(x)."""
+    """Chebyshev polynomials of the fourth kind: `sin((n + 1/2) * a) / sin(a / 2)` for a = acos(x).
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, False)
 
 
 @pointwise(name="special_shifted_chebyshev_polynomial_t", method=False, inplace=False, derivatives=None)
 def shifted_chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
-    """`chebyshev_polynomial_t` at `2 * x - 1`."""
+    """`chebyshev_polynomial_t` at `2 * x - 1`.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("shifted_chebyshev_polynomial_t", x, n, lambda x: x, wave_t, True)
 
 
 @pointwise(name="special_shifted_chebyshev_polynomial_u", method=False, inplace=False, derivatives=None)
 def shifted_chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
-    """`chebyshev_polynomial_u` at `2 * x - 1`."""
+    """`chebyshev_polynomial_u` at `2 * x - 1`.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("shifted_chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, True)
 
 
 @pointwise(name="special_shifted_chebyshev_polynomial_v", method=False, inplace=False, derivatives=None)
 def shifted_chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
-    """`chebyshev_polynomial_v` at `2 * x - 1`."""
+    """`chebyshev_polynomial_v` at `2 * x - 1`.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("shifted_chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, True)
 
 
 @pointwise(name="special_shifted_chebyshev_polynomial_w", method=False, inplace=False, derivatives=None)
 def shifted_chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
-    """`chebyshev_polynomial_w` at `2 * x - 1`."""
+    """`chebyshev_polynomial_w` at `2 * x - 1`.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return chebyshev("shifted_chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, True)
 
 
@@ -153,7 +177,10 @@ def hermite_limit(dtype: Any) -> int:
 
 @pointwise(name="special_hermite_polynomial_h", method=False, inplace=False, derivatives=None)
 def hermite_polynomial_h(x: Operand, n: Operand) -> Array:
-    """Hermite's polynomials of physics; NaN beyond degree 128 (float32) or 512."""
+    """Hermite's polynomials of physics; NaN beyond degree 128 (float32) or 512.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return plain(
         "hermite_polynomial_h",
         x,
@@ -166,7 +193,10 @@ def hermite_polynomial_h(x: Operand, n: Operand) -> Array:
 
 @pointwise(name="special_hermite_polynomial_he", method=False, inplace=False, derivatives=None)
 def hermite_polynomial_he(x: Operand, n: Operand) -> Array:
-    """Hermite's polynomials of probability; NaN beyond degree 128 (float32) or 512."""
+    """Hermite's polynomials of probability; NaN beyond degree 128 (float32) or 512.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return plain(
         "hermite_polynomial_he", x, n, lambda x: x, lambda x: lambda k, q, p: x * q - k * p, hermite_limit
     )
@@ -174,7 +204,10 @@ def hermite_polynomial_he(x: Operand, n: Operand) -> Array:
 
 @pointwise(name="special_laguerre_polynomial_l", method=False, inplace=False, derivatives=None)
 def laguerre_polynomial_l(x: Operand, n: Operand) -> Array:
-    """Laguerre's polynomials."""
+    """Laguerre's polynomials.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return plain(
         "laguerre_polynomial_l",
         x,
@@ -186,7 +219,10 @@ def laguerre_polynomial_l(x: Operand, n: Operand) -> Array:
 
 @pointwise(name="special_legendre_polynomial_p", method=False, inplace=False, derivatives=None)
 def legendre_polynomial_p(x: Operand, n: Operand) -> Array:
-    """Legendre's polynomials."""
+    """Legendre's polynomials.
+
+    Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+    """
     return plain(
         "legendre_polynomial_p",
         x,

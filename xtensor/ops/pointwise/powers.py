@@ -144,7 +144,10 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def pow_(input: Tensor, exponent: Any) -> Tensor:
-    """In-place version of `pow`."""
+    """In-place version of `pow`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return POW_(input, exponent, fixed_exponent(input, exponent))
 
 
@@ -182,13 +185,19 @@ def doubled(input: Any, exponent: Any) -> tuple[Any, Any]:
     ),
 )
 def float_power(input: Operand, exponent: Operand) -> Array:
-    """`input ** exponent` in double precision."""
+    """`input ** exponent` in double precision.
+
+    Shape: `input` and `exponent` broadcast together; the result has their broadcast shape.
+    """
     needs_tensor("float_power", input, exponent)
     return raised(*doubled(input, exponent))
 
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """In-place `float_power`; RuntimeError unless `input` is double already."""
+    """In-place `float_power`; RuntimeError unless `input` is double already.
+
+    Shape: that of the tensor itself, which stays.
+    """
     complex_ = (
         input.dtype.is_complex
         or type(exponent) is complex
@@ -220,7 +229,10 @@ def ldexp_input(grad: Array, input: Array, other: Array) -> Array:
     )
 )
 def ldexp(input: Array, other: Array) -> Array:
-    """`input * 2 ** other`, element by element."""
+    """`input * 2 ** other`, element by element.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, factor, dtype = two_to(input, other)
     return (a * factor).astype(dtype)
 
@@ -240,6 +252,7 @@ def scaled_down(grad: Array, exponent: Array) -> Array:
 def frexp(input: Array) -> tuple[Array, Array]:
     """Mantissas in [0.5, 1) and int32 exponents with `input = mantissa * 2 ** exponent`; only for floats.
 
+    Shape: `input` `(*)`; mantissas `(*)` and exponents `(*)`.
     Differs from PyTorch: the results are contiguous whatever the strides of `input`.
     """
     if not is_float(input):

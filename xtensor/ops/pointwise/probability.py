@@ -66,7 +66,10 @@ def scaled_erfc_slope(primals: Any, tangents: Any) -> Any:
     derivatives=dict(input=lambda grad, input, result: grad * (2 * input * result - 2 / SQRT_PI)),
 )
 def erfcx(input: Array) -> Array:
-    """`exp(input * input) * erfc(input)`, which neither overflows nor vanishes for large elements."""
+    """`exp(input * input) * erfc(input)`, which neither overflows nor vanishes for large elements.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("erfcx", scaled_erfc, input)
 
 
@@ -80,7 +83,10 @@ def erfcx(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * jnp.exp(-(input * input) / 2) / math.sqrt(2 * math.pi)),
 )
 def ndtr(input: Array) -> Array:
-    """The standard normal distribution's cumulative function."""
+    """The standard normal distribution's cumulative function.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
 
     def of(x: Array) -> Array:
         scaled = x / SQRT_2
@@ -106,7 +112,10 @@ def log_ndtr_of(x: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad / scaled_erfc(-input / SQRT_2) * math.sqrt(2 / math.pi)),
 )
 def log_ndtr(input: Array) -> Array:
-    """The logarithm of `ndtr`, exact far below zero."""
+    """The logarithm of `ndtr`, exact far below zero.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return full_unary("log_ndtr", log_ndtr_of, input)
 
 
@@ -117,7 +126,10 @@ def log_ndtr(input: Array) -> Array:
     derivatives=dict(input=lambda grad, result: grad * jnp.exp(result * result / 2) * math.sqrt(2 * math.pi)),
 )
 def ndtri(input: Array) -> Array:
-    """The inverse of `ndtr`: -inf at 0, inf at 1, NaN outside."""
+    """The inverse of `ndtr`: -inf at 0, inf at 1, NaN outside.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
 
     def of(x: Array) -> Array:
         inside = (x > 0) & (x < 1)
@@ -144,7 +156,10 @@ def entr_of(x: Array) -> Array:
     derivatives=dict(input=lambda grad, input: grad * (-jnp.log(input) - 1)),
 )
 def entr(input: Array) -> Array:
-    """`-input * log(input)`: 0 at 0, -inf below."""
+    """`-input * log(input)`: 0 at 0, -inf below.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("entr_cpu", entr_of, input)
 
 
@@ -161,7 +176,10 @@ def xlog1py_input(grad: Array, input: Any, other: Any) -> Array:
     derivatives=dict(input=xlog1py_input, other=lambda grad, input, other: grad * input / (other + 1)),
 )
 def xlog1py(input: Operand, other: Operand) -> Array:
-    """`input * log1p(other)`, and 0 where `input` is 0 and `other` is no NaN."""
+    """`input * log1p(other)`, and 0 where `input` is 0 and `other` is no NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     needs_tensor("special_xlog1py", input, other)
     a, b, dtype = float_operands(input, other)
     if is_complex(a):

@@ -58,7 +58,10 @@ def angle_input(grad: Array, input: Array) -> Array:
 
 @pointwise(inplace=False, derivatives=dict(input=angle_input))
 def angle(input: Array) -> Array:
-    """The angle of every element in radians: 0 or pi where it is real."""
+    """The angle of every element in radians: 0 or pi where it is real.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if is_complex(input):
         return jnp.angle(input)
     return unary(lambda x: jnp.where(x < 0, math.pi, jnp.where(jnp.isnan(x), x, 0)).astype(x.dtype), input)
@@ -66,7 +69,10 @@ def angle(input: Array) -> Array:
 
 @pointwise(out="exact", derivatives=dict(input=lambda grad: jnp.conj(grad)))
 def conj_physical(input: Array) -> Array:
-    """The complex conjugate, computed at once; the input where it is real."""
+    """The complex conjugate, computed at once; the input where it is real.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return jnp.conj(input) if is_complex(input) else input
 
 
@@ -79,13 +85,22 @@ def erf_slope(grad: Array, input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=erf_slope))
 def erf(input: Array) -> Array:
-    """The error function."""
+    """The error function.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.erf(xtensor.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
     return real_unary("erf_vml_cpu", lax.erf, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: -erf_slope(grad, input)))
 def erfc(input: Array) -> Array:
-    """`1 - erf(input)`, exact for large elements."""
+    """`1 - erf(input)`, exact for large elements.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("erfc_vml_cpu", lax.erfc, input)
 
 
@@ -103,7 +118,10 @@ def erf_inverse(x: Array) -> Array:
     derivatives=dict(input=lambda grad, result: grad * (math.sqrt(math.pi) / 2) * jnp.exp(result * result)),
 )
 def erfinv(input: Array) -> Array:
-    """The inverse of the error function."""
+    """The inverse of the error function.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("erfinv_vml_cpu", erf_inverse, input)
 
 
@@ -116,7 +134,10 @@ def logit_input(grad: Array, input: Array, eps: Any) -> Array:
 
 @pointwise(derivatives=dict(input=logit_input))
 def logit(input: Array, eps: Number | None = None) -> Array:
-    """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
+    """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
 
     def of(x: Array) -> Array:
         if eps is not None:
@@ -158,13 +179,19 @@ def polygamma_slope(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tu
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * unary(lambda x: polygamma_of(0, x), input)))
 def lgamma(input: Array) -> Array:
-    """The logarithm of the absolute value of the gamma function."""
+    """The logarithm of the absolute value of the gamma function.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("lgamma_vml_cpu", lax.lgamma, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * unary(lambda x: polygamma_of(1, x), input)))
 def digamma(input: Array) -> Array:
-    """The derivative of `lgamma`."""
+    """The derivative of `lgamma`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("digamma", digamma_of, input)
 
 
@@ -174,7 +201,10 @@ def digamma(input: Array) -> Array:
     derivatives=dict(input=lambda grad, input, n: grad * unary(lambda x: polygamma_of(n + 1, x), input)),
 )
 def polygamma(n: int, input: Array) -> Array:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return real_unary("polygamma", lambda x: polygamma_of(n, x), input)
@@ -191,7 +221,10 @@ def halves(x: Array, p: int) -> Array:
     )
 )
 def mvlgamma(input: Array, p: int) -> Array:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """The logarithm of the multivariate gamma function of dimension p.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     constant = p * (p - 1) / 4 * math.log(math.pi)
@@ -203,7 +236,10 @@ def mvlgamma(input: Array, p: int) -> Array:
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * unary(jax.scipy.special.i1, input)))
 def i0(input: Array) -> Array:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return real_unary("i0_vml_cpu", jax.scipy.special.i0, input)
 
 
@@ -222,7 +258,10 @@ def sinc_input(grad: Array, input: Array) -> Array:
 
 @pointwise(derivatives=dict(input=sinc_input))
 def sinc(input: Array) -> Array:
-    """`sin(pi * input) / (pi * input)`, and 1 at 0."""
+    """`sin(pi * input) / (pi * input)`, and 1 at 0.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return unary(sinc_of, input)
 
 
@@ -253,7 +292,11 @@ def atan2_factor(grad: Array, input: Array, other: Array) -> Array:
 def atan2(input: Array, other: Array) -> Array:
     """The angle of the point (other, input) in radians, from -pi to pi.
 
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     Differs from PyTorch: at the origin the second derivatives are 0, as the first, not NaN.
+
+    >>> xtensor.atan2(xtensor.tensor([1.0, -1.0]), xtensor.tensor([1.0, 1.0]))
+    tensor([ 0.7854, -0.7854])
     """
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
@@ -268,7 +311,10 @@ def atan2(input: Array, other: Array) -> Array:
     )
 )
 def hypot(input: Array, other: Array) -> Array:
-    """The length of the vector (input, other)."""
+    """The length of the vector (input, other).
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b, dtype = float_pair("hypot_cpu", input, other)
     return jnp.hypot(a, b).astype(dtype)
 
@@ -281,7 +327,10 @@ def hypot(input: Array, other: Array) -> Array:
     ),
 )
 def logaddexp(input: Array, other: Array) -> Array:
-    """`log(exp(input) + exp(other))` without overflow."""
+    """`log(exp(input) + exp(other))` without overflow.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b, dtype = float_pair("logaddexp_cpu", input, other, complex=True)
     if is_complex(a):
         first = jnp.real(a) >= jnp.real(b)
@@ -298,7 +347,10 @@ def logaddexp(input: Array, other: Array) -> Array:
     ),
 )
 def logaddexp2(input: Array, other: Array) -> Array:
-    """`log2(2 ** input + 2 ** other)` without overflow."""
+    """`log2(2 ** input + 2 ** other)` without overflow.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     a, b, dtype = float_pair("logaddexp2_cpu", input, other)
     return jnp.logaddexp2(a, b).astype(dtype)
 
@@ -311,7 +363,10 @@ def xlogy_input(grad: Array, input: Array, other: Any) -> Array:
 
 @pointwise(derivatives=dict(input=xlogy_input, other=lambda grad, input, other: grad * input / other))
 def xlogy(input: Operand, other: Operand) -> Array:
-    """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN."""
+    """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN.
+
+    Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+    """
     needs_tensor("xlogy", input, other)
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
@@ -321,12 +376,18 @@ def xlogy(input: Operand, other: Operand) -> Array:
 
 
 def polygamma_of_order(input: Tensor, n: int) -> Tensor:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return polygamma(n, input)
 
 
 def polygamma_(input: Tensor, n: int) -> Tensor:
-    """In-place `polygamma`."""
+    """In-place `polygamma`.
+
+    Shape: that of the tensor itself, which stays.
+    """
     # The derivative needs the values from before the write.
     result = polygamma(n, input.clone())
     check_castable(result.dtype.numpy, input.dtype.numpy)

@@ -46,6 +46,7 @@ def cov(
 ) -> Tensor:
     """The covariance matrix of the rows of a matrix (a number for a vector), divided by the count less `correction`.
 
+    Shape: `input` `(n, m)`, result `(n, n)`; of `(m)`, `()`.
     fweights: how often each observation occurs; aweights: how much each is worth. Differs from PyTorch: what is wrong
     with the values of weights is not seen on an accelerator.
     """
@@ -92,7 +93,10 @@ def warn_freedom() -> None:
 
 
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1]."""
+    """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1].
+
+    Shape: `input` `(n, m)`, result `(n, n)`; of `(m)`, `()`.
+    """
     if input.dim() > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "

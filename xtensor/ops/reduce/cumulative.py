@@ -144,7 +144,10 @@ def _complex_log_add(a: Any, b: Any) -> Any:
 
 @reduction(out="exact", derivatives=FROM_KERNEL)
 def logcumsumexp(input: Array, dim: int) -> Array:
-    """The logarithm of the running sum of exponentials along `dim`."""
+    """The logarithm of the running sum of exponentials along `dim`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     axis = along("logcumsumexp", dim, input.ndim)
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
@@ -201,13 +204,25 @@ def _extremum(name: str, input: Any, dim: Any, largest: bool) -> tuple[Any, Any]
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
 def cummax(input: Array, dim: int) -> tuple[Array, ...]:
-    """The running maximum along `dim` and the index of its last place."""
+    """The running maximum along `dim` and the index of its last place.
+
+    Shape: `input` `(*)`; values `(*)` and indices `(*)`.
+
+    >>> xtensor.cummax(xtensor.tensor([1, 3, 2]), 0).values
+    tensor([1, 3, 3])
+    """
     return _extremum("cummax", input, dim, True)
 
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=_extremum_grad))
 def cummin(input: Array, dim: int) -> tuple[Array, ...]:
-    """The running minimum along `dim` and the index of its last place."""
+    """The running minimum along `dim` and the index of its last place.
+
+    Shape: `input` `(*)`; values `(*)` and indices `(*)`.
+
+    >>> xtensor.cummin(xtensor.tensor([3, 1, 2]), 0).values
+    tensor([3, 1, 1])
+    """
     return _extremum("cummin", input, dim, False)
 
 
@@ -223,7 +238,13 @@ def diff(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The n-th differences along `dim`; of bools, whether neighbours differ."""
+    """The n-th differences along `dim`; of bools, whether neighbours differ.
+
+    Shape: `input` `(*)`, result `(*)` with n fewer along `dim`.
+
+    >>> xtensor.diff(xtensor.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
     if input.dim() < 1:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -312,7 +333,10 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: i
     derivatives=FROM_KERNEL,
 )
 def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
-    """The cross product of vectors of three elements along `dim`."""
+    """The cross product of vectors of three elements along `dim`.
+
+    Shape: `input` and `other` broadcast to `(*)` with 3 along `dim`; result `(*)`.
+    """
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     axis = checks.wrap_dim(dim, input.ndim)
@@ -331,7 +355,13 @@ def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
+    """The cross product of vectors of three elements along `dim`, by default the first dimension of that size.
+
+    Shape: `input` and `other` broadcast to `(*)` with 3 along `dim`; result `(*)`.
+
+    >>> xtensor.cross(xtensor.tensor([1, 0, 0]), xtensor.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
     if dim is None:
         sizes = sizes_of(input)
         dim = next((d for d, size in enumerate(sizes) if size == 3), None)

@@ -97,7 +97,13 @@ def _pairwise_grad(grad: Any, x1: Any, x2: Any, p: float, eps: float, keepdim: b
 def pairwise_distance(
     x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Array:
-    """The p-norm along the last dimension of `x1 - x2 + eps`."""
+    """The p-norm along the last dimension of `x1 - x2 + eps`.
+
+    Shape: `x1` and `x2` broadcast to `(*, n)`; result `(*)`, or `(*, 1)` if `keepdim`.
+
+    >>> F.pairwise_distance(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
     joined_shape(x1.shape, x2.shape)
     result = common_dtype(x1, x2)
     check_subtraction(x1, x2)
@@ -179,6 +185,9 @@ def cdist(
     """The p-norm distance between every pair of rows of two batches of matrices.
 
     Euclidean distances of more than 25 rows are computed through a matrix product, as the mode asks.
+
+    >>> xtensor.cdist(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
     """
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
@@ -204,7 +213,10 @@ def _pdist_grad(grad: Array, input: Array, result: Array, p: float) -> Array:
 
 @general(autocast=dict(accelerator="float32"), derivatives=dict(input=_pdist_grad))
 def pdist(input: Array, p: float = 2) -> Array:
-    """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""
+    """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ...
+
+    Shape: `input` `(n, m)`, result `(n * (n - 1) // 2)`.
+    """
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if not dtype_of(input).is_floating_point:
@@ -264,7 +276,11 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1."""
+    """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1.
+
+    Shape: `input1` and `input2` `(N, D)` or `(D)`, `target` `(N)` or `()`; result `()`, or that of `target`
+    if not reduced.
+    """
     # The target only chooses: PyTorch gives it no gradient.
     return cosine_error(
         input1, input2, target.detach(), float(margin), legacy(size_average, reduce, reduction)
@@ -283,7 +299,10 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far the anchor fails to be nearer, by a margin, to the positive than to the negative."""
+    """How far the anchor fails to be nearer, by a margin, to the positive than to the negative.
+
+    Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
+    """
     anchor, positive, negative = cast_for(anchor, positive, negative, cpu="float32", accelerator="float32")
     reduction = legacy(size_average, reduce, reduction)
     if margin <= 0:
@@ -309,7 +328,10 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with a distance of one's own."""
+    """`triplet_margin_loss` with a distance of one's own.
+
+    Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
+    """
     check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

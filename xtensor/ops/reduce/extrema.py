@@ -82,7 +82,13 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
 
 @reduction(views="fold", out="exact", derivatives=dict(input=_amax_grad))
 def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> Array:
-    """The smallest element over `dim`; its gradient is shared by the elements that attain it."""
+    """The smallest element over `dim`; its gradient is shared by the elements that attain it.
+
+    Shape: `input` `(*)`, result `(*)` without the dimensions `dim`, or with size 1 there if `keepdim`.
+
+    >>> xtensor.amin(xtensor.tensor([[1, 5], [3, 2]]), 1)
+    tensor([1, 2])
+    """
     check_real("min_values_cpu", input)
     axes = axes_of(dim, input.ndim, "amin")
     check_nonempty("amin", input.shape, dim, axes)
@@ -97,7 +103,11 @@ def _aminmax_grad(grads: Any, input: Array, results: Any, dim: Any, keepdim: boo
 
 @reduction(views="fold", out="exact", returns=("min", "max"), derivatives=dict(input=_aminmax_grad))
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> tuple[Array, ...]:
-    """The smallest and the largest element over `dim`, as a named tuple `(min, max)`."""
+    """The smallest and the largest element over `dim`, as a named tuple `(min, max)`.
+
+    Shape: `input` `(*)`; both without the dimension `dim`, or with size 1 there if `keepdim`; `()` without
+    `dim`.
+    """
     check_real("aminmax", input)
     axes = axes_of(dim, input.ndim, "aminmax")
     check_nonempty("aminmax", input.shape, dim, axes)

@@ -21,7 +21,10 @@ __all__ = ["hash_tensor"]
 def hash_tensor(
     input: Array, dim: int | Sequence[int] | None = None, *, keepdim: bool = False, mode: int = 0
 ) -> Array:
-    """The exclusive or, over `dim`, of the elements as int64 or as the bits of a float64: uint64."""
+    """The exclusive or, over `dim`, of the elements as int64 or as the bits of a float64: uint64.
+
+    Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+    """
     own = dtype_of(input)
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")

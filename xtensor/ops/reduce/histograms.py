@@ -167,6 +167,7 @@ def histogram(
 ) -> return_types.histogram:
     """How many elements (or what weight) lie in each bin, and the edges of the bins.
 
+    Shape: `input` `(*)`; counts `(bins)` and edges `(bins + 1)`.
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
     """
     if weight is not None:

@@ -115,7 +115,11 @@ def vector_norm(
 ) -> Array:
     """The `ord`-norm of the elements over `dim` (all by default), as vectors.
 
+    Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
     Differs from PyTorch: where the norm is 0, or an element of it for `ord` below 1, the second derivative is 0, not NaN.
+
+    >>> xtensor.linalg.vector_norm(xtensor.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     own = dtype_of(input)
     checks.check_floating("linalg.vector_norm", own)
@@ -200,7 +204,10 @@ def _norm_method(
     keepdim: bool = False,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The p-norm over `dim`; see `norm`."""
+    """The p-norm over `dim`; see `norm`.
+
+    Shape: `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without `dim`.
+    """
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
@@ -228,7 +235,10 @@ def _dist_other_grad(grad: Array, input: Array, other: Array, result: Array, p: 
     ),
 )
 def dist(input: Array, other: Array, p: float = 2) -> Array:
-    """The p-norm of the difference of two tensors."""
+    """The p-norm of the difference of two tensors.
+
+    Shape: `input` and `other` broadcast; result `()`.
+    """
     a, b = promote(input, other)
     own = dtype_of(a)
     if not (own.is_floating_point or own.is_complex):
@@ -265,7 +275,10 @@ def _renorm_grad(grad: Array, input: Array, p: float, dim: int, maxnorm: Any) ->
     derivatives=dict(input=_renorm_grad),
 )
 def renorm(input: Array, p: float, dim: int, maxnorm: Number) -> Array:
-    """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
+    """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if input.ndim <= 1:

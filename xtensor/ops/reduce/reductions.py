@@ -178,7 +178,10 @@ def nansum(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Array:
-    """The sum over `dim` with NaNs counted as zero."""
+    """The sum over `dim` with NaNs counted as zero.
+
+    Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+    """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
     axes = axes_of(dim, input.ndim, "nansum")
@@ -246,7 +249,10 @@ def nanmean(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Array:
-    """The mean over `dim` of the elements that are not NaN."""
+    """The mean over `dim` of the elements that are not NaN.
+
+    Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+    """
     own = dtype_of(input)
     if own.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -536,7 +542,10 @@ def all(input: Array, dim: int | Sequence[int] | None = None, keepdim: bool = Fa
 
 @reduction(derivatives=None, out=False, several=True)
 def count_nonzero(input: Array, dim: int | Sequence[int] | None = None) -> Array:
-    """The number of elements over `dim` that are not zero, as int64."""
+    """The number of elements over `dim` that are not zero, as int64.
+
+    Shape: `input` `(*)`, result without the dimensions `dim`.
+    """
     axes = axes_of(dim, input.ndim, "count_nonzero")
     return jnp.sum(input != 0, axis=axes, dtype=jnp.int64)
 

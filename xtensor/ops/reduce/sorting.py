@@ -249,7 +249,10 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
 
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements in order along the first dimension."""
+    """The elements in order along the first dimension.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     values = sort_along(input, 0)[0]
     if out is None:
         return values
@@ -292,7 +295,13 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
-    """The `k`-th smallest element along `dim` (from 1) and its index."""
+    """The `k`-th smallest element along `dim` (from 1) and its index.
+
+    Shape: `input` `(*)`; values and indices without the dimension `dim`, or with size 1 there if `keepdim`.
+
+    >>> xtensor.kthvalue(xtensor.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
     axis = checks.wrap_dim(dim, input.ndim)
     if input.ndim:
         check_nonempty("kthvalue", input.shape, dim, (axis,))
@@ -388,7 +397,11 @@ def searchsorted(
     out: Tensor | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where every value of `input` would be inserted into the sorted rows to keep their order."""
+    """Where every value of `input` would be inserted into the sorted rows to keep their order.
+
+    >>> xtensor.searchsorted(xtensor.tensor([1, 3, 5]), xtensor.tensor([3, 4]))
+    tensor([1, 2])
+    """
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -415,7 +428,11 @@ def bucketize(
     right: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The number of the bucket between sorted boundaries that every value falls into."""
+    """The number of the bucket between sorted boundaries that every value falls into.
+
+    >>> xtensor.bucketize(xtensor.tensor([0.5, 2.0, 9.0]), xtensor.tensor([1.0, 2.0, 3.0]))
+    tensor([0, 1, 3])
+    """
     if boundaries.dim() != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
     return search(boundaries, input, None, out_int32=out_int32, right=right, out=out)

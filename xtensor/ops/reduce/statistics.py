@@ -146,7 +146,11 @@ def _median_function(name: str, whole: Any, along: Any, doc: str) -> Any:
         return along(input, dim, keepdim if keepdims is None else keepdims, out=out)
 
     signatures = "Tensor input", "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
-    return overloads(*signatures)(named(found, name, doc))
+    text = (
+        f"{doc}\n\nShape: `input` `(*)`; result `()`, or values and indices without the dimension `dim` (size 1 if "
+        f"`keepdim`).\n\n>>> xtensor.{name}(xtensor.tensor([5.0, 1.0, 2.0]))\ntensor(2.)"
+    )
+    return overloads(*signatures)(named(found, name, text))
 
 
 median = _median_function(
@@ -168,7 +172,10 @@ nanmedian = _median_function(
 
 @reduction(out="exact", returns=("values", "indices"), derivatives=dict(input=selected_grad))
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...]:
-    """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
+    """The most frequent element along `dim`, the smallest of several, and the index where it stands last.
+
+    Shape: `input` `(*)`; values and indices without the dimension `dim`, or with size 1 there if `keepdim`.
+    """
     axis = checks.wrap_dim(dim, input.ndim)
     if is_complex(input):
         raise checks.not_implemented_for("mode_cpu", dtype_of(input))
@@ -292,7 +299,11 @@ def _quantile_function(name: str, doc: str) -> Any:
         return out
 
     signatures = [f"Tensor input, {q}, {QUANTILE_OPTIONS}" for q in ("Tensor q", "float q")]
-    return overloads(*signatures)(named(found, name, doc))
+    text = (
+        f"{doc}\n\nShape: `input` `(*)`, result without the dimension `dim` (size 1 if `keepdim`), `()` where not given; "
+        f"first the size of a vector `q`.\n\n>>> xtensor.{name}(xtensor.tensor([1.0, 2.0, 4.0]), 0.5)\ntensor(2.)"
+    )
+    return overloads(*signatures)(named(found, name, text))
 
 
 quantile = _quantile_function(
@@ -331,7 +342,11 @@ def histc(
 ) -> Tensor:
     """The number of elements in each of `bins` equal intervals of [min, max], by default the range of the values.
 
+    Shape: `input` `(*)`, result `(bins)`.
     Differs from PyTorch: a range that is not finite gives zeros and no error on an accelerator.
+
+    >>> xtensor.histc(xtensor.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4)
+    tensor([2., 1.])
     """
     if not input.dtype.is_floating_point:
         raise checks.not_implemented_for("histogram_cpu", input.dtype)
@@ -471,6 +486,8 @@ def unique_consecutive(
 ) -> Any:
     """The elements (or slices along `dim`) without those equal to the one before.
 
+    Shape: `input` `(*)`; result `(n)`, or `(*)` with n along `dim`; inverse as `input` or that size, counts
+    `(n)`.
     Computed on the host, since the shape of the result depends on the values.
     """
     refuse_dynamic(input, "unique_consecutive")

@@ -102,7 +102,10 @@ def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -
 
 @composite(out="exact")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A copy of `narrow`."""
+    """A copy of `narrow`.
+
+    Shape: `input` `(*)`, result `(*)` with size `length` along `dim`.
+    """
     if dim >= input.dim() > 0:
         raise RuntimeError(
             "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false."
@@ -197,17 +200,26 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`chunk`, each part of which may be written in place; copies where a gradient is recorded.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+    """
     return loose(input, input.chunk(chunks, dim))
 
 
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`split`, each part of which may be written in place; copies where a gradient is recorded.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+    """
     return loose(input, input.split(split_size, dim))
 
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+    """
     return loose(input, input.split_with_sizes(split_sizes, dim))
 
 

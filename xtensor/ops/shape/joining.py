@@ -215,13 +215,22 @@ def _some(name: str, tensors: Any) -> list[Tensor]:
 
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined column by column: along dimension 1, or 0 for vectors."""
+    """The tensors joined column by column: along dimension 1, or 0 for vectors.
+
+    >>> xtensor.hstack((xtensor.tensor([1]), xtensor.tensor([2, 3])))
+    tensor([1, 2, 3])
+    """
     parts = [_one(t) for t in _some("hstack", tensors)]
     return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined row by row, vectors being rows."""
+    """The tensors joined row by row, vectors being rows.
+
+    >>> xtensor.vstack((xtensor.tensor([1, 2]), xtensor.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat([_two(t) for t in _some("vstack", tensors)], 0, out=out)
 
 
@@ -240,7 +249,11 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of the tensors expanded to the shape that they share by broadcasting."""
+    """Views of the tensors expanded to the shape that they share by broadcasting.
+
+    >>> [t.shape for t in xtensor.broadcast_tensors(xtensor.ones(2, 1), xtensor.ones(3))]
+    [xtensor.Size([2, 3]), xtensor.Size([2, 3])]
+    """
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
         tensors = tuple(tensors[0])
     from_shapes = [tuple(sizes_of(t)) for t in tensors]
@@ -343,7 +356,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @general(method=True, out=True, derivatives=FROM_KERNEL)
 def kron(input: Array, other: Array) -> Array:
-    """The Kronecker product of two tensors."""
+    """The Kronecker product of two tensors.
+
+    Shape: `input` `(n, m)`, `other` `(k, l)`, result `(n * k, m * l)`; so for any number of dimensions.
+
+    >>> xtensor.kron(xtensor.tensor([1, 2]), xtensor.tensor([1, 10]))
+    tensor([ 1, 10,  2, 20])
+    """
     a, b = promote(input, other)
     ndim = max(a.ndim, b.ndim)
     a = a.reshape((1,) * (ndim - a.ndim) + a.shape)

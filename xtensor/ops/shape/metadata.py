@@ -35,7 +35,13 @@ __all__ = ["detach"]
 
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version, cut off from the graph."""
+    """The same memory and version, cut off from the graph.
+
+    Shape: that of the tensor itself.
+
+    >>> xtensor.ones(2, requires_grad=True).exp().detach().requires_grad
+    False
+    """
     g = geometry_of(input)
     # Of a storage that is still to be read nothing is read.
     levels = modes.state.transforms and type(input._xt_storage.raw) in KINDS
@@ -51,7 +57,13 @@ def detach(input: Tensor) -> Tensor:
 
 
 def detach_(self: Tensor) -> Tensor:
-    """Cut this tensor off from the graph, in place."""
+    """Cut this tensor off from the graph, in place.
+
+    Shape: that of the tensor itself, which stays.
+
+    >>> xtensor.ones(2, requires_grad=True).exp().detach_().requires_grad
+    False
+    """
     view = self._xt_view
     if view is not None and view.base is not None:
         raise RuntimeError(
@@ -122,7 +134,10 @@ def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Te
         return self
 
     change.__name__ = change.__qualname__ = name
-    change.__doc__ = f"In-place version of `{name[:-1]}`: changes the sizes and strides of the tensor itself."
+    change.__doc__ = (
+        f"In-place version of `{name[:-1]}`: changes the sizes and strides of the tensor itself.\n\n"
+        f"Shape: that of `{name[:-1]}`'s result."
+    )
     return change
 
 
@@ -173,7 +188,10 @@ def set_(
     size: Sequence[int] | None = None,
     stride: Sequence[int] | None = None,
 ) -> Tensor:
-    """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides."""
+    """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides.
+
+    Shape: that of `source`, or `size`; `(0)` without.
+    """
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
             raise RuntimeError(
@@ -206,6 +224,7 @@ def set_(
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Change the sizes in place, growing the storage where it must; new elements are zero.
 
+    Shape: result `size`.
     Differs from PyTorch: new elements are zero, not uninitialised.
     """
     if edge_of(self) is not None and not modes.state.mode & modes.INFERENCE:
@@ -221,7 +240,10 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Change the sizes in place to those of another tensor."""
+    """Change the sizes in place to those of another tensor.
+
+    Shape: result that of `the_template`.
+    """
     sizes = tuple(sizes_of(the_template))
     if memory_format is dtypes.preserve_format:
         last = geometry.channels_last_order(sizes, tuple(strides_of(the_template)))

@@ -60,7 +60,10 @@ lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "l
     "tuple of Tensors tensors",
 )
 def dequantize(input: Any) -> Any:
-    """The tensor in float32: of a quantised one the real numbers, of a list each tensor."""
+    """The tensor in float32: of a quantised one the real numbers, of a list each tensor.
+
+    Shape: that of the tensor itself.
+    """
     if isinstance(input, (list, tuple)):
         return [t.dequantize() for t in input]
     return input.to(dtypes.float32)
@@ -82,7 +85,10 @@ def dense_dim(self: Tensor) -> int:
 
 
 def to_dense(self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, or converted to `dtype`."""
+    """The tensor itself, or converted to `dtype`.
+
+    Shape: that of the tensor itself.
+    """
     return self if dtype is None else self.to(dtype)
 
 
@@ -92,13 +98,19 @@ def const_data_ptr(self: Tensor) -> int:
 
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """`reshape`, by its deprecated name."""
+    """`reshape`, by its deprecated name.
+
+    Shape: `(*)` of as many elements as `sizes`; result `sizes`.
+    """
     checks.warn("non-inplace resize is deprecated")
     return self.reshape(*sizes)
 
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
-    """`reshape` to another tensor's sizes, by its deprecated name."""
+    """`reshape` to another tensor's sizes, by its deprecated name.
+
+    Shape: `(*)` of as many elements as `tensor`; result that of `tensor`.
+    """
     checks.warn("non-inplace resize_as is deprecated")
     return self.reshape(tuple(sizes_of(tensor)))
 

@@ -76,14 +76,20 @@ def flip(input: Array, dims: Sequence[int]) -> Array:
 
 
 def fliplr(input: Tensor) -> Tensor:
-    """A copy with the order of the columns reversed."""
+    """A copy with the order of the columns reversed.
+
+    Shape: `input` `(n, m, *)`, result the same.
+    """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
 
 
 def flipud(input: Tensor) -> Tensor:
-    """A copy with the order of the rows reversed."""
+    """A copy with the order of the rows reversed.
+
+    Shape: `input` `(n, *)`, result the same.
+    """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))
@@ -125,7 +131,10 @@ def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = 
 
 @general(method=True, derivatives=FROM_KERNEL)
 def rot90(input: Array, k: int = 1, dims: Sequence[int] = (0, 1)) -> Array:
-    """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
+    """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second.
+
+    Shape: `input` `(*)`, result `(*)` with the two sizes exchanged where `k` is odd.
+    """
     axes = ints("rot90", "dims", dims, 3)
     if len(axes) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(axes)}")
@@ -182,7 +191,13 @@ def repeat(input: Array, repeats: Sequence[int]) -> Array:
 
 
 def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
-    """The tensor repeated along its last dimensions, or, given more, along new ones too."""
+    """The tensor repeated along its last dimensions, or, given more, along new ones too.
+
+    Shape: `input` `(*)`, result with every size times its number.
+
+    >>> xtensor.tile(xtensor.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
     if dims is None and not sizes:
         raise TypeError('tile() missing 1 required positional arguments: "dims"')
     if len(sizes) > 1 and isinstance(sizes[0], (tuple, list)):
@@ -216,7 +231,12 @@ def repeat_interleave(
 ) -> Tensor:
     """Every slice along `dim` (or every element of the flattened tensor) repeated, each as often as `repeats` says.
 
+    Shape: `input` `(*)`; `n` slices along `dim` become `n * repeats`, or the sum of `repeats` `(n)`; without
+    `dim` one dimension.
     Repeats in a tensor are read on the host, since the shape of the result depends on them.
+
+    >>> xtensor.repeat_interleave(xtensor.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
     """
     if repeats is None:
         return _indices(input, output_size)
@@ -345,7 +365,10 @@ def _embed_grad(grad: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 @general(method=True, derivatives=dict(input=_embed_grad))
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
-    """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`."""
+    """The vectors along the last dimension as diagonals of square matrices, in dimensions `dim1` and `dim2`.
+
+    Shape: `input` `(*, n)`, result `(*, m, m)` with m = n + abs(offset), these two at `dim1` and `dim2`.
+    """
     a, b = _diagonal_dims(input.ndim + 1, dim1, dim2)
     return _embedded(input, offset, a, b)
 
@@ -372,7 +395,10 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The square matrix with the flattened tensor on its diagonal."""
+    """The square matrix with the flattened tensor on its diagonal.
+
+    Shape: `input` of n elements, result `(m, m)` with m = n + abs(offset).
+    """
     return diag_embed(input.reshape((-1,)), offset)
 
 
@@ -384,7 +410,13 @@ def _trace_grad(grad: Array, input_shape: Any) -> Array:
 
 @general(autocast=dict(cpu="float32"), method=True, derivatives=dict(input=_trace_grad))
 def trace(input: Array) -> Array:
-    """The sum of the diagonal of a matrix; integers sum to int64."""
+    """The sum of the diagonal of a matrix; integers sum to int64.
+
+    Shape: `input` `(n, m)`, result `()`.
+
+    >>> xtensor.trace(xtensor.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     own = dtype_of(input)

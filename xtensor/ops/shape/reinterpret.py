@@ -103,7 +103,13 @@ def view_dtype(input: Tensor, dtype: DType) -> Tensor:
 
 
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
+    """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.conj(xtensor.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
     if not isinstance(input, Tensor):
         raise checks.argument_error("conj", "input", 1, "Tensor", input)
     if not input.dtype.is_complex:
@@ -117,12 +123,18 @@ def neg_view(input: Tensor) -> Tensor:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """`input` itself, or a copy without the conjugate bit."""
+    """`input` itself, or a copy without the conjugate bit.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return input.clone() if input.is_conj() else input
 
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """`input` itself, or a copy without the negative bit."""
+    """`input` itself, or a copy without the negative bit.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return input.clone() if input.is_neg() else input
 
 
@@ -137,14 +149,26 @@ def is_neg(input: Tensor) -> bool:
 
 
 def real(input: Tensor) -> Tensor:
-    """The real parts: a view of a complex tensor; a real tensor is itself."""
+    """The real parts: a view of a complex tensor; a real tensor is itself.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.real(xtensor.tensor([1 + 2j]))
+    tensor([1.])
+    """
     if not input.dtype.is_complex:
         return input
     return select(view_as_real(conj(input) if input.is_conj() else input), -1, 0)
 
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts of a complex tensor, as a view."""
+    """The imaginary parts of a complex tensor, as a view.
+
+    Shape: `input` `(*)`, result `(*)`.
+
+    >>> xtensor.imag(xtensor.tensor([1 + 2j]))
+    tensor([2.])
+    """
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input.is_conj():
@@ -153,7 +177,10 @@ def imag(input: Tensor) -> Tensor:
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions, as a view."""
+    """The conjugate transpose of the last two dimensions, as a view.
+
+    Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+    """
     if input.dim() < 2 and input.dim() != 0:
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
@@ -162,7 +189,10 @@ def adjoint(input: Tensor) -> Tensor:
 
 
 def H(self: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, as a view."""
+    """The conjugate transpose of a matrix, as a view.
+
+    Shape: `(n, m)`, result `(m, n)`.
+    """
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor. For batches of matrices, "
@@ -172,7 +202,10 @@ def H(self: Tensor) -> Tensor:
 
 
 def mH(self: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions, as a view."""
+    """The conjugate transpose of the last two dimensions, as a view.
+
+    Shape: `(*, n, m)`, result `(*, m, n)`.
+    """
     return adjoint(self)
 
 

@@ -68,13 +68,22 @@ def transpose(g: Geometry, dim0: int, dim1: int) -> Geometry:
 
 @view(node="Transpose")
 def swapaxes(g: Geometry, axis0: int, axis1: int) -> Geometry:
-    """The view with two dimensions swapped."""
+    """The view with two dimensions swapped.
+
+    Shape: `input` `(*)`, result of the same sizes with the two exchanged.
+
+    >>> xtensor.swapaxes(xtensor.ones(2, 3), 0, 1).shape
+    xtensor.Size([3, 2])
+    """
     return geometry.transpose(g, axis0, axis1)
 
 
 @view(node="Transpose")
 def swapdims(g: Geometry, dim0: int, dim1: int) -> Geometry:
-    """The view with two dimensions swapped."""
+    """The view with two dimensions swapped.
+
+    Shape: `input` `(*)`, result of the same sizes with the two exchanged.
+    """
     return geometry.transpose(g, dim0, dim1)
 
 
@@ -130,7 +139,10 @@ def movedim(g: Geometry, source: Dims, destination: Dims) -> Geometry:
     ),
 )
 def moveaxis(g: Geometry, source: Dims, destination: Dims) -> Geometry:
-    """The view with dimensions `source` moved to the places `destination`."""
+    """The view with dimensions `source` moved to the places `destination`.
+
+    Shape: `input` `(*)`, result with the sizes in the new order.
+    """
     return geometry.movedim(g, ints(source), ints(destination))
 
 
@@ -201,13 +213,28 @@ def narrow(g: Geometry, dim: int, start: int, length: int) -> Geometry:
 
 @view()
 def diagonal(g: Geometry, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Geometry:
-    """The view of the diagonal of two dimensions, which become one at the end."""
+    """The view of the diagonal of two dimensions, which become one at the end.
+
+    Shape: `input` `(*, n, m)` where these two are `dim1` and `dim2`; result `(*, k)`, k the diagonal's
+    length.
+
+    >>> xtensor.diagonal(xtensor.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return geometry.diagonal(g, offset, dim1, dim2)
 
 
 @view()
 def unfold(g: Geometry, dimension: int, size: int, step: int) -> Geometry:
-    """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
+    """Windows of `size` elements, `step` apart, along a dimension; their elements come last.
+
+    Shape: `(*, n, *)`, result `(*, (n - size) // step + 1, *, size)`.
+
+    >>> xtensor.arange(4).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
     return geometry.unfold(g, dimension, size, step)
 
 
@@ -231,7 +258,10 @@ def equal_split(g: Geometry, split_size: int, dim: int = 0) -> list[Geometry]:
 
 @view(multiple=True, node="SplitWithSizes")
 def split_with_sizes(g: Geometry, split_sizes: Sequence[int], dim: int = 0) -> list[Geometry]:
-    """Pieces of these lengths along a dimension."""
+    """Pieces of these lengths along a dimension.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+    """
     return geometry.split_with_sizes(g, ints(split_sizes), dim)
 
 
@@ -249,7 +279,13 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
 
 def split_method(self: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
+    """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths.
+
+    Shape: `(*)`; pieces of the same sizes but along `dim`.
+
+    >>> [t.tolist() for t in xtensor.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
     return split(self, split_size, dim)
 
 
@@ -294,7 +330,10 @@ def pieces(name: str, where: Any) -> Any:
     ),
 )
 def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int = 0) -> list[Geometry]:
-    """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
+    """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+    """
     return geometry.tensor_split(g, pieces("tensor_split", indices_or_sections), dim)
 
 
@@ -306,7 +345,10 @@ def tensor_split(g: Geometry, indices_or_sections: int | Sequence[int], dim: int
     signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
 )
 def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
-    """`tensor_split` by columns."""
+    """`tensor_split` by columns.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along that dimension.
+    """
     return geometry.hsplit(g, pieces("hsplit", indices_or_sections))
 
 
@@ -318,7 +360,10 @@ def hsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geomet
     signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
 )
 def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
-    """`tensor_split` by rows."""
+    """`tensor_split` by rows.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along that dimension.
+    """
     return geometry.vsplit(g, pieces("vsplit", indices_or_sections))
 
 
@@ -330,7 +375,10 @@ def vsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geomet
     signatures=("Tensor input, int sections", "Tensor input, tuple of ints indices"),
 )
 def dsplit(g: Geometry, indices_or_sections: int | Sequence[int]) -> list[Geometry]:
-    """`tensor_split` by depth."""
+    """`tensor_split` by depth.
+
+    Shape: `input` `(*)`; pieces of the same sizes but along that dimension.
+    """
     return geometry.dsplit(g, pieces("dsplit", indices_or_sections))
 
 
@@ -387,7 +435,10 @@ def sized_view(g: Geometry, shape: Sequence[int]) -> Geometry:
 
 @view()
 def unflatten(g: Geometry, dim: int, sizes: Sequence[int]) -> Geometry:
-    """One dimension split into `sizes`."""
+    """One dimension split into `sizes`.
+
+    Shape: `input` `(*, n, *)`, result `(*, *sizes, *)`.
+    """
     return geometry.unflatten(g, dim, ints(sizes))
 
 
@@ -406,6 +457,7 @@ def as_strided(
 ) -> Tensor:
     """The view of any sizes, strides and offset over the storage, in elements.
 
+    Shape: result `size`.
     Raises RuntimeError where it would reach outside the storage.
     Differs from PyTorch: no gradient for an input whose own elements overlap or leave gaps.
     """
@@ -448,7 +500,14 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """The view broadcast to the sizes of `other`."""
+    """The view broadcast to the sizes of `other`.
+
+    Shape: `input` broadcast to that of `other`.
+
+    >>> xtensor.tensor([[1], [2]]).expand_as(xtensor.ones(2, 3))
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
     return expand(input, tuple(sizes_of(other)))
 
 
@@ -523,7 +582,14 @@ SIZES_NAMES = {"view": "size", "expand": "size", "repeat": "repeats"}
 
 
 def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
-    """The elements in row-major order with other sizes: a view where strides allow, else a copy."""
+    """The elements in row-major order with other sizes: a view where strides allow, else a copy.
+
+    Shape: `(*)` of as many elements as `shape`; result `shape`, of which one size may be -1.
+
+    >>> xtensor.arange(4).reshape(2, -1)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         return reshape(self, shape[0])
     return reshape(self, shape_arguments("reshape", shape, named.get("shape")))
@@ -542,12 +608,18 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view where strides allow, else a copy."""
+    """All elements in one dimension: a view where strides allow, else a copy.
+
+    Shape: `input` of n elements, result `(n)`.
+    """
     return reshape(input.contiguous(), (-1,))
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over broadcast dimensions that has these sizes."""
+    """The sum over broadcast dimensions that has these sizes.
+
+    Shape: `(*)`, to which `size` broadcasts; result `size`.
+    """
     sizes = shape_arguments("sum_to_size", size, None)
     have = tuple(sizes_of(self))
     lead = len(have) - len(sizes)
@@ -560,13 +632,20 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 def T(self: Tensor) -> Tensor:
-    """The view with the order of dimensions reversed."""
+    """The view with the order of dimensions reversed.
+
+    Shape: `(n, m)`, result `(m, n)`; so for any number of dimensions.
+
+    >>> xtensor.ones(2, 3).T.shape
+    xtensor.Size([3, 2])
+    """
     return reverse_dims(self)
 
 
 def mT(self: Tensor) -> Tensor:
     """The view with the last two dimensions swapped; a tensor of one number is given back.
 
+    Shape: `(*, n, m)`, result `(*, m, n)`.
     Differs from PyTorch: which warns of the latter.
     """
     if self.dim() == 0:
@@ -577,12 +656,22 @@ def mT(self: Tensor) -> Tensor:
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that."""
+    """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that.
+
+    Shape: `(*)` of as many elements as `other`; result that of `other`.
+
+    >>> xtensor.arange(4).view_as(xtensor.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     return sized_view(self, tuple(sizes_of(other)))
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The elements in the sizes of `other`, as a view where that is possible."""
+    """The elements in the sizes of `other`, as a view where that is possible.
+
+    Shape: `(*)` of as many elements as `other`; result that of `other`.
+    """
     return reshape(self, tuple(sizes_of(other)))
 
 

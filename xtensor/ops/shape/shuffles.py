@@ -32,7 +32,13 @@ def gather(x: Any, factor: int) -> Any:
 
 @general(formats=True, derivatives=dict(input=lambda grad, upscale_factor: gather(grad, upscale_factor)))
 def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
-    """`(*, C * r * r, H, W)` as `(*, C, H * r, W * r)` for an upscale factor of r."""
+    """`(*, C * r * r, H, W)` as `(*, C, H * r, W * r)` for an upscale factor of r.
+
+    Shape: `input` `(*, C * r * r, H, W)`, result `(*, C, H * r, W * r)`.
+
+    >>> F.pixel_shuffle(xtensor.ones(1, 4, 2, 2), 2).shape
+    xtensor.Size([1, 1, 4, 4])
+    """
     if input.ndim < 3:
         raise RuntimeError(
             f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
@@ -51,7 +57,11 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 def pixel_unshuffle(input: Array, downscale_factor: int) -> Array:
     """`(*, C, H * r, W * r)` as `(*, C * r * r, H, W)` for a downscale factor of r.
 
+    Shape: `input` `(*, C, H * r, W * r)`, result `(*, C * r * r, H, W)`.
     Differs from PyTorch: an empty batch is given that shape too.
+
+    >>> F.pixel_unshuffle(xtensor.ones(1, 1, 4, 4), 2).shape
+    xtensor.Size([1, 4, 2, 2])
     """
     if input.ndim < 3:
         raise RuntimeError(
@@ -97,11 +107,17 @@ def _shuffle_grad(grad: Array, groups: int) -> Array:
 
 @general(formats=True, derivatives=dict(input=_shuffle_grad))
 def channel_shuffle(input: Array, groups: int) -> Array:
-    """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on."""
+    """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+    """
     return shuffled(input, groups)
 
 
 @general(derivatives=dict(input=_shuffle_grad))
 def native_channel_shuffle(input: Array, groups: int) -> Array:
-    """`channel_shuffle` as PyTorch's kernel is called."""
+    """`channel_shuffle` as PyTorch's kernel is called.
+
+    Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+    """
     return shuffled(input, groups)

@@ -83,6 +83,7 @@ def as_strided_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` written to `input.as_strided(size, stride, storage_offset)`.
 
+    Shape: `input` `(*)`, `src` `size`, result `(*)`.
     Differs from PyTorch: the gradient of `input` is zero where `src` was written (PyTorch 2.13 has it the other way).
     """
     size, stride = ints(size), ints(stride)
@@ -105,7 +106,10 @@ def as_strided_scatter(
 
 @composite(out=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy of `input` with `src` at one index of a dimension."""
+    """A copy of `input` with `src` at one index of a dimension.
+
+    Shape: `input` `(*)`, `src` without the dimension `dim`, result `(*)`.
+    """
     made = geometry.select(contiguous_geometry(input), dim, index)
     return laid_as(input, scatter_view("select_scatter", input, src, made))
 
@@ -114,14 +118,20 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy of `input` with `src` at `start:end:step` of a dimension."""
+    """A copy of `input` with `src` at `start:end:step` of a dimension.
+
+    Shape: `input` `(*)`, `src` that of the slice, result `(*)`.
+    """
     made = geometry.slice(contiguous_geometry(input), dim, start, end, step)
     return laid_as(input, scatter_view("slice_scatter", input, src, made))
 
 
 @composite(out=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of `input` with `src` on a diagonal of two of its dimensions."""
+    """A copy of `input` with `src` on a diagonal of two of its dimensions.
+
+    Shape: `input` `(*)`, `src` that of the diagonal, result `(*)`.
+    """
     made = geometry.diagonal(contiguous_geometry(input), offset, dim1, dim2)
     return laid_as(input, scatter_view("diagonal_scatter", input, src, made))
 

@@ -206,7 +206,14 @@ def unfold_blocks(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """The blocks that slide over images `(N, C, H, W)` as columns `(N, C * kH * kW, blocks)`; `nn.functional.unfold`."""
+    """The blocks that slide over images `(N, C, H, W)` as columns `(N, C * kH * kW, blocks)`; `nn.functional.unfold`.
+
+    Shape: `input` `(N, C, H, W)` or `(C, H, W)`, result `(N, C * kH * kW, blocks)` or `(C * kH * kW,
+    blocks)`.
+
+    >>> F.unfold(xtensor.ones(1, 1, 3, 3), 2).shape
+    xtensor.Size([1, 4, 4])
+    """
     return im2col(input, pair(kernel_size), pair(dilation), pair(padding), pair(stride))
 
 
@@ -218,5 +225,8 @@ def fold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Columns `(N, C * kH * kW, blocks)` summed into images of `output_size`: the transpose of `unfold`."""
+    """Columns `(N, C * kH * kW, blocks)` summed into images of `output_size`: the transpose of `unfold`.
+
+    Shape: `input` `(N, C * kH * kW, blocks)` or without N, result `(N, C, *output_size)` or without N.
+    """
     return col2im(input, pair(output_size), pair(kernel_size), pair(dilation), pair(padding), pair(stride))

@@ -186,7 +186,11 @@ def from_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: An
 def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along `dim`, of `n` points (cut or filled with zeros).
 
+    Shape: `input` `(*, m, *)`, result `(*, n, *)`; n is m where not given.
     norm: "backward" scales the inverse by 1/n, "forward" the transform itself, "ortho" both by 1/sqrt(n).
+
+    >>> xtensor.fft.fft(xtensor.tensor([1.0, 0.0])).real
+    tensor([1., 1.])
     """
     axis, count = one_axis("fft_fft", input, n, dim)
     return whole(transformed("fft", input, complex=True), (axis,), (count,), norm, forward=True)
@@ -194,14 +198,26 @@ def fft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = No
 
 @general(autocast=dict(cpu="float32"), name="fft_ifft", node="FftC2C", out=True, derivatives=FROM_KERNEL)
 def ifft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse discrete Fourier transform along `dim`."""
+    """The inverse discrete Fourier transform along `dim`.
+
+    Shape: `input` `(*, m, *)`, result `(*, n, *)`; n is m where not given.
+
+    >>> xtensor.fft.ifft(xtensor.tensor([2.0, 0.0])).real
+    tensor([1., 1.])
+    """
     axis, count = one_axis("fft_ifft", input, n, dim)
     return whole(transformed("ifft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
 @general(autocast=dict(cpu="float32"), name="fft_rfft", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror."""
+    """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror.
+
+    Shape: `input` `(*, m, *)`, result `(*, n // 2 + 1, *)`; n is m where not given.
+
+    >>> xtensor.fft.rfft(xtensor.ones(4)).real
+    tensor([4., 0., 0.])
+    """
     x = transformed("rfft", input, complex=False)
     axis, count = one_axis("fft_rfft", input, n, dim)
     return to_half(x, (axis,), (count,), norm, forward=True)
@@ -209,21 +225,33 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
 @general(autocast=dict(cpu="float32"), name="fft_irfft", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def irfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `rfft`: a real signal of `n` (even by default) points."""
+    """The inverse of `rfft`: a real signal of `n` (even by default) points.
+
+    Shape: `input` `(*, m, *)`, result `(*, n, *)`; n is `2 * (m - 1)` where not given.
+
+    >>> xtensor.fft.irfft(xtensor.tensor([4.0, 0.0, 0.0]))
+    tensor([1., 1., 1., 1.])
+    """
     axis, count = one_axis("fft_irfft", input, n, dim, half=True)
     return from_half(transformed("irfft", input, complex=True), (axis,), (count,), norm, forward=False)
 
 
 @general(autocast=dict(cpu="float32"), name="fft_hfft", node="FftC2R", out=True, derivatives=FROM_KERNEL)
 def hfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The real Fourier transform of a Hermitian signal, of which one half is given."""
+    """The real Fourier transform of a Hermitian signal, of which one half is given.
+
+    Shape: `input` `(*, m, *)`, result `(*, n, *)`; n is `2 * (m - 1)` where not given.
+    """
     axis, count = one_axis("fft_hfft", input, n, dim, half=True)
     return from_half(transformed("hfft", input, complex=True), (axis,), (count,), norm, forward=True)
 
 
 @general(autocast=dict(cpu="float32"), name="fft_ihfft", node="FftR2C", out=True, derivatives=FROM_KERNEL)
 def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input."""
+    """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input.
+
+    Shape: `input` `(*, m, *)`, result `(*, n // 2 + 1, *)`; n is m where not given.
+    """
     x = transformed("ihfft", input, complex=False)
     axis, count = one_axis("fft_ihfft", input, n, dim)
     return to_half(x, (axis,), (count,), norm, forward=False)
@@ -241,7 +269,10 @@ def check_any(name: str, axes: Sequence[int]) -> None:
 def fftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The Fourier transform over the dimensions `dim` (all, or the last `len(s)`), of `s` points along each."""
+    """The Fourier transform over the dimensions `dim` (all, or the last `len(s)`), of `s` points along each.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`.
+    """
     axes, counts = many_axes(input, s, dim)
     return whole(transformed("fftn", input, complex=True), axes, counts, norm, forward=True)
 
@@ -250,7 +281,10 @@ def fftn(
 def ifftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`.
+    """
     axes, counts = many_axes(input, s, dim)
     return whole(transformed("ifftn", input, complex=True), axes, counts, norm, forward=False)
 
@@ -266,7 +300,10 @@ def check_real(name: str, input: Array) -> None:
 def rfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The Fourier transform of a real signal over several dimensions, the last cut to its half."""
+    """The Fourier transform of a real signal over several dimensions, the last cut to its half.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last of them `n // 2 + 1`.
+    """
     check_real("rfftn", input)
     x = transformed("rfftn", input, complex=False)
     axes, counts = many_axes(input, s, dim)
@@ -278,7 +315,11 @@ def rfftn(
 def irfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last `2 * (m - 1)` where
+    not given.
+    """
     axes, counts = many_axes(input, s, dim, half=True)
     check_any("irfftn", axes)
     return from_half(transformed("irfftn", input, complex=True), axes, counts, norm, forward=False)
@@ -288,7 +329,11 @@ def irfftn(
 def hfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The real Fourier transform, over several dimensions, of a signal that is Hermitian in the last."""
+    """The real Fourier transform, over several dimensions, of a signal that is Hermitian in the last.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last `2 * (m - 1)` where
+    not given.
+    """
     axes, counts = many_axes(input, s, dim, half=True)
     check_any("hfftn", axes)
     return from_half(transformed("hfftn", input, complex=True), axes, counts, norm, forward=True)
@@ -298,7 +343,10 @@ def hfftn(
 def ihfftn(
     input: Array, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of `hfftn`."""
+    """The inverse of `hfftn`.
+
+    Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last of them `n // 2 + 1`.
+    """
     if is_complex(input):
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {dtype_of(input).scalar_name}")
     x = transformed("ihfftn", input, complex=False)
@@ -326,7 +374,12 @@ def over_plane(transform: Any) -> Any:
         return transform(input, s, dim, norm, out=out)
 
     name = transform.__name__.removeprefix("fft_")
-    doc = f"`{name}` over the last two dimensions, or those in `dim`."
+    last = {"r": ", the last `n // 2 + 1`", "h": ", the last `2 * (m - 1)` where not given"}
+    key = {"rfftn": "r", "ihfftn": "r", "irfftn": "h", "hfftn": "h"}.get(name, "")
+    doc = (
+        f"`{name}` over the last two dimensions, or those in `dim`.\n\n"
+        f"Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`{last.get(key, '')}."
+    )
     return named(over, name.removesuffix("n") + "2", doc)
 
 
@@ -370,7 +423,8 @@ def frequencies(name: str, half: bool) -> Any:
         return finish(name, made, requires_grad)
 
     transform = name.removesuffix("freq")
-    doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart."
+    doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart.\n\n"
+    doc += f"Shape: result `({'n // 2 + 1' if half else 'n'})`."
     return named(made_frequencies, name, doc)
 
 
@@ -387,10 +441,16 @@ def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
 
 
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all)."""
+    """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all).
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return shifted(input, dim, False)
 
 
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return shifted(input, dim, True)

@@ -106,6 +106,8 @@ def stft(
 ) -> Tensor:
     """The Fourier transforms of windows of a signal: (batch?, frequencies, frames).
 
+    Shape: `input` `(B, L)` or `(L)`, result `(B, frequencies, frames)` or without B; a 2 at the end where not
+    complex.
     Frames of `n_fft` elements start every `hop_length` (n_fft // 4); with `center` the signal is padded so that frames
     are centred on multiples of it. A real signal gives `n_fft // 2 + 1` frequencies, unless `onesided=False`.
     """
@@ -228,6 +230,7 @@ def istft(
 ) -> Tensor:
     """The signal whose `stft` is the input, by least squares; `length` cuts it, or fills it with zeros.
 
+    Shape: `input` `(B, frequencies, frames)` or without B, result `(B, length)` or `(length)`.
     RuntimeError where some element of the signal lies under no window, which is seen only where values can be read.
     """
     hop = n_fft // 4 if hop_length is None else hop_length

@@ -187,7 +187,11 @@ TO_SIGNATURES = (
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor with another dtype or on another device, given by name or by a tensor that has them.
 
+    Shape: that of the tensor itself.
     Itself where both are right already, unless `copy`. Gradients flow back to the original dtype and device.
+
+    >>> xtensor.ones(2).to(xtensor.int64)
+    tensor([1, 1])
     """
     if len(args) == 1 and not kwargs and type(args[0]) is dtypes.dtype:
         return self if args[0] is self.dtype else converted(self, args[0])
@@ -249,7 +253,10 @@ def dtype_method(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
         return self if self.dtype is dtype else converted(self, dtype)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"The tensor as {dtype}; itself where it is that already."
+    method.__doc__ = (
+        f"The tensor as {dtype}; itself where it is that already.\n\nShape: that of the tensor itself.\n\n"
+        f">>> xtensor.tensor([0, 1]).{name}().dtype\n{dtype}"
+    )
     return method
 
 
@@ -271,12 +278,20 @@ def device_method(name: str) -> Callable[..., Tensor]:
         return change(self, self.dtype, place, False, memory_format)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"The tensor on the {name} device; itself where it is there already."
+    moved = "x.cpu()" if name == "cpu" else f"(x.{name}() if xtensor.{name}.is_available() else x)"
+    shown = "" if name == "tpu" else f"\n\n>>> x = xtensor.ones(2)\n>>> {moved}.tolist()\n[1.0, 1.0]"
+    method.__doc__ = f"The tensor on the {name} device; itself where it is there already.\n\nShape: that of the tensor itself.{shown}"
     return method
 
 
 def type_method(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type (`xtensor.FloatTensor`), or the tensor converted to a dtype or such a name."""
+    """The name of the tensor's type (`xtensor.FloatTensor`), or the tensor converted to a dtype or such a name.
+
+    Shape: that of the tensor itself.
+
+    >>> xtensor.ones(2).type()
+    'xtensor.FloatTensor'
+    """
     if dtype is None:
         return checks.tensor_type(self)
     if isinstance(dtype, str):
@@ -297,7 +312,13 @@ def typed_name(name: str) -> tuple[Any, ...]:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor with the dtype and on the device of `other`."""
+    """The tensor with the dtype and on the device of `other`.
+
+    Shape: that of the tensor itself, whatever that of `other`.
+
+    >>> xtensor.tensor([1, 2]).type_as(xtensor.ones(1))
+    tensor([1., 2.])
+    """
     return self.to(other)
 
 
@@ -306,7 +327,10 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @pointwise(name="clone", derivatives=dict(input=lambda grad: grad), inplace=False, out=False)
 def clone_kernel(input: Array, *, memory_format: Any = None) -> Array:
-    """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions."""
+    """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions.
+
+    Shape: `input` `(*)`, result `(*)`.
+    """
     return input
 
 
@@ -328,7 +352,12 @@ CLONE.node_class = CloneBackward0
 def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
     """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions.
 
+    Shape: `input` `(*)`, result `(*)`.
     The default, `preserve_format`, keeps the order of a tensor without gaps. The copy is made when either is written.
+
+    >>> x = xtensor.tensor([1, 2])
+    >>> x.clone().add_(1), x
+    (tensor([2, 3]), tensor([1, 2]))
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("clone", "input", 1, "Tensor", input)
@@ -379,7 +408,13 @@ clone.operator = CLONE  # type: ignore[attr-defined]
 
 
 def contiguous(self: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
-    """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy."""
+    """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy.
+
+    Shape: that of the tensor itself.
+
+    >>> xtensor.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
     if self.is_contiguous(memory_format=memory_format):
         return self
     if memory_format is dtypes.preserve_format:
@@ -554,7 +589,13 @@ def is_same_data(self: Tensor, src: Tensor) -> bool:
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write the values of `src` (broadcast, converted, from any device) here; their gradients flow to `src`."""
+    """Write the values of `src` (broadcast, converted, from any device) here; their gradients flow to `src`.
+
+    Shape: `src` broadcast to that of the tensor itself, which stays.
+
+    >>> xtensor.zeros(2).copy_(xtensor.tensor([1, 2]))
+    tensor([1., 2.])
+    """
     if not isinstance(src, Tensor):
         if not isinstance(src, (int, float, complex, np.generic)):
             raise checks.argument_error("copy_", "other", 1, "Tensor", src)
@@ -614,7 +655,13 @@ def fill(input: Array, value: Operand) -> Array:
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number (or tensor of no dimensions, which then gets a gradient) to every element."""
+    """Write one number (or tensor of no dimensions, which then gets a gradient) to every element.
+
+    Shape: that of the tensor itself, which stays.
+
+    >>> xtensor.zeros(2).fill_(7)
+    tensor([7., 7.])
+    """
     if isinstance(value, Tensor):
         if value.dim():
             raise RuntimeError(
@@ -642,13 +689,20 @@ def filled_values(tensor: Tensor, number: Any) -> Any:
 
 
 def zero_(input: Tensor) -> Tensor:
-    """Write zero to every element."""
+    """Write zero to every element.
+
+    Shape: that of the tensor itself, which stays.
+
+    >>> xtensor.ones(2).zero_()
+    tensor([0., 0.])
+    """
     return overwrite(input, "zero_", "ZeroBackward0", lambda: filled_values(input, 0))
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a number to the main diagonal, of a matrix or of a tensor whose dimensions are all equal.
 
+    Shape: that of the tensor itself, which stays.
     With `wrap` the diagonal of a tall matrix starts again after each square block (and one row).
     """
     sizes = tuple(sizes_of(self))
@@ -671,12 +725,18 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: host memory is not pinned here (`is_pinned()` stays False)."""
+    """The tensor itself: host memory is not pinned here (`is_pinned()` stays False).
+
+    Shape: that of the tensor itself.
+    """
     return self
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False)."""
+    """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False).
+
+    Shape: that of the tensor itself.
+    """
     return self
 
 

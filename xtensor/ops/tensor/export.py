@@ -51,9 +51,13 @@ __all__ = ["from_dlpack", "to_dlpack"]
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     """The values as a NumPy array; on the CPU it shares the tensor's memory, so that a write to the one shows in the other.
 
+    Shape: an array of the tensor's shape.
     Differs from PyTorch: memory of more than 1 MiB (the whole storage, if the tensor is a view) is not shared. The array is read-only
     then, costs no copy, and keeps its values. What a graph has saved keeps the values of the forward pass whatever NumPy writes.
     `force` detaches, brings to the CPU and resolves the conjugate bit first.
+
+    >>> xtensor.ones(2).numpy()
+    array([1., 1.], dtype=float32)
     """
     if force:
         tensor = self.detach() if self.requires_grad else self

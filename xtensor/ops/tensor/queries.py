@@ -34,7 +34,11 @@ __all__ = [
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether `obj` is a tensor."""
+    """Whether `obj` is a tensor.
+
+    >>> xtensor.is_tensor([1, 2])
+    False
+    """
     return isinstance(obj, Tensor)
 
 
@@ -50,7 +54,11 @@ def checked(function: str, input: Any) -> Tensor:
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements of `input`."""
+    """The number of elements of `input`.
+
+    >>> xtensor.numel(xtensor.ones(2, 3))
+    6
+    """
     return checked("numel", input).numel()
 
 

@@ -19,7 +19,13 @@ __all__ = ["is_nonzero"]
 
 
 def item(self: Tensor) -> Any:
-    """The value of a tensor of one element as a Python number."""
+    """The value of a tensor of one element as a Python number.
+
+    Shape: one element, of any number of dimensions; a number.
+
+    >>> xtensor.tensor([2.5]).item()
+    2.5
+    """
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     if type(self._xt_storage.raw) is MetaArray:
@@ -47,7 +53,13 @@ def refuse_in_derivative() -> None:
 
 
 def tolist(self: Tensor) -> Any:
-    """The values as nested lists of Python numbers; of a tensor of no dimensions, its number."""
+    """The values as nested lists of Python numbers; of a tensor of no dimensions, its number.
+
+    Shape: any; lists nested as deep as there are dimensions.
+
+    >>> xtensor.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
     if type(self._xt_storage.raw) is MetaArray:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return host_array(self).tolist()

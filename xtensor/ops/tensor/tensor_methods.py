@@ -39,25 +39,37 @@ def by_element(name: str, target: Tensor, function: Callable[..., Any], *others:
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a Python function gives for it; slow, on a CPU only."""
+    """Replace each element by what a Python function gives for it; slow, on a CPU only.
+
+    Shape: that of the tensor itself, which stays.
+    """
     return by_element("apply_", self, callable)
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a Python function gives for it and the other tensor's; slow, on a CPU only."""
+    """Replace each element by what a Python function gives for it and the other tensor's; slow, on a CPU only.
+
+    Shape: that of the tensor itself, which stays.
+    """
     refuse_grad("map_", tensor)
     return by_element("map_", self, callable, tensor)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """`map_` with two other tensors."""
+    """`map_` with two other tensors.
+
+    Shape: that of the tensor itself, which stays.
+    """
     refuse_grad("map2_", x)
     refuse_grad("map2_", y)
     return by_element("map2_", self, callable, x, y)
 
 
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same tensor as an instance of a subclass: it shares memory and history."""
+    """The same tensor as an instance of a subclass: it shares memory and history.
+
+    Shape: that of the tensor itself.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     source = self.view(self.shape)
@@ -108,7 +120,10 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a module takes for this parameter when a state is loaded."""
+    """What a module takes for this parameter when a state is loaded.
+
+    Shape: `other` that of the tensor; result the same.
+    """
     return other if assign else self.copy_(other)
 
 

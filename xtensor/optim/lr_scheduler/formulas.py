@@ -57,7 +57,15 @@ class _ByLambda(LRScheduler):
 
 
 class LambdaLR(_ByLambda):
-    """The initial learning rate times a function of the epoch."""
+    """The initial learning rate times a function of the epoch.
+
+    >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = xtensor.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
@@ -81,7 +89,15 @@ class MultiplicativeLR(_ByLambda):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """Times `gamma` every `step_size` epochs.
+
+    >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = xtensor.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> schedule.get_last_lr()
+    [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -226,7 +242,15 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to `eta_min` in `T_max` epochs along half a cosine, and up again (Loshchilov and Hutter, 2017)."""
+    """Down to `eta_min` in `T_max` epochs along half a cosine, and up again (Loshchilov and Hutter, 2017).
+
+    >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = xtensor.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+    >>> optimizer.step()
+    >>> schedule.step()
+    >>> round(schedule.get_last_lr()[0], 6)
+    0.5
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max

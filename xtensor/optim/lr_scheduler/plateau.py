@@ -13,7 +13,15 @@ __all__ = ["ReduceLROnPlateau"]
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric has not become better for `patience` epochs."""
+    """Times `factor` when a metric has not become better for `patience` epochs.
+
+    >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = xtensor.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    >>> schedule.step(1.0)
+    >>> schedule.step(1.0)
+    >>> schedule.get_last_lr()
+    [0.1]
+    """
 
     def __init__(
         self,

@@ -49,6 +49,10 @@ class DataLoader(Generic[T_co]):
     `forkserver` mean the server and `spawn` a fresh interpreter for each worker, which is also what there is on macOS and
     Windows unless asked for otherwise; `pin_memory` changes nothing. With `prefetch_device`, which PyTorch lacks, batches
     come on that device, each sent there while the one before is in use.
+
+    >>> rows = xtensor.utils.data.TensorDataset(xtensor.arange(3))
+    >>> [batch.tolist() for (batch,) in xtensor.utils.data.DataLoader(rows, batch_size=2)]
+    [[0, 1], [2]]
     """
 
     _fixed = False

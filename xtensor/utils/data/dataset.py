@@ -31,7 +31,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by number: a subclass defines `__getitem__` and, for most samplers, `__len__`."""
+    """Samples by number: a subclass defines `__getitem__` and, for most samplers, `__len__`.
+
+    >>> class Squares(xtensor.utils.data.Dataset):
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> Squares()[3]
+    9
+    """
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -48,7 +55,11 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors side by side: sample `i` is row `i` of each."""
+    """Tensors side by side: sample `i` is row `i` of each.
+
+    >>> xtensor.utils.data.TensorDataset(xtensor.tensor([1, 2]), xtensor.tensor([3, 4]))[0]
+    (tensor(1), tensor(3))
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
@@ -212,7 +223,11 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T_co]]:
-    """Parts of a dataset without overlap, drawn at random: of these lengths, or fractions that add up to 1."""
+    """Parts of a dataset without overlap, drawn at random: of these lengths, or fractions that add up to 1.
+
+    >>> [len(part) for part in xtensor.utils.data.random_split(range(4), [3, 1])]
+    [3, 1]
+    """
     size = len(dataset)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     counts = list(lengths)
     if math.isclose(sum(counts), 1) and sum(counts) <= 1:
