@@ -292,6 +292,8 @@ def test_optimizers_without_sparse_steps_say_so() -> None:
         p = xtensor.ones(2, requires_grad=True)
         p.sum().backward()
         xtensor.optim.SparseAdam([p]).step()
+    with pytest.raises(ValueError, match=r"Sparse params at indices \[\[0, 1\]\]: SparseAdam requires dense"):
+        xtensor.optim.SparseAdam([p, p.detach().to_sparse()])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

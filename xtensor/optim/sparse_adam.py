@@ -31,16 +31,14 @@ class SparseAdam(Optimizer):
         check_option(eps > 0.0, "epsilon value", eps)
         check_options(betas=betas)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
-        complexes = [
-            [i, j]
-            for i, group in enumerate(self.param_groups)
-            for j, param in enumerate(group["params"])
-            if param.is_complex()
-        ]
-        if complexes:
-            raise ValueError(
-                f"Complex params at indices {complexes}: SparseAdam does not support complex parameters"
-            )
+        for refused, of, why in (
+            ("Sparse", lambda p: p.is_sparse, "requires dense parameter tensors"),
+            ("Complex", lambda p: p.is_complex(), "does not support complex parameters"),
+        ):
+            groups = enumerate(self.param_groups)
+            found = [[i, j] for i, group in groups for j, param in enumerate(group["params"]) if of(param)]
+            if found:
+                raise ValueError(f"{refused} params at indices {found}: SparseAdam {why}")
 
     def step(self, closure: Any = None) -> Any:
         """Make a step for the rows that gradients have; RuntimeError for a dense gradient."""
