@@ -33,7 +33,9 @@ def tensor(value: torch.Tensor) -> xtensor.Tensor:
     """A copy with the same values, strides, dtype and `requires_grad`; a Parameter stays one."""
     if value.layout == torch.sparse_coo:
         whole = value.detach()
-        made = xtensor.sparse_coo_tensor(tensor(whole._indices()), tensor(whole._values()), tuple(whole.shape))
+        made = xtensor.sparse_coo_tensor(
+            tensor(whole._indices()), tensor(whole._values()), tuple(whole.shape)
+        )
         made._coalesced_(whole.is_coalesced())
     elif value.dtype == torch.bfloat16:
         made = xtensor.tensor(value.detach().float().numpy()).to(xtensor.bfloat16)
