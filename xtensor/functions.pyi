@@ -617,7 +617,7 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: int | Sequence[int],
     """The p-norm of every window over the last three dimensions."""
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Layers of long short-term memory: (output, h_n, c_n)."""
-def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, ...]:
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The next hidden and cell state (N, H) of a long short-term memory, from input (N, I) and both states."""
 def lstsq(*args: Any, **kwargs: Any) -> Any:
     """Removed: use `linalg.lstsq`."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 import xtensor as xt
 from xtensor import nn
+from xtensor.compiling.sums import Term, sums_of
 from xtensor.nn import functional as F
 
 STEPS = 11
@@ -104,6 +107,65 @@ def test_forward_and_backward_apart(make: Any) -> None:
         results.append([out, *xt.autograd.grad(out.square().sum(), [x, *model.parameters()])])
     for found in results[1:]:
         assert all(a.allclose(b, atol=1e-5) for a, b in zip(results[0], found, strict=True))
+
+
+@pytest.fixture
+def over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The terms that are summed over all passes after their loop."""
+    found: list[str] = []
+    plain = Term.over
+
+    def noted(term: Term, stacks: Any) -> Any:
+        found.append(term.equation.primitive.name)
+        return plain(term, stacks)
+
+    monkeypatch.setattr(Term, "over", noted)
+    return found
+
+
+@pytest.mark.parametrize("dtype", [xt.float64, xt.float32, xt.bfloat16])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_gradients_of_shared_weights_are_one_product(dtype: Any, backwards: bool, over: list[str]) -> None:
+    xt.manual_seed(0)
+    model = Recurrent(nn.LSTMCell, backwards=backwards).to(dtype)
+    model.cell = nn.LSTMCell(33, 31, dtype=dtype)
+    model.head = nn.Linear(31, 3, dtype=dtype)
+    weights = list(model.parameters())
+
+    def gradients(x: Any) -> Any:
+        h = c = xt.zeros(x.shape[1], 31, dtype=dtype)
+        for i in reversed(range(len(x))) if backwards else range(len(x)):
+            h, c = model.cell(x[i], (h, c))
+        return xt.autograd.grad(model.head(h).square().mean(), weights)
+
+    x = xt.randn(STEPS, 4, 33, dtype=dtype)
+    wanted = gradients(x)
+    compiled = xt.compile(gradients, fullgraph=True)
+    tolerance = {xt.float64: 1e-13, xt.float32: 1e-6, xt.bfloat16: 2e-2}[dtype]
+    for _ in range(2):
+        for a, b in zip(compiled(x), wanted, strict=True):
+            assert (a - b).abs().max() <= tolerance * (1 + b.abs().max())
+    assert over.count("dot_general") == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "terms"),
+    [
+        (lambda t, a, b: t + a @ b, ["dot_general"]),
+        (lambda t, a, b: (a @ b + t) + b @ a.T, ["dot_general"] * 2),
+        (lambda t, a, b: t * 2 + a @ b, []),
+        (lambda t, a, b: t + a @ b + t, []),
+        (lambda t, a, b: t + a @ t, []),
+        (lambda t, a, b: t + a * b, []),
+    ],
+)
+def test_what_a_pass_adds(step: Any, terms: list[str]) -> None:
+    traced = jax.make_jaxpr(step)(*[np.ones((20, 20), np.float32)] * 3).jaxpr
+    begin, *each = traced.invars
+    (end,) = traced.outvars
+    found = sums_of(traced.eqns, [(None, begin, end)], each, [])
+    assert [t.equation.primitive.name for s in found for t in s.terms] == terms
+    assert sums_of(traced.eqns, [(None, begin, end)], each, [end]) == []
 
 
 def test_layers_with_weights_of_their_own_stay_apart() -> None:

@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-__all__ = ["Loop", "evaluate", "is_literal", "rolled"]
+from .sums import Term, Variable, inlined, is_literal, sums_of
+
+__all__ = ["Loop", "evaluate", "rolled"]
 
 PASSES = 8
 """How many equal passes are worth a loop."""
@@ -23,12 +25,6 @@ SMALL = 1024
 LONG = 1000
 """Equations in a stretch that is rolled up even if no pass multiplies matrices: XLA fuses a shorter one to a few kernels."""
 HEAVY = frozenset(("dot_general", "conv_general_dilated"))
-
-
-class Slot:
-    """A variable of a loop's body that the trace does not have."""
-
-    __slots__ = ()
 
 
 class At(NamedTuple):
@@ -43,7 +39,8 @@ class Loop(NamedTuple):
 
     body: the equations of a pass. carried: for each value that goes from pass to pass, its variables before the loop, at a pass's begin and at its
     end. each: values that every pass has of its own: at a pass's begin, and outside. made: those that are used outside: at a pass's end, and
-    outside. last: the same of the last pass alone, by their numbers in `carried`.
+    outside. last: the same of the last pass alone, by their numbers in `carried`. sums: what every pass adds to a value, apart from the
+    body, with the value's variables before the loop and after it.
     """
 
     body: list[Any]
@@ -52,55 +49,77 @@ class Loop(NamedTuple):
     each: list[tuple[Any, list[Any]]]
     made: list[tuple[Any, list[Any]]]
     last: list[tuple[int, Any]]
+    sums: list[tuple[list[Term], Any, Any]]
 
     def run(self, values: dict[Any, Any]) -> None:
         """Put what is used outside of the loop among the values."""
-        stacks = [stacked_before(variables, values) for _, variables in self.each]
+        before = [numbers_before(variables, values) for _, variables in self.each]
         # Backwards over what another loop made forwards, without turning it round.
-        steps = {step for _, step in stacks}
+        steps = {numbers.step for stack, numbers in before if stack is not None}
         reverse = -1 in steps and 1 not in steps
+        order = slice(None, None, -1 if reverse else 1)
         given: list[Any] = []
-        for (found, step), (_, variables) in zip(stacks, self.each, strict=True):
-            if found is None:
-                found = jnp.stack(
-                    [value_of(v, values) for v in (reversed(variables) if reverse else variables)]
-                )
-            elif step == -1 and not reverse:
-                found = lax.rev(found, (0,))
-            given.append(found)
+        for (stack, _), (_, variables) in zip(before, self.each, strict=True):
+            given.append(
+                jnp.stack([value_of(v, values) for v in variables[order]]) if stack is None else None
+            )
         starts = [value_of(first, values) for first, _, _ in self.carried]
+        operands = dict.fromkeys([o.variable for terms, _, _ in self.sums for t in terms for o in t.operands])
+        own_of_each = {begin for begin, _ in self.each}
+        kept = [end for end, _ in self.made]
+        kept += [v for v in operands if v not in own_of_each and v not in kept]
 
-        def body(carry: Any, each: Any) -> Any:
+        def body(carry: Any, now: tuple[Any, Any]) -> Any:
+            counter, each = now
             own = dict(values)
             own.update(zip([begin for _, begin, _ in self.carried], carry, strict=True))
-            own.update(zip([begin for begin, _ in self.each], each, strict=True))
-            ends = [end for _, _, end in self.carried] + [end for end, _ in self.made]
-            found = evaluate(self.body, own, ends)
+            for value, (stack, numbers), (begin, _) in zip(each, before, self.each, strict=True):
+                if stack is not None:
+                    # Read where it lies: the loop needs no copy of the part that it goes over.
+                    there = numbers[order]
+                    number = there[0] + counter if there.step == 1 else there[0] - counter
+                    value = lax.dynamic_index_in_dim(stack, number, keepdims=False)
+                own[begin] = value
+            found = evaluate(self.body, own, [*[end for _, _, end in self.carried], *kept])
             return found[: len(self.carried)], found[len(self.carried) :]
 
-        ends, made = lax.scan(body, starts, given, length=self.passes, reverse=reverse)
-        for stack, (_, variables) in zip(made, self.made, strict=True):
+        counters = np.arange(self.passes, dtype=np.int32)
+        ends, made = lax.scan(body, starts, (counters, given), length=self.passes, reverse=reverse)
+        known = dict(zip(kept, made, strict=True))
+        for (begin, _), stacked, (stack, numbers) in zip(self.each, given, before, strict=True):
+            if begin in operands:
+                known[begin] = stacked if stack is None else part_of(stack, numbers[order])
+        for terms, first, after in self.sums:
+            total = value_of(first, values)
+            for term in terms:
+                total = lax.add(total, term.over([known[o.variable] for o in term.operands]))
+            values[after] = total
+        for stack, (_, variables) in zip(made, self.made, strict=False):
             for number, variable in enumerate(variables):
                 values[variable] = At(stack, self.passes - 1 - number if reverse else number)
         values.update((variable, ends[number]) for number, variable in self.last)
 
 
-def stacked_before(variables: Sequence[Any], values: dict[Any, Any]) -> tuple[Any, int]:
-    """The values of the variables as a loop made them, in its order, with the direction in which the variables follow; (None, 0) where none did."""
+NONE = range(0)
+
+
+def numbers_before(variables: Sequence[Any], values: dict[Any, Any]) -> tuple[Any, range]:
+    """What holds the values of the variables as a loop made them, and their places in it; None where no loop did, in one direction."""
     found: list[Any] = [None if is_literal(v) else values.get(v) for v in variables]
     if any(type(f) is not At or f.stack is not found[0].stack for f in found):
-        return None, 0
+        return None, NONE
     numbers = [f.number for f in found]
     step = numbers[1] - numbers[0]
-    if step not in (1, -1) or numbers != list(range(numbers[0], numbers[0] + step * len(numbers), step)):
-        return None, 0
-    low = min(numbers)
-    return lax.slice_in_dim(found[0].stack, low, low + len(numbers)), step
+    if step not in (1, -1):
+        return None, NONE
+    places = range(numbers[0], numbers[0] + step * len(numbers), step)
+    return (found[0].stack, places) if numbers == list(places) else (None, NONE)
 
 
-def is_literal(var: Any) -> bool:
-    """Whether a variable is a number written into the trace."""
-    return hasattr(var, "val")
+def part_of(stack: Any, numbers: range) -> Any:
+    """The values of a stack at some places, in their order."""
+    part = lax.slice_in_dim(stack, min(numbers), max(numbers) + 1)
+    return part if numbers.step == 1 else lax.rev(part, (0,))
 
 
 def value_of(var: Any, values: dict[Any, Any]) -> Any:
@@ -221,12 +240,12 @@ class Finder:
                     # Each pass has a value of its own, from outside.
                     if var.aval.size > SMALL and not self.looped.issuperset(across):
                         return None
-                    own.append(each.setdefault(tuple(across), (Slot(), across))[0])
+                    own.append(each.setdefault(tuple(across), (Variable(var.aval), across))[0])
                 elif homes == [(k, made_at) for k in range(passes)]:
                     own.append(var)
                 elif made_at is not None and homes == [None, *[(k, made_at) for k in range(passes - 1)]]:
                     last = first[made_at[0]].outvars[made_at[1]]
-                    own.append(carried.setdefault((var, made_at), (var, Slot(), last))[1])
+                    own.append(carried.setdefault((var, made_at), (var, Variable(var.aval), last))[1])
                 else:
                     return None
             body.append(equation.replace(invars=own))
@@ -243,7 +262,7 @@ class Finder:
                 elif any(used):
                     made.append((var, variables))
                     self.looped.update(variables)
-        return Loop(body, passes, order, list(each.values()), made, ends)
+        return without_sums(Loop(body, passes, order, list(each.values()), made, ends, []))
 
     def _home(self, var: Any, begin: int, end: int, period: int) -> tuple[int, tuple[int, int]] | None:
         """Where a variable is made within the stretch: the pass, and the place in it."""
@@ -254,6 +273,40 @@ class Finder:
             return None
         passed, place = divmod(at - begin, period)
         return passed, (place, out)
+
+
+def without_sums(loop: Loop) -> Loop:
+    """A loop with the sums over its passes apart, where these are worth it."""
+    known: dict[Any, Any] = {}
+    body = inlined(loop.body, known)
+    carried = [(first, begin, known.get(end, end)) for first, begin, end in loop.carried]
+    made = [(known.get(end, end), variables) for end, variables in loop.made]
+    sums = sums_of(body, carried, [begin for begin, _ in loop.each], [end for end, _ in made])
+    if not sums:
+        return loop
+    gone = {s.number for s in sums}
+    places = {n: i for i, n in enumerate(n for n in range(len(carried)) if n not in gone)}
+    after = dict(loop.last)
+    kept = [c for n, c in enumerate(carried) if n not in gone]
+    wanted = {v for v in (*[end for _, _, end in kept], *[end for end, _ in made]) if not is_literal(v)}
+    wanted |= {o.variable for s in sums for t in s.terms for o in t.operands}
+    return loop._replace(
+        body=needed(body, wanted),
+        carried=kept,
+        made=made,
+        last=[(places[n], variable) for n, variable in loop.last if n in places],
+        sums=[(s.terms, carried[s.number][0], after[s.number]) for s in sums if s.number in after],
+    )
+
+
+def needed(equations: Sequence[Any], wanted: set[Any]) -> list[Any]:
+    """The equations that wanted variables need. wanted: filled with what these need."""
+    found = []
+    for equation in reversed(equations):
+        if not wanted.isdisjoint(equation.outvars):
+            wanted.update([v for v in equation.invars if not is_literal(v)])
+            found.append(equation)
+    return found[::-1]
 
 
 def is_heavy(equation: Any) -> bool:

@@ -10,7 +10,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from .equations import Loop, evaluate, is_literal, rolled
+from .equations import Loop, evaluate, rolled
+from .sums import is_literal
 from .watch import read
 
 __all__ = ["Parts", "parts_of"]

@@ -423,8 +423,10 @@ def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
 
 def returned(entry: Entry) -> str:
     returns = entry.op.schema.returns
-    if entry.op.hidden:
+    if entry.op.shown == 1:
         return "Tensor"
+    if entry.op.hidden:
+        return f"tuple[{', '.join(['Tensor'] * entry.op.shown)}]"
     if entry.returns is not None:
         return f"return_types.{entry.op.returns.__name__}"
     return returns.replace("Array", "Tensor")

@@ -17,7 +17,7 @@ a rule per differentiable argument (see `derivatives.py`), `None` or `FROM_KERNE
 `out=` takes any dtype that the result can be cast to; with `out="exact"` only the result's own, as PyTorch's does;
 with `out="adopt"` any: the result is computed in the dtype of `out` unless `dtype` is given. "disjoint" refuses an `out` that
 overlaps an operand in any way, since the kernel reads while it writes; "join" has the error class of what joins tensors.
-Of an operator with `hidden` results only the first is given to the caller, the others are there for the rules, as `result1` and on.
+Of an operator's results the last `hidden` ones are not given to the caller: they are there for the rules, as `result1` and on.
 `views` says how those among the operands are read: in the kernel's "loop" (pointwise kernels, and what only moves elements), by a
 "fold" (a reduction that reads its operand once), or "apart" (see `reading.py`).
 `refuses` is given the runtime arguments (Tensors and numbers) and raises for values that PyTorch does not take; where static
@@ -96,6 +96,7 @@ def declare(
     op.boolean = boolean
     op.views = views or op.views
     op.hidden = hidden
+    op.shown = hidden and max(1, op.schema.returns.count("Array") - hidden)
     op.refuses = refuses
     op.zero_slope = zero_slope
     op.formats = formats

@@ -57,7 +57,9 @@ def rules_of(arguments: str, gradients: Callable[..., tuple[Any, ...]]) -> dict[
         def one(**known: Any) -> Any:
             return gradients(**known)[place]
 
-        return one
+        found: Any = one
+        found.together = gradients, place
+        return found
 
     return {name: rule(i) for i, name in enumerate(arguments.split())}
 
@@ -201,11 +203,15 @@ def backward_function(
                 by_kernel, kernel_vjp(rules, known, statics, by_kernel, full, mask, slots), strict=True
             ):
                 found[slots[name]] = grad
+        together: dict[Any, tuple[Any, ...]] = {}
         for name in rules.differentiable:
             rule, slot = rules.functions[name], slots[name]
             if rule is FROM_KERNEL or not any(_masks(mask, slot)):
                 continue
-            value = rule(**{wish: known[wish] for wish in rules.parameters[name]})
+            function, place = getattr(rule, "together", (rule, None))
+            if function not in together:
+                together[function] = function(**{wish: known[wish] for wish in rules.parameters[name]})
+            value = together[function] if place is None else together[function][place]
             if isinstance(slot, slice):
                 found[slot] = list(value)
             else:

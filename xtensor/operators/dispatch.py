@@ -115,8 +115,10 @@ def refuse(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> None:
 
 def handed(op: Operator, results: list[Tensor]) -> Any:
     """What the caller is given of an operator's results."""
-    if op.single or op.hidden:
+    if op.single or op.shown == 1:
         return results[0]
+    if op.hidden:
+        return tuple(results[: op.shown])
     return op.returns(*results) if op.returns is not None else tuple(results)
 
 

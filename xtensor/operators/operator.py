@@ -102,6 +102,8 @@ class Operator:
         self.boolean = False
         self.views: Views = "loop" if kind == "pointwise" else "apart"
         self.hidden = 0
+        # Of an operator with hidden results, how many the caller is given.
+        self.shown = 0
         self.formats = False
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False

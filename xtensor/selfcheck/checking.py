@@ -237,7 +237,7 @@ def by_kernel(name: str, args: list[Any], kwargs: dict[str, Any]) -> list[np.nda
 
     result = call(run)
     parts = [result] if op.single else list(result)
-    return [np.asarray(part) for part in (parts[:1] if op.hidden else parts)]
+    return [np.asarray(part) for part in (parts[: op.shown] if op.hidden else parts)]
 
 
 def flat(result: Any) -> list[Any]:

@@ -450,7 +450,7 @@ def schema_of(overload: Overload) -> FunctionSchema:
             arguments.append(
                 Argument(selfed(p.name), kind, None if p.required else p.default, p.keyword_only)
             )
-        returns = 1 if op.single or op.hidden else max(1, op.schema.returns.count("Array"))
+        returns = op.shown or 1 if op.single or op.hidden else max(1, op.schema.returns.count("Array"))
     else:
         function = resolved(name)
         returns = 1

@@ -371,7 +371,7 @@ def is_inlined(op: Operator) -> bool:
 
 def is_wide(op: Operator) -> bool:
     """Whether an operator takes a sequence of tensors or gives several results."""
-    return not (op.single or op.hidden) or any(p.kind == "Arrays" for p in op.runtime)
+    return not (op.single or op.shown == 1) or any(p.kind == "Arrays" for p in op.runtime)
 
 
 def tupled(names: Sequence[str]) -> str:
@@ -596,12 +596,14 @@ def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:
             f"if flags == 0 and ({' or '.join(asked)}):",
             f"    record(op, {key_of(op)}, [{values}], [{arrays}], t)",
         ]
-    several = "returns(*t)" if op.returns is not None else "tuple(t)"
+    several = (
+        "returns(*t)" if op.returns is not None else f"tuple(t[:{op.shown}])" if op.hidden else "tuple(t)"
+    )
     return fill(
         SEVERAL_RESULTS,
         tensors="[wrap(r)]" if op.single else "[wrap(c) for c in r]",
         recording=recording,
-        given="t[0]" if op.single or op.hidden else several,
+        given="t[0]" if op.single or op.shown == 1 else several,
     )
 
 

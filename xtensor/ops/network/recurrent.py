@@ -14,7 +14,7 @@ from jax import lax
 
 from ...operators.attach import named
 from ...operators.declare import general
-from ...operators.derivatives import FROM_KERNEL
+from ...operators.derivatives import FROM_KERNEL, rules_of
 from ...operators.functions.overloads import unfit_call
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor
@@ -41,20 +41,65 @@ def relu(x: Any) -> Any:
     return jnp.where(x > 0, x, 0)
 
 
-def advance(mode: str, of_input: Any, of_hidden: Any, hidden: Any, cell: Any) -> tuple[Any, Any]:
-    """The next hidden (and cell) state from both products with their biases added."""
+def advance(mode: str, of_input: Any, of_hidden: Any, hidden: Any, cell: Any) -> tuple[Any, Any, list[Any]]:
+    """The next hidden (and cell) state from both products with their biases added, and what `retreat` needs of the step."""
     if mode == "LSTM":
         i, f, g, o = jnp.split(of_input + of_hidden, 4, -1)
-        cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-        return jax.nn.sigmoid(o) * jnp.tanh(cell), cell
+        i, f, g, o = jax.nn.sigmoid(i), jax.nn.sigmoid(f), jnp.tanh(g), jax.nn.sigmoid(o)
+        cell = f * cell + i * g
+        return o * jnp.tanh(cell), cell, [i, f, g, o]
     if mode == "GRU":
         ri, zi, ni = jnp.split(of_input, 3, -1)
         rh, zh, nh = jnp.split(of_hidden, 3, -1)
-        z = jax.nn.sigmoid(zi + zh)
-        new = jnp.tanh(ni + jax.nn.sigmoid(ri + rh) * nh)
-        return (hidden - new) * z + new, cell
+        r, z = jax.nn.sigmoid(ri + rh), jax.nn.sigmoid(zi + zh)
+        n = jnp.tanh(ni + r * nh)
+        return (hidden - n) * z + n, cell, [r, z, n, nh]
     activation = jnp.tanh if mode == "RNN_TANH" else relu
-    return activation(of_input + of_hidden), cell
+    made = activation(of_input + of_hidden)
+    return made, cell, [made]
+
+
+def retreat(
+    mode: str,
+    to_hidden: Any,
+    to_cell: Any,
+    to_made: list[Any] | None,
+    made: list[Any],
+    hidden: Any,
+    cell: Any,
+    new_cell: Any = None,
+) -> tuple[Any, Any, Any, Any]:
+    """The gradients of both products, of the hidden state as far as it does not enter the second, and of the cell state.
+
+    to_hidden, to_cell: the gradients of the next states; made: what `advance` gave for this; to_made: the gradients of that,
+    in a second derivative.
+    """
+
+    def also(gradient: Any, number: int) -> Any:
+        return gradient if to_made is None else gradient + to_made[number]
+
+    if mode == "LSTM":
+        i, f, g, o = made
+        squashed = jnp.tanh(new_cell)
+        to_cell = to_cell + to_hidden * o * (1 - squashed * squashed)
+        parts = [
+            also(to_cell * g, 0) * i * (1 - i),
+            also(to_cell * cell, 1) * f * (1 - f),
+            also(to_cell * i, 2) * (1 - g * g),
+            also(to_hidden * squashed, 3) * o * (1 - o),
+        ]
+        to_gates = jnp.concatenate(parts, -1)
+        return to_gates, to_gates, None, to_cell * f
+    if mode == "GRU":
+        r, z, n, nh = made
+        to_n = also(to_hidden * (1 - z), 2) * (1 - n * n)
+        to_z = also(to_hidden * (hidden - n), 1) * z * (1 - z)
+        to_r = also(to_n * nh, 0) * r * (1 - r)
+        of_hidden = jnp.concatenate([to_r, to_z, also(to_n * r, 3)], -1)
+        return jnp.concatenate([to_r, to_z, to_n], -1), of_hidden, to_hidden * z, None
+    (new,) = made
+    to_both = to_hidden * (1 - new * new) if mode == "RNN_TANH" else jnp.where(new > 0, to_hidden, 0)
+    return to_both, to_both, None, None
 
 
 def affine(x: Any, weight: Any, bias: Any) -> Any:
@@ -79,8 +124,39 @@ def check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any, number: int) -> No
         )
 
 
+CELL = "input hx w_ih w_hh b_ih b_hh"
+
+
+def to_weights(to_input: Any, to_hidden: Any, input: Any, hidden: Any) -> tuple[Any, Any, Any, Any]:
+    """The gradients of weights and biases, from those of both products."""
+    b_ih = jnp.sum(to_input, 0)
+    b_hh = b_ih if to_hidden is to_input else jnp.sum(to_hidden, 0)
+    return product(to_input.T, input), product(to_hidden.T, hidden), b_ih, b_hh
+
+
 def one_state_cell(mode: str, autocast: Any, what: str) -> Any:
     """The operator that is one step of a cell with one state."""
+    gated = mode == "GRU"
+
+    def gradients(
+        grads: Any, undefined: Any, made: Any, input: Any, hx: Any, w_ih: Any, w_hh: Any
+    ) -> tuple[Any, ...]:
+        to_made = jnp.split(grads[1], 4, -1) if gated and not undefined[1] else None
+        parts = jnp.split(made, 4, -1) if gated else [made]
+        to_input, to_hidden, direct, _ = retreat(mode, grads[0], None, to_made, parts, hx, None)
+        to_hx = product(to_hidden, w_hh)
+        to_hx = to_hx if direct is None else to_hx + direct
+        return product(to_input, w_ih), to_hx, *to_weights(to_input, to_hidden, input, hx)
+
+    def of_gates(
+        grads: Any, undefined: Any, result1: Any, input: Any, hx: Any, w_ih: Any, w_hh: Any
+    ) -> tuple[Any, ...]:
+        return gradients(grads, undefined, result1, input, hx, w_ih, w_hh)
+
+    def of_result(
+        grads: Any, undefined: Any, result: Any, input: Any, hx: Any, w_ih: Any, w_hh: Any
+    ) -> tuple[Any, ...]:
+        return gradients(grads, undefined, result, input, hx, w_ih, w_hh)
 
     def cell(
         input: Array,
@@ -89,13 +165,16 @@ def one_state_cell(mode: str, autocast: Any, what: str) -> Any:
         w_hh: Array,
         b_ih: Array | None = None,
         b_hh: Array | None = None,
-    ) -> Array:
+    ) -> Any:
         check_cell(input, hx, w_ih, w_hh, 0)
-        return advance(mode, affine(input, w_ih, b_ih), affine(hx, w_hh, b_hh), hx, None)[0]
+        hidden, _, made = advance(mode, affine(input, w_ih, b_ih), affine(hx, w_hh, b_hh), hx, None)
+        return (hidden, jnp.concatenate(made, -1)) if gated else hidden
 
+    cell.__annotations__["return"] = "tuple[Array, ...]" if gated else "Array"
     doc = f"The next hidden state (N, H) of {what}, from input (N, I) and hidden state (N, H)."
     named(cell, f"{mode.lower()}_cell", doc)
-    return general(autocast=autocast, derivatives=FROM_KERNEL)(cell)
+    rules = rules_of(CELL, of_gates if gated else of_result)
+    return general(autocast=autocast, hidden=int(gated), derivatives=rules)(cell)
 
 
 rnn_tanh_cell = one_state_cell("RNN_TANH", "short", "an Elman cell with tanh")
@@ -103,7 +182,18 @@ rnn_relu_cell = one_state_cell("RNN_RELU", "short", "an Elman cell with ReLU")
 gru_cell = one_state_cell("GRU", dict(accelerator="short"), "a gated recurrent unit")
 
 
-@general(autocast=dict(accelerator="short"), derivatives=FROM_KERNEL)
+def _lstm_gradients(
+    grads: Any, undefined: Any, result1: Any, result2: Any, input: Any, hx: Any, w_ih: Any, w_hh: Any
+) -> tuple[Any, ...]:
+    hidden, cell = hx
+    to_made = None if undefined[2] else jnp.split(grads[2], 4, -1)
+    made = jnp.split(result2, 4, -1)
+    to_gates, _, _, to_cell = retreat("LSTM", grads[0], grads[1], to_made, made, hidden, cell, result1)
+    states = [product(to_gates, w_hh), to_cell]
+    return product(to_gates, w_ih), states, *to_weights(to_gates, to_gates, input, hidden)
+
+
+@general(autocast=dict(accelerator="short"), hidden=1, derivatives=rules_of(CELL, _lstm_gradients))
 def lstm_cell(
     input: Array,
     hx: Arrays,
@@ -111,14 +201,18 @@ def lstm_cell(
     w_hh: Array,
     b_ih: Array | None = None,
     b_hh: Array | None = None,
-) -> tuple[Array, ...]:
-    """The next hidden and cell state (N, H) of a long short-term memory, from input (N, I) and both states."""
+) -> tuple[Array, Array, Array]:
+    """The next hidden and cell state (N, H) of a long short-term memory, from input (N, I) and both states.
+
+    Hidden: the gates (N, 4 H), which the derivatives need.
+    """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     hidden, cell = hx
     check_cell(input, hidden, w_ih, w_hh, 0)
     check_cell(input, cell, w_ih, w_hh, 1)
-    return advance("LSTM", affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, cell)
+    new, cell, made = advance("LSTM", affine(input, w_ih, b_ih), affine(hidden, w_hh, b_hh), hidden, cell)
+    return new, cell, jnp.concatenate(made, -1)
 
 
 # ---- whole sequences ------------------------------------------------------------------------------------------------
@@ -148,7 +242,7 @@ def scan_layer(
     def step(state: Any, now: Any) -> Any:
         h, c = state
         of_input, valid = now
-        new_h, new_c = advance(mode, of_input, affine(h, weights["hh"], weights["b_hh"]), h, c)
+        new_h, new_c, _ = advance(mode, of_input, affine(h, weights["hh"], weights["b_hh"]), h, c)
         if weights["hr"] is not None:
             new_h = product(new_h, weights["hr"].T)
         if valid is not None:
