@@ -1,11 +1,14 @@
 """Layers: values against PyTorch from the same weights, how they print, and their initial values."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import xtensor
 from xtensor import nn
 from xtensor.nn import functional as F
+from xtensor.xla.compiles import unwatch, watch
 
 # ---- values --------------------------------------------------------------------------------------------------------
 
@@ -172,3 +175,50 @@ def test_init_functions():
         nn.init.kaiming_uniform_(xtensor.empty(3))
     with pytest.warns(FutureWarning, match=r"nn.init.uniform_"):
         nn.init.uniform(w)
+
+
+def test_the_average_of_all_batches_compiles_nothing_per_batch() -> None:
+    norm = xtensor.nn.BatchNorm1d(6, momentum=None)
+    names: list[str] = []
+
+    def watcher(name: str) -> Any:
+        return lambda loaded: None if loaded is None else names.append(name)
+
+    batches = [xtensor.randn(9, 6) for _ in range(5)]
+    norm(batches[0])
+    norm(batches[1])
+    watch(watcher)
+    try:
+        for batch in batches[2:]:
+            norm(batch)
+    finally:
+        unwatch(watcher)
+    assert names == []
+    assert norm.running_mean is not None and norm.running_var is not None
+    assert norm.running_mean.allclose(xtensor.stack([b.mean(0) for b in batches]).mean(0), atol=1e-6)
+    assert norm.running_var.allclose(xtensor.stack([b.var(0) for b in batches]).mean(0), atol=1e-6)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("listed", [False, True])
+def test_ctc_within_programs(joined: bool, listed: bool) -> None:
+    """Lengths are values of a program, numbers where they are a tuple; those that do not fit give NaN there."""
+    targets, inputs, labels = xtensor.randint(1, 7, (3, 5)), (12, 11, 10), (5, 4, 3)
+    if joined:
+        targets = xtensor.cat([row[:n] for row, n in zip(targets, labels, strict=True)])
+    lengths: list[Any] = [inputs, labels] if listed else [xtensor.tensor(inputs), xtensor.tensor(labels)]
+
+    def loss(x: Any, targets: Any, inputs: Any, labels: Any) -> Any:
+        return F.ctc_loss(x.log_softmax(2), targets, inputs, labels)
+
+    x = xtensor.randn(12, 3, 7, requires_grad=True)
+    compiled = xtensor.compile(loss, fullgraph=True)
+    for _ in range(2):
+        ours, wanted = compiled(x, targets, *lengths), loss(x, targets, *lengths)
+        assert ours.allclose(wanted)
+        for found, expected in zip(
+            xtensor.autograd.grad(ours, x), xtensor.autograd.grad(wanted, x), strict=True
+        ):
+            assert found.allclose(expected, atol=1e-6)
+    if not listed:
+        assert compiled(x, targets, xtensor.tensor((13, 11, 10)), lengths[1]).isnan()

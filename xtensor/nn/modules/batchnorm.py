@@ -113,11 +113,12 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        factor = 0.0 if self.momentum is None else self.momentum
+        factor: Any = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                factor = 1.0 / float(self.num_batches_tracked)
+            if self.momentum is None and self.running_mean is not None:
+                # A tensor: a program for each number of batches would be compiled otherwise.
+                factor = 1.0 / self.num_batches_tracked.to(self.running_mean)
         from_batch = self.training or (self.running_mean is None and self.running_var is None)
         tracked = not self.training or self.track_running_stats
         return F.batch_norm(

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
@@ -19,6 +20,7 @@ from ...operators.declare import general
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ingest import tensor
+from ..create.ranges import arange
 from ..index.embedding import readable
 from .losses import check_reduction
 
@@ -70,11 +72,12 @@ def negative_log_likelihood(
 
     alpha, _ = lax.scan(step, first, (jnp.arange(1, length), every[1:]))
     last = 2 * target_lengths.astype(jnp.int32)[:, None]
+    fits = (target_lengths >= 0) & (last[:, 0] < width) & (input_lengths >= 0) & (input_lengths <= length)
     ends = jnp.take_along_axis(alpha, last, axis=1)[:, 0]
     before = jnp.take_along_axis(alpha, jnp.maximum(last - 1, 0), axis=1)[:, 0]
     found = -log_sum(ends, jnp.where(target_lengths > 0, before, low))
     nothing = jnp.where(target_lengths == 0, jnp.zeros((), found.dtype), jnp.asarray(jnp.inf, found.dtype))
-    return jnp.where(input_lengths == 0, nothing, found)
+    return jnp.where(fits, jnp.where(input_lengths == 0, nothing, found), jnp.nan)
 
 
 def _log_probs_grad(
@@ -121,15 +124,20 @@ def ctc_losses(
     return jnp.where(jnp.isinf(found), jnp.zeros_like(found), found) if zero_infinity else found
 
 
-def host(values: Any) -> np.ndarray[Any, Any]:
-    """Lengths as an array on the host; one transfer where they are on an accelerator."""
-    return np.asarray(array_of(values) if isinstance(values, Tensor) else values, np.int64).reshape(-1)
+def host(values: Any) -> np.ndarray[Any, Any] | None:
+    """Lengths as an array on the host, one transfer where they are on an accelerator; None of a tensor that is traced."""
+    given = array_of(values) if isinstance(values, Tensor) else values
+    return None if isinstance(given, Tracer) else np.asarray(given, np.int64).reshape(-1)
 
 
-def check_lengths(name: str, lengths: np.ndarray[Any, Any], count: int, low: int, high: int | None) -> None:
+def check_lengths(name: str, lengths: Any, found: Any, count: int, low: int, high: int | None) -> None:
+    """PyTorch's errors for lengths; of those that are traced (`found` is None) for their number alone."""
     where = f"(while checking arguments for {CHECKING})"
-    if lengths.size != count:
+    if (lengths.numel() if found is None else found.size) != count:
         raise RuntimeError(f"{name} must be of size batch_size")
+    if found is None:
+        return
+    lengths = found
     if (lengths < low).any():
         raise RuntimeError(
             f"Expected {name} to have value at least {low}, but got value {lengths[lengths < low][0]} {where}"
@@ -138,6 +146,23 @@ def check_lengths(name: str, lengths: np.ndarray[Any, Any], count: int, low: int
         raise RuntimeError(
             f"Expected {name} to have value at most {high}, but got value {lengths[lengths > high][0]} {where}"
         )
+
+
+def on_device(lengths: Any, found: np.ndarray[Any, Any] | None, device: Any) -> Tensor:
+    """Lengths as a tensor, those that were found on the host as constants of a trace."""
+    if found is None:
+        return lengths.reshape(-1).to(device, dtypes.int64)
+    return tensor(found.tolist(), dtype=dtypes.int64, device=device)
+
+
+def traced_targets(targets: Tensor, lengths: Tensor) -> Tensor:
+    """`padded_targets` within a trace: rows as long as all targets together."""
+    width = targets.numel()
+    if not width:
+        return targets.new_zeros((lengths.numel(), 1))
+    begin = lengths.cumsum(0) - lengths
+    places = begin.unsqueeze(1) + arange(width, device=lengths.device)
+    return targets[places.clamp_max(width - 1)]
 
 
 def padded_targets(targets: Tensor, lengths: np.ndarray[Any, Any]) -> Tensor:
@@ -158,7 +183,7 @@ def padded_targets(targets: Tensor, lengths: np.ndarray[Any, Any]) -> Tensor:
 def check_labels(targets: Tensor, lengths: np.ndarray[Any, Any], classes: int) -> None:
     """An error for targets that name no class, where looking at them costs no transfer."""
     array = array_of(targets)
-    if readable(array):
+    if not isinstance(array, Tracer) and readable(array):
         values = np.asarray(array)
         used = values[np.arange(values.shape[1]) < lengths[:, None]]
         if ((used < 0) | (used >= classes)).any():
@@ -179,7 +204,8 @@ def ctc_loss(
     Shape: `log_probs` `(T, N, C)`, `targets` `(N, S)` or one after another, lengths `(N)`; result `()`, or
     `(N)` if not reduced.
     `mean` divides each loss by its target's length first. `zero_infinity` makes the loss of what has no alignment, and
-    its gradient, zero. The lengths are read on the host.
+    its gradient, zero. The lengths are read on the host; within a program (`compile`, `export`, `jax.jit`) they are not, and the
+    loss of a sequence with lengths that do not fit is NaN.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)  # pyright: ignore[reportArgumentType, reportCallIssue]
     check_reduction(reduction)
@@ -201,12 +227,19 @@ def ctc_loss(
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     inputs, labels = host(input_lengths), host(target_lengths)
-    check_lengths("input_lengths", inputs, count, 0, steps)
-    check_lengths("target_lengths", labels, count, 0, None)
+    check_lengths("input_lengths", input_lengths, inputs, count, 0, steps)
+    check_lengths("target_lengths", target_lengths, labels, count, 0, None)
+    lengths = [
+        on_device(x, found, log_probs.device)
+        for x, found in ((input_lengths, inputs), (target_lengths, labels))
+    ]
     if targets.dim() == 1:
-        targets = padded_targets(targets, labels)
+        if labels is None or isinstance(array_of(targets), Tracer):
+            targets = traced_targets(targets, lengths[1])
+        else:
+            targets = padded_targets(targets, labels)
     else:
-        longest = int(labels.max(initial=0))
+        longest = 0 if labels is None else int(labels.max(initial=0))
         for d, least in ((0, count), (1, longest)):
             size = sizes_of(targets)[d]
             if size < least or (d == 0 and size != least):
@@ -215,8 +248,8 @@ def ctc_loss(
                     f"Expected tensor to have size {exactly} at dimension {d}, but got size {size} for argument #2 "
                     f"'targets' {where}"
                 )
-    check_labels(targets, labels, classes)
-    lengths = [tensor(x, device=log_probs.device) for x in (inputs, labels)]
+    if labels is not None:
+        check_labels(targets, labels, classes)
     losses = ctc_losses(log_probs, targets, *lengths, blank, zero_infinity)
     if reduction == "mean":
         return (losses / lengths[1].clamp_min(1).to(losses.dtype)).mean()

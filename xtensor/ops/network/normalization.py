@@ -240,7 +240,7 @@ def batch_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
-    momentum: float = 0.1,
+    momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
     """`(N, C, *)` normalised channel by channel: by the batch's statistics when training, which also move the running
@@ -316,7 +316,7 @@ def normalised_batch(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     training: bool,
-    momentum: float,
+    momentum: float | Tensor,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_statistics(training, running_mean, running_var)
@@ -328,13 +328,16 @@ def normalised_batch(
         return out, input.new_empty((0,)), input.new_empty((0,))
     refuse_unbatched_statistics(input, running_mean, running_var)
     with_running = input.numel() > 0
+    varies = isinstance(momentum, Tensor)
     out, mean, rstd, new_mean, new_var = batch_norm_training(
-        input, weight, bias, running_mean, running_var, momentum=momentum, eps=eps
+        input, weight, bias, running_mean, running_var, momentum=1.0 if varies else momentum, eps=eps
     )
     if with_running:
         with modes.no_grad():
-            update(running_mean, new_mean)
-            update(running_var, new_var)
+            for running, new in ((running_mean, new_mean), (running_var, new_var)):
+                if varies and running is not None:
+                    new = running * (1 - momentum) + new * momentum
+                update(running, new)
     return out, mean.detach(), rstd.detach()
 
 
