@@ -10,7 +10,7 @@ from xtensor.export import Dim, Roof, explain, export, load, save
 from xtensor.jax.pure import TraceError
 from xtensor.serialization.errors import FileFormatError
 
-from .test_files import edited
+from .test_files import by_plain_jax, edited
 
 pytest.importorskip("flatbuffers")
 
@@ -94,6 +94,33 @@ class Sums(nn.Module):
             return new, new * 2
 
         return xtensor.scan(step, xtensor.zeros(3), x)
+
+
+class Branching(nn.Module):
+    """A branch within a loop, and a loop of unknown length behind it."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        def step(state, row):
+            new = xtensor.cond(row.sum() > 0, lambda: self.layer(state) + row, lambda: state.sin() - row)
+            return new, new * 2
+
+        _, each = xtensor.scan(step, xtensor.zeros(3), x)
+        (large,) = xtensor.while_loop(lambda v: v.sum() < 50, lambda v: (v * 2 + 1,), (each.abs(),))
+        return large
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_plain_jax_runs_them_without_xtensor(sign, tmp_path):
+    net = Branching()
+    program = export(net, (xtensor.randn(5, 3),), dynamic_shapes=({0: Dim("steps", min=1)},))
+    file = io.BytesIO()
+    save(program, file, platforms=("cpu",))
+    x = xtensor.randn(4, 3) * sign
+    xtensor.testing.assert_close(xtensor.tensor(by_plain_jax(file.getvalue(), x, tmp_path)), net(x).detach())
 
 
 def test_a_loop_goes_over_an_open_size():

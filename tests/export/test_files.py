@@ -109,20 +109,26 @@ assert not any(name.startswith("xtensor.") for name in sys.modules)
 """
 
 
-def test_plain_jax_runs_it_without_xtensor(saved, tmp_path):
-    net, x, raw = saved
-    (tmp_path / "net.xtx").write_bytes(raw)
-    np.save(tmp_path / "x.npy", x.numpy())
+def by_plain_jax(raw, x, folder):
+    """The one result of a file's program for an input, by plain JAX in a process where xtensor cannot be imported."""
+    (folder / "net.xtx").write_bytes(raw)
+    np.save(folder / "x.npy", x.numpy())
     run = subprocess.run(
         [sys.executable, "-c", PLAIN, "net.xtx", "x.npy", "y.npy"],
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ | {"JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stderr[-2000:]
-    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), net(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    return np.load(folder / "y.npy")
+
+
+def test_plain_jax_runs_it_without_xtensor(saved, tmp_path):
+    net, x, raw = saved
+    found = by_plain_jax(raw, x, tmp_path)
+    np.testing.assert_allclose(found, net(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_random_numbers_are_operands():
