@@ -12,16 +12,14 @@ from xtensor import engine
 from xtensor.operators.nodes import OpNode
 from xtensor.plans.plans import PlanExecutor, executor
 from xtensor.xla.compiles import unwatch, watch
-from xtensor.xla.sizes import forget
 
 sizes = itertools.count(211)
 
 
 @pytest.fixture(autouse=True)
 def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlanExecutor]:
-    """Plans as users have them, in a process where no size has varied."""
+    """Plans as users have them."""
     executor.clear()
-    forget()
     engine.reset_stats()
     monkeypatch.setattr(executor, "enabled", True)
     yield executor
