@@ -568,3 +568,20 @@ def test_a_kernel_that_asks_for_a_size_is_compiled_for_each(made: collections.Co
         found = xtensor.linalg.inv(xtensor.tensor(a))
         np.testing.assert_allclose(found.numpy(), np.linalg.inv(a), rtol=1e-3, atol=1e-4)
     assert sizes.stats()["refused"] > 0 or sum(made.values()) > 3
+
+
+def test_constants_within_a_trace_are_left_to_it() -> None:
+    """Sizes have varied before a function is traced: what it computes of tensors that it makes itself is part of its trace."""
+    for n in range(2, 40):
+        xtensor.ones(n).sum()
+    assert answers()
+    before = answers()
+
+    def function(x: Any) -> Any:
+        return x + xtensor.ones(43).sum() + xtensor.ones(17).sum()
+
+    compiled = xtensor.compile(function, fullgraph=True)
+    for _ in range(2):
+        assert compiled(xtensor.zeros(3)).tolist() == [60.0] * 3
+    assert jax.jit(lambda a: a + array_of(xtensor.ones(44).sum()))(1.0) == 45.0
+    assert xtensor.ones(45).sum() == 45 and answers() > before

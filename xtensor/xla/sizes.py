@@ -23,6 +23,7 @@ from jax.sharding import SingleDeviceSharding
 
 from .cache import BoundedCache
 from .jax_internals import evaluate_dimension
+from .jax_internals import programs as inside
 from .pending import Pending, settled
 from .spans import Family, HostArray, Way, counts
 from .terms import ALIKE, Vector, alike, values_of, varied
@@ -141,6 +142,8 @@ class Families:
         making = _State.enabled and self.refused <= 3 and evaluate_dimension is not None
         if not making and not self.met:
             return NO
+        if inside is not None and not inside.is_clean():
+            return NO  # what a trace makes of constants is its own
         leaves, tree = jax.tree.flatten(args)
         form: list[Any] = [tree]
         vector: list[int] = []

@@ -135,16 +135,13 @@ def check_lengths(name: str, lengths: Any, found: Any, count: int, low: int, hig
     where = f"(while checking arguments for {CHECKING})"
     if (lengths.numel() if found is None else found.size) != count:
         raise RuntimeError(f"{name} must be of size batch_size")
-    if found is None:
-        return
-    lengths = found
-    if (lengths < low).any():
+    if found is not None and (found < low).any():
         raise RuntimeError(
-            f"Expected {name} to have value at least {low}, but got value {lengths[lengths < low][0]} {where}"
+            f"Expected {name} to have value at least {low}, but got value {found[found < low][0]} {where}"
         )
-    if high is not None and (lengths > high).any():
+    if found is not None and high is not None and (found > high).any():
         raise RuntimeError(
-            f"Expected {name} to have value at most {high}, but got value {lengths[lengths > high][0]} {where}"
+            f"Expected {name} to have value at most {high}, but got value {found[found > high][0]} {where}"
         )
 
 
