@@ -74,10 +74,13 @@ class dtype(_Named):
     def to_complex(self) -> "dtype":
         """The complex type whose real part has this type; RuntimeError where there is none.
 
-        Differs from PyTorch: float16 gives complex64, because neither NumPy nor XLA has a complex32.
+        >>> xtensor.float16.to_complex()
+        xtensor.complex32
         """
         if self.is_complex:
             return self
+        if self is float16:
+            return complex32
         found = _COMPLEX.get(self)
         if found is None:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
@@ -125,10 +128,16 @@ float8_e4m3fnuz: dtype = _dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "F
 float8_e8m0fnu: dtype = _dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "Float8_e8m0fnu", "f8e8m0fnu")
 
 
+class stored_dtype(dtype):
+    """A type whose elements no array has: tensors of it keep bytes, and a package of their own answers for them."""
+
+    __slots__ = ()
+
+
 def _stored(name: str, scalar_name: str, bytes_type: Any, **is_a: builtins.bool) -> dtype:
     """A type of elements that no array has: kept as integers, `bytes_type`, that stand for something else."""
     return _constant(
-        dtype,
+        stored_dtype,
         name=name,
         itemsize=np.dtype(bytes_type).itemsize,
         is_floating_point=is_a.get("is_floating_point", False),
@@ -149,6 +158,45 @@ quint2x4: dtype = _stored("quint2x4", "QUInt2x4", np.uint8)
 QUANTISED: Final = {qint8: int8, quint8: uint8, qint32: int32}
 """The quantised types, each with that of its integers. No array has one of them, nor does `ALL` name them."""
 
+
+def _void(name: str, scalar_name: str, size: builtins.int = 1, **is_a: builtins.bool) -> dtype:
+    """A stored type whose bytes are never taken for numbers: NumPy's is a void, which no program reads."""
+    return _stored(name, scalar_name, f"V{size}", **is_a)
+
+
+complex32: dtype = _void("complex32", "ComplexHalf", 4, is_complex=True, is_signed=True)
+bits1x8: dtype = _void("bits1x8", "Bits1x8")
+bits2x4: dtype = _void("bits2x4", "Bits2x4")
+bits4x2: dtype = _void("bits4x2", "Bits4x2")
+bits8: dtype = _void("bits8", "Bits8")
+bits16: dtype = _void("bits16", "Bits16", 2)
+int1: dtype = _void("int1", "Int1", is_signed=True)
+int2: dtype = _void("int2", "Int2", is_signed=True)
+int3: dtype = _void("int3", "Int3", is_signed=True)
+int4: dtype = _void("int4", "Int4", is_signed=True)
+int5: dtype = _void("int5", "Int5", is_signed=True)
+int6: dtype = _void("int6", "Int6", is_signed=True)
+int7: dtype = _void("int7", "Int7", is_signed=True)
+uint1: dtype = _void("uint1", "UInt1")
+uint2: dtype = _void("uint2", "UInt2")
+uint3: dtype = _void("uint3", "UInt3")
+uint4: dtype = _void("uint4", "UInt4")
+uint5: dtype = _void("uint5", "UInt5")
+uint6: dtype = _void("uint6", "UInt6")
+uint7: dtype = _void("uint7", "UInt7")
+float4_e2m1fn_x2: dtype = _void(
+    "float4_e2m1fn_x2", "Float4_e2m1fn_x2", is_floating_point=True, is_signed=True
+)
+STORED: Final = {
+    complex32: uint32,
+    **dict.fromkeys((bits1x8, bits2x4, bits4x2, bits8), uint8),
+    bits16: uint16,
+    **dict.fromkeys((int1, int2, int3, int4, int5, int6, int7), uint8),
+    **dict.fromkeys((uint1, uint2, uint3, uint4, uint5, uint6, uint7), uint8),
+    float4_e2m1fn_x2: uint8,
+}
+"""The types that only store, each with that of the integers of its bytes. No array has one of them, nor does `ALL` name them."""
+
 half = float16
 float = float32
 double = float64
@@ -157,6 +205,7 @@ int = int32
 long = int64
 cfloat = complex64
 cdouble = complex128
+chalf = complex32
 
 ALL: Final[tuple[dtype, ...]] = (
     *(bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64),
@@ -165,8 +214,9 @@ ALL: Final[tuple[dtype, ...]] = (
 )
 FLOAT8: Final = frozenset(d for d in ALL if d.is_floating_point and d.itemsize == 1)
 _WIDE_UNSIGNED: Final = frozenset({uint16, uint32, uint64})  # PyTorch stores these but does not promote them
-_REAL: Final = {complex64: float32, complex128: float64}
+_REAL: Final = {complex32: float16, complex64: float32, complex128: float64}
 _COMPLEX: Final = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
+"""The complex type in which operators answer for a real one; of float16 not complex32, in which none computes."""
 
 FROM_NUMPY: Final[dict[np.dtype[Any], dtype]] = {d.numpy: d for d in ALL}
 """The dtype of each NumPy dtype that has one (native byte order)."""
@@ -280,6 +330,8 @@ def _common(a: dtype, b: dtype) -> dtype | str:
         other = b if a in _WIDE_UNSIGNED else a
         return other if other.is_floating_point else "uint16, uint32, uint64 types"
     if a.is_complex or b.is_complex:
+        if complex32 in (a, b) and not {a, b} - {complex32, float16, bool, uint8, int8, int16, int32, int64}:
+            return complex32
         return complex128 if float64 in (a.to_real(), b.to_real()) else complex64
     if a.is_floating_point and b.is_floating_point:
         if a.itemsize == b.itemsize:  # float16 with bfloat16: neither holds the other
@@ -294,11 +346,15 @@ def _common(a: dtype, b: dtype) -> dtype | str:
     return a if a.itemsize > b.itemsize else b
 
 
-_PROMOTIONS: Final = {(a, b): _common(a, b) for a in ALL for b in ALL}
+_PROMOTIONS: Final = {(a, b): _common(a, b) for a in (*ALL, complex32) for b in (*ALL, complex32)}
 
 
 def _promote(a: dtype, b: dtype) -> dtype:
-    found = _PROMOTIONS[a, b]
+    found = _PROMOTIONS.get((a, b))
+    if found is None:  # of types that only store
+        if a is not b:
+            raise RuntimeError(f"Promotion from {a.scalar_name} and {b.scalar_name} is unsupported.")
+        return a
     if isinstance(found, str):
         raise RuntimeError(
             f"Promotion for {found} is not supported, attempted to promote {a.scalar_name} and {b.scalar_name}"
@@ -364,7 +420,7 @@ def _outranks(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
-        return higher.to_complex() if lower.is_complex else higher
+        return complex_type(higher) if lower.is_complex else higher
     if lower.is_complex:  # no promotion: this combines even with the wide unsigned types
         return lower
     if higher is bool or lower.is_floating_point:
@@ -398,6 +454,11 @@ def scalar_dtype(value: object) -> dtype:
 def compute_type(d: dtype) -> dtype:
     """The type in which kernels compute on elements of type `d`: float32 for all floats shorter than that."""
     return float32 if d.is_floating_point and d.itemsize < 4 else d
+
+
+def complex_type(d: dtype) -> dtype:
+    """The complex type in which kernels answer for elements of type `d`: of float16 complex64, as none answers in complex32."""
+    return complex64 if d is float16 else d.to_complex()
 
 
 # ---- limits --------------------------------------------------------------------------------------------------------

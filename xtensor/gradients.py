@@ -117,6 +117,9 @@ def accumulate_grad(self: Tensor, grad: Tensor, create_graph: bool) -> None:
         if create_graph and type(grad._xt_storage.raw) is WrapperArray:
             meta.grad = grad
             return
+        if view is not None and type(view.dtype) is not dtypes.dtype:  # of a dtype that only stores
+            meta.grad = grad.clone() if create_graph else grad.detach().clone()
+            return
         if create_graph:
             if view is None or geometry.is_non_overlapping_and_dense(view.sizes, view.strides):
                 meta.grad = grad.new_empty_strided(sizes_of(self), strides_of(self)).copy_(grad)

@@ -347,8 +347,8 @@ class Methods:
         """In-place version of `ceil`."""
     def cfloat(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex64; itself where it is that already."""
-    def chalf(self, **kwargs: Any) -> Any:
-        """Not supported: there is no complex32."""
+    def chalf(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
+        """The tensor as xtensor.complex32; itself where it is that already."""
     def char(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.int8; itself where it is that already."""
     def cholesky(self, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:

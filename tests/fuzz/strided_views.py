@@ -190,7 +190,7 @@ class Views(Strided):
         if any(s % 2 for s, n in zip(self.strides, self.sizes[:-1]) if n != 1) or self.offset % 2:
             fail("RuntimeError", "Tensor must have a stride divisible by 2 for all but last dimension")
         if self.dtype.name == "float16":
-            raise Undefined("complex32")
+            raise Undefined("complex32, a tensor of another class")
         strides = [s // 2 for s in self.strides[:-1]]
         return self.alias(self.sizes[:-1], strides, self.offset // 2, DTYPES[WHOLE[self.dtype.name]])
 

@@ -62,6 +62,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "signal",
         "sparse",
         "special",
+        "stored",
         "testing",
         "transforms",
         "utils",

@@ -113,7 +113,7 @@ def views_in(row: Row) -> set[str]:
     return found
 
 
-# Tested in test_devices.py, test_tensor_methods.py and test_older_storages.py.
+# Tested in test_devices.py, test_tensor_methods.py, test_older_storages.py and tests/stored.
 ELSEWHERE = {
     "cuda",
     "tpu",
@@ -121,6 +121,7 @@ ELSEWHERE = {
     "map_",
     "map2_",
     "as_subclass",
+    "chalf",
     "dim_order",
     "module_load",
     "storage",

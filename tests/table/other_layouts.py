@@ -16,7 +16,7 @@ def plain(name, *args, **options):
 
 
 ROWS = [
-    *[plain(name, reference=refused) for name in (*other_layouts.MAKERS, "chalf")],
+    *[plain(name, reference=refused) for name in other_layouts.MAKERS],
     *[
         plain(name, reference=refused)
         for name in other_layouts.__all__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from .. import dtypes
-from ..dtypes import dtype
+from ..dtypes import complex_type, dtype
 from ..ops.create.ingest import tensor
 from ..tensor import Tensor
 from .array import plain
@@ -97,7 +97,7 @@ def with_scalar(d: dtype, value: Any) -> dtype:
         raise TypeError(f"an array or a Python number is needed, not {type(value).__name__}")
     if category(d) not in SCALARS[kind][0]:
         raise TypeError(f"a Python {kind.__name__} goes with {SCALARS[kind][1]} arrays, not with {d}")
-    return d.to_complex() if kind is complex else d
+    return complex_type(d) if kind is complex else d
 
 
 def result_type(*arrays_and_dtypes: Any) -> dtype:

@@ -79,10 +79,6 @@ REASONS: tuple[tuple[str, str], ...] = (
     ),
     (r"hub\b", "it downloads and runs code from the network: load a model's own package instead"),
     (
-        r"(.*\.)?(bits\w*|u?int[1-7]|float4_e2m1fn_x2|complex32|chalf)$",
-        "a type without arithmetic, which XLA lacks",
-    ),
-    (
         r"(eig|symeig|lstsq|solve|matrix_rank|lu_solve|triangular_solve)$",
         "removed or deprecated: use torch.linalg",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -33,10 +33,34 @@ __all__ = [
     "placed",
     "python_number",
     "repeated",
+    "storing",
 ]
 
 # Python's own types name a dtype too.
 PYTHON_TYPES = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+
+
+class Storing:
+    """What makes tensors of the dtypes that only store; the package of them (`stored`) sets it.
+
+    filled: one of one value. converted: a tensor in another dtype, where one of the two only stores. viewed: the bytes of a tensor as
+    another dtype. as_complex: pairs of halves as complex32.
+    """
+
+    filled: Callable[..., Tensor]
+    converted: Callable[[Tensor, dtypes.dtype], Tensor]
+    viewed: Callable[[Tensor, dtypes.dtype], Tensor]
+    as_complex: Callable[[Tensor], Tensor]
+
+
+storing = Storing()
+STORES = frozenset(
+    "to type zeros ones empty full zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full empty_strided "
+    "new_empty_strided empty_permuted tensor as_tensor asarray new_tensor scalar_tensor rand randn rand_like randn_like".split()
+)
+"""The functions that make tensors of such a dtype."""
+KERNELS = {"rand": "check_uniform_bounds", "randn": "normal_kernel_cpu", "eye": "eye"}
+"""PyTorch's names of kernels that are not `<name>_cpu`."""
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------
@@ -103,6 +127,10 @@ def pick_dtype(function: str, dtype: Any, default: dtypes.dtype | None = None) -
     try:
         return PYTHON_TYPES[dtype]
     except (KeyError, TypeError):
+        if isinstance(dtype, dtypes.stored_dtype):
+            if function in STORES:
+                return dtype
+            raise checks.not_implemented_for(KERNELS.get(function, f"{function}_cpu"), dtype) from None
         raise checks.argument_error(function, "dtype", None, "xtensor.dtype", dtype) from None
 
 
@@ -180,6 +208,8 @@ def number_array(value: Any, dtype: dtypes.dtype, name: str | None = None) -> np
     d = dtype.numpy
     if dtype is dtypes.bool:
         return np.array(bool(value), d)
+    if isinstance(dtype, dtypes.stored_dtype):
+        return np.array(value)
     if isinstance(value, complex):
         if dtype.is_complex:
             with np.errstate(over="ignore"):
@@ -293,6 +323,8 @@ def filled(
     strides: tuple[int, ...] | None = None,
 ) -> Tensor:
     """A new tensor of one value, with these strides or row-major ones."""
+    if type(dtype) is not dtypes.dtype:
+        return storing.filled(sizes, dtype, place, value, strides)
     if strides is None or strides == geometry.contiguous_strides(sizes):
         array, shared = constant(sizes, dtype, place, value)
         return wrap(array, shared)

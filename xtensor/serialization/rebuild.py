@@ -18,6 +18,7 @@ from ..quantized.layout import per_channel, per_tensor, seen_as
 from ..quantized.packed import ScriptObject
 from ..sparse.construct import rebuilt_sparse
 from ..storage import LazyStorage, Storage, UntypedStorage
+from ..stored.layout import seen_as as stored_as
 from ..tensor import Size, Tensor, make_view, tensor_over
 from . import nested_parts
 from .allowed import blocked, refusal, user_globals
@@ -164,7 +165,7 @@ def _constants() -> dict[str, Global]:
     }
     for scheme in SCHEMES:
         table[f"torch.{scheme.name}"] = Global(scheme)
-    for dtype in (*dtypes.ALL, *dtypes.QUANTISED):
+    for dtype in (*dtypes.ALL, *dtypes.QUANTISED, *dtypes.STORED):
         table[f"torch.{dtype.name}"] = Global(dtype)
     for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"):
         table[f"torch.{name}"] = Global(getattr(dtypes, name))
@@ -320,6 +321,9 @@ class Rebuilder:
         if not isinstance(dtype, dtypes.dtype):
             raise TypeError("a tensor is rebuilt with a dtype")
         storage = loaded._xt_storage
+        if dtype in dtypes.STORED:
+            made = self.tensor(loaded, dtypes.STORED[dtype], offset, size, stride)
+            return wanting(stored_as(made, dtype), requires_grad)
         sizes, strides = whole_numbers(size), whole_numbers(stride)
         check_geometry(sizes, strides, offset, dtype, storage.nbytes())
         conj, neg = bits_of(metadata)

@@ -18,6 +18,7 @@ from ..quantized.layout import QuantizedTensor
 from ..quantized.packed import ScriptObject
 from ..sparse.layout import SparseTensor
 from ..storage import Storage, UntypedStorage
+from ..stored import StoredTensor
 from ..tensor import Size, Tensor, sizes_of, strides_of
 from . import nested_parts
 from .archive_writer import ALIGNMENT, ArchiveWriter
@@ -133,7 +134,7 @@ NAMES: dict[int, Name] = {
     id(Size): SIZE,
     id(ScriptObject): Name("torch", "ScriptObject"),
     id(devices.device): DEVICE,
-    **{id(dtype): Name("torch", dtype.name) for dtype in (*dtypes.ALL, *dtypes.QUANTISED)},
+    **{id(dtype): Name("torch", dtype.name) for dtype in (*dtypes.ALL, *dtypes.QUANTISED, *dtypes.STORED)},
     **{id(scheme): Name("torch", scheme.name) for scheme in SCHEMES},
     **{
         id(order): Name("torch", order.name)
@@ -222,6 +223,8 @@ class Pickler(pickle._Pickler):
             held = StorageOf(tensor._xt_storage, tensor.dtype)
             place = (held, tensor.storage_offset(), *geometry)
             return QUANTISED, (*place, tuple(parameters), False, OrderedDict())
+        if kind is StoredTensor:
+            return rebuilding(tensor)
         state = tensor.__dict__ or None
         if kind in (UninitializedParameter, UninitializedBuffer):
             return tensor.__reduce_ex__(self.proto)

@@ -18,7 +18,16 @@ from ...copied_storage import watch
 from ...engine import modes
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
-from ...operators.options import filled, finish, number_array, pick_device, pick_dtype, pick_sizes, placed
+from ...operators.options import (
+    filled,
+    finish,
+    number_array,
+    pick_device,
+    pick_dtype,
+    pick_sizes,
+    placed,
+    storing,
+)
 from ...operators.write import cast
 from ...shared_storage import MOST, SharedStorage, adopt, bytes_at
 from ...storage import MetaArray, UntypedStorage
@@ -72,6 +81,10 @@ def ingest(
             made = data.detach().to(device=place, dtype=chosen or data.dtype)
             return made.clone() if copy and made._xt_storage is data._xt_storage else made
     place = default_device or devices.current() if device is None else pick_device(function, device)
+    if isinstance(chosen, dtypes.stored_dtype):
+        if chosen is not dtypes.complex32:
+            raise RuntimeError("store_scalar: invalid type")
+        return storing.converted(ingest(function, data, dtypes.complex64, place, True), chosen)
     if type(data) in NUMBERS:
         return from_number(data, chosen, place)
     if isinstance(data, jax.Array):

@@ -24,6 +24,7 @@ from ...operators.options import (
     pick_dtype,
     pick_sizes,
     storage_shape,
+    storing,
 )
 from ...tensor import Tensor, sizes_of, wrap, wrap_strided
 from . import sampling
@@ -205,7 +206,11 @@ def make_like(
     sampling.check_drawable(kernel, chosen)
     source = pick_generator(function, generator, place)
     sizes, strides = tuple(sizes_of(input)), like_strides(input, memory_format)
-    if strides is None or strides == geometry.contiguous_strides(sizes):
+    if chosen is dtypes.complex32:
+        made = storing.converted(
+            wrap(sampling.drawn(kernel, sizes, dtypes.complex64, place, source, *numbers)), chosen
+        )
+    elif strides is None or strides == geometry.contiguous_strides(sizes):
         made = wrap(sampling.drawn(kernel, sizes, chosen, place, source, *numbers))
     else:
         array = sampling.drawn(kernel, storage_shape(sizes, strides), chosen, place, source, *numbers)

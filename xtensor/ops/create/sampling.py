@@ -12,7 +12,7 @@ from jax import lax
 
 from ... import capture, checks, devices, dtypes
 from ...operators.generator import Generator, pick_generator
-from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype
+from ...operators.options import check_layout, finish, into_out, pick_device, pick_dtype, storing
 from ...operators.write import write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, wrap
@@ -200,7 +200,12 @@ def make(
     chosen, place = pick_dtype(function, dtype), pick_device(function, device)
     check_drawable(kernel, chosen)
     source = pick_generator(function, generator, place)
-    made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
+    if chosen is dtypes.complex32:
+        made = storing.converted(
+            wrap(drawn(kernel, sizes, dtypes.complex64, place, source, *numbers)), chosen
+        )
+    else:
+        made = wrap(drawn(kernel, sizes, chosen, place, source, *numbers))
     if out is not None:
         write_out(function, out, made, [])
         return out

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks
-from ...dtypes import dtype_of
+from ...dtypes import complex_type, dtype_of
 from ...operators.declare import general
 from ...operators.operator import structure
 from ...operators.schema import Array
@@ -337,11 +337,11 @@ def eig(input: Array) -> tuple[Array, ...]:
     checks.check_square("linalg.eig", input)
     own = dtype_of(input)
     if not (own.is_floating_point or own.is_complex):
-        own.to_complex()
+        complex_type(own)
     if own.itemsize < 4:
         raise checks.not_implemented_for("linalg_eig_out_cpu", own)
     if input.size == 0:
-        made = input.astype(own.to_complex().numpy)
+        made = input.astype(complex_type(own).numpy)
         return made[..., 0] if made.shape[-1] else jnp.zeros(input.shape[:-1], made.dtype), made
     values, vectors = jnp.linalg.eig(input)
     return values, vectors

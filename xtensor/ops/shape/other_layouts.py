@@ -150,12 +150,6 @@ attach_methods(
         "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
         "Of nested tensors; raises NotImplementedError of a dense one.",
     ),
-    chalf=refusal(
-        "chalf",
-        NotImplementedError,
-        "complex32 is not supported",
-        "Not supported: there is no complex32.",
-    ),
     reinforce=refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
     symeig=removed("symeig", "linalg.eigh"),
 )

@@ -9,6 +9,7 @@ from ...dtypes import dtype as DType
 from ...geometry import Geometry
 from ...operators.attach import attach_as, attach_methods
 from ...operators.autocast import cast_for
+from ...operators.options import storing
 from ...operators.views import ViewOperator, alias_of, geometry_of
 from ...tensor import Tensor, alias
 from .shapes import matrix_transpose, select, shape_arguments, sized_view
@@ -67,20 +68,17 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of pairs as complex numbers.
-
-    Differs from PyTorch: not of float16, which would be complex32.
-    """
+    """A real tensor with a last dimension of pairs as complex numbers."""
     (input,) = cast_for(input, cpu="float32")
-    if input.dtype is dtypes.float16:
-        raise NotImplementedError("view_as_complex of a half tensor needs complex32, which XLA does not have")
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{input.dtype.scalar_name}"
         )
     if input.is_neg():
         input = resolve_neg(input)
+    if input.dtype is dtypes.float16:
+        return storing.as_complex(input)
     made = geometry.view_as_complex(geometry_of(input))
     return alias_of(VIEW_AS_COMPLEX, input, made, (), dtype=input.dtype.to_complex())
 
@@ -96,6 +94,8 @@ def view_dtype(input: Tensor, dtype: DType) -> Tensor:
         raise RuntimeError(
             "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype."
         )
+    if isinstance(dtype, dtypes.stored_dtype):
+        return storing.viewed(input, dtype)
     made = geometry.view_dtype(
         geometry_of(input), old.itemsize, dtype.itemsize, old.scalar_name, dtype.scalar_name
     )

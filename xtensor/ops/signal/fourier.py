@@ -12,7 +12,7 @@ from jax import lax
 
 from ... import checks, dtypes
 from ...devices import DeviceLike
-from ...dtypes import dtype_of
+from ...dtypes import complex_type, dtype_of
 from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
@@ -48,7 +48,7 @@ def transformed(name: str, input: Array, *, complex: bool) -> Array:
         raise RuntimeError(f"Unsupported dtype {own.scalar_name}")
     if not complex and own.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {own.scalar_name}")
-    return input.astype((own.to_complex() if complex else own).numpy)
+    return input.astype((complex_type(own) if complex else own).numpy)
 
 
 def factor(norm: Any, count: int, *, forward: bool) -> float:
@@ -160,7 +160,7 @@ def to_half(input: Array, axes: Sequence[int], counts: Sequence[int], norm: Any,
     x = fitted(input, axes, counts)
     shape = list(x.shape)
     shape[axes[-1]] = counts[-1] // 2 + 1
-    made = bare(x, lax.FftType.RFFT, axes[-1:], counts[-1:], shape, dtype_of(x).to_complex().numpy)
+    made = bare(x, lax.FftType.RFFT, axes[-1:], counts[-1:], shape, complex_type(dtype_of(x)).numpy)
     if not forward:
         made = jnp.conj(made)
     return scaled(*complex_sum(made, axes[:-1], by, forward=forward))

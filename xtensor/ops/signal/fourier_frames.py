@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ... import checks, dtypes
-from ...dtypes import dtype_of
+from ...dtypes import complex_type, dtype_of
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -76,7 +76,7 @@ def transforms(
     if onesided:
         made = to_half(frames, axes, (n_fft,), norm, forward=True)
     else:
-        made = whole(frames.astype(dtype_of(frames).to_complex().numpy), axes, (n_fft,), norm, forward=True)
+        made = whole(frames.astype(complex_type(dtype_of(frames)).numpy), axes, (n_fft,), norm, forward=True)
     return jnp.swapaxes(made, -1, -2)
 
 

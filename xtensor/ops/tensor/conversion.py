@@ -27,6 +27,7 @@ from ...operators.options import (
     pick_device,
     pick_dtype,
     python_number,
+    storing,
 )
 from ...operators.reading import operand_of
 from ...operators.recording import edges_to, noted, recorded
@@ -141,6 +142,8 @@ def ordered_array(input: Tensor, strides: tuple[int, ...]) -> Any:
 
 def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     """A copy of another dtype, with the strides that `preserve_format` gives (of empty tensors and sizes of one too)."""
+    if type(dtype) is not dtypes.dtype:
+        return storing.converted(input, dtype)
     made = to_copy(input, dtype=dtype)
     if input._xt_view is not None:
         sizes, have = tuple(sizes_of(made)), tuple(strides_of(made))
@@ -304,7 +307,7 @@ def type_method(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> 
 def typed_name(name: str) -> tuple[Any, ...]:
     """Device and dtype of a type's name, such as `xtensor.cuda.HalfTensor`."""
     parts = name.split(".")
-    found = {f"{d.scalar_name}Tensor": d for d in dtypes.ALL}.get(parts[-1])
+    found = {f"{d.scalar_name}Tensor": d for d in (*dtypes.ALL, *dtypes.STORED)}.get(parts[-1])
     known = len(parts) == 2 or (len(parts) == 3 and parts[1] in ("cuda", "tpu", "rocm"))
     if found is None or not known or parts[0] not in ("xtensor", "torch"):
         raise ValueError(f"invalid type: '{name}'")
@@ -762,6 +765,7 @@ attach_methods(
             "byte": dtypes.uint8,
             "char": dtypes.int8,
             "short": dtypes.int16,
+            "chalf": dtypes.complex32,
             "int": dtypes.int32,
             "long": dtypes.int64,
             "half": dtypes.float16,
