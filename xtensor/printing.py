@@ -243,12 +243,13 @@ def add_suffixes(
     indent: int,
     *,
     options: PrintOptions | None = None,
+    apart: bool = False,
 ) -> str:
-    """`text`, the suffixes (on new lines where they would not fit) and the closing parenthesis."""
+    """`text`, the suffixes (on new lines where they would not fit, the first if `apart`) and the closing parenthesis."""
     width = (options or _options).linewidth
     length = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes:
-        if length + len(suffix) + 2 > width:
+    for i, suffix in enumerate(suffixes):
+        if length + len(suffix) + 2 > width or (apart and i == 0):
             text += ",\n" + " " * indent + suffix
             length = indent + len(suffix)
         else:

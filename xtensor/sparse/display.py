@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import checks, dtypes
+from .. import checks, dtypes, printing
 from ..ops.tensor.display import grad_fn_name
 from ..tensor import Tensor
 from .construct import names_of
@@ -58,25 +58,7 @@ def represent(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
     elif self.requires_grad:
         ends.append("requires_grad=True")
     text = indent + (",\n" + " " * len(indent)).join(parts)
-    width = len(indent)
-    if is_coo(self):
-        return text + ",\n" + " " * width + wrapped(ends, width, width) + ")"
-    last = text.rpartition("\n")[2]
-    return text + ", " + wrapped(ends, len(last) + 2, width) + ")"
-
-
-def wrapped(ends: list[str], start: int, indent: int) -> str:
-    """What follows the parts, in lines of at most 80 characters."""
-    text, column = "", start
-    for i, end in enumerate(ends):
-        comma = ", " if i else ""
-        if i and column + len(end) + 2 > 80:
-            text += ",\n" + " " * indent + end
-            column = indent + len(end)
-        else:
-            text += comma + end
-            column += len(comma) + len(end)
-    return text
+    return printing.add_suffixes(text, ends, len(indent), apart=is_coo(self))
 
 
 SparseTensor.__repr__ = represent
