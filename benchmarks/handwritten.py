@@ -111,9 +111,14 @@ def update(optimizer: str, p: Any, g: Any, m: Any, v: Any, count: Any) -> tuple[
 
 
 def step_of(
-    model: Callable[[Params, Any], Any], weights: dict[str, Any], data: Any, optimizer: str, clip: bool
+    model: Callable[[Params, Any], Any],
+    weights: dict[str, Any],
+    data: Any,
+    optimizer: str,
+    clip: bool,
+    gradients: bool = False,
 ) -> Callable[[], Any]:
-    """A training step as a function without arguments, which returns the loss."""
+    """A training step as a function without arguments, which returns the loss; `gradients`: that gives its gradients back too."""
     params = {
         k: jnp.array(a)
         for k, a in weights.items()
@@ -132,15 +137,21 @@ def step_of(
             norm = jnp.sqrt(sum(jnp.vdot(a, a) for a in g.values()))
             g = {k: a * jnp.minimum(1.0, 1.0 / (norm + 1e-6)) for k, a in g.items()}
         made = {k: update(optimizer, p[k], g[k], m[k], v[k], count) for k in p}
-        return loss, (*({k: a[i] for k, a in made.items()} for i in range(3)), count + 1)
+        return (
+            loss,
+            (*({k: a[i] for k, a in made.items()} for i in range(3)), count + 1),
+            g if gradients else None,
+        )
 
     jitted = jax.jit(step, donate_argnums=0)
     zeros = [{k: jnp.zeros_like(a) for k, a in params.items()} for _ in range(2)]
-    state = [(params, *zeros, jnp.float32(1))]
+    state: list[Any] = [(params, *zeros, jnp.float32(1))]
+    kept = [None]
 
     def run() -> Any:
-        loss, state[0] = jitted(state[0], x, y)
+        loss, state[0], kept[0] = jitted(state[0], x, y)
         return loss
 
+    run.traced = lambda: jax.jit(lambda *a: step(*a)).trace(state[0], x, y)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     run.lowered = lambda: jitted.lower(state[0], x, y)  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]
     return run

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import start
 
 HERE = pathlib.Path(__file__).parent
-PARTS = ("dispatch", "backward", "kernels", "steps", "memory", "programs", "start")
+PARTS = ("dispatch", "backward", "kernels", "steps", "captures", "memory", "programs", "start")
 STEP_BOUNDS = {
     "mlp": 0.75,
     "cnn": 1.0,
@@ -84,6 +84,21 @@ def rows(found: dict[str, Any]) -> list[Row]:
         if "compiled to jit" in figures:
             bound = 1.3 if name.startswith("mlp-32") else 1.05
             made.append(Row("steps", f"{name}, compiled", "jit", figures["compiled to jit"], bound))
+            made.append(Row("steps", f"{name}, compiled, memory", "jit", figures["memory to jit"], 1.05))
+        if "compiled" in figures and "torch" in figures:
+            made.append(
+                Row("steps", f"{name}, compiled", "torch", figures["compiled"] / figures["torch"], 1.0)
+            )
+        if "compiled to torch.compile" in figures:
+            compiler = figures["compiled to torch.compile"]
+            made.append(Row("steps", f"{name}, compiled", "torch.compile", compiler, 1.0))
+    for name, figures in found.get("captures", {}).items():
+        made.append(Row("captures", f"{name}: guards", "us", figures["guards"], figures["guards bound"]))
+        made.append(Row("captures", f"{name}: capture", "traced by hand", figures["capture to trace"], None))
+        made.append(Row("captures", f"{name}: capture", "eager steps", figures["capture to eager"], None))
+        made.append(Row("captures", f"{name}: by hand", "eager steps", figures["trace to eager"], None))
+        made.append(Row("captures", f"{name}: cold", "jit", figures["cold"], 1.2))
+        made.append(Row("captures", f"{name}: jit, gradients given", "jit", figures["with gradients"], None))
     for name, figures in found.get("memory", {}).items():
         made.append(Row("memory", name, "jit", figures["ratio to jit"], 1.5))
         made.append(Row("memory", name, "torch", figures["ratio to torch"], None))

@@ -30,6 +30,32 @@ def hooks_of_all() -> tuple[Any, ...]:
     return tuple([tuple(map(id, d.values())) for d in dicts])
 
 
+def options_of(optimizer: Optimizer) -> Comparisons:
+    """The groups of an optimizer and their options as they are; of learning rates, which programs are given, the type."""
+    found = Comparisons()
+    found.add(
+        f"{{0}}.param_groups is {{1}} and len({{1}}) == {len(optimizer.param_groups)}",
+        optimizer,
+        optimizer.param_groups,
+    )
+    for at, group in enumerate(optimizer.param_groups):
+        found.add(f"{{0}}[{at}] is {{1}}", optimizer.param_groups, group)
+        rate = group.get("lr", UNSET)
+        rest = {k: v for k, v in group.items() if k != "lr"}
+        found.add(f"len({{0}}) == {len(group)}", group)
+        found.members(rest, False, group)
+        if rate is not UNSET:
+            found.add("type({0}['lr']) is {1}", group, type(rate))
+        params = group["params"]
+        if all(p.numel() > 1 for p in params):
+            # Lists compare by identity first; another tensor of several elements gives no truth value, but an error.
+            found.add("{0} == {1}", params, list(params))
+        else:
+            found.members(dict(enumerate(params)), False, params)
+            found.add(f"len({{0}}) == {len(params)}", params)
+    return found
+
+
 class _Held:
     """A module as it was: its attributes and all that is registered."""
 
@@ -84,9 +110,10 @@ class Guards:
         there = [(m, g) for m, g in slots if g is not None]
         self.full = [(m, self._form(g)) for m, g in there if id(storage_slot.__get__(g)) in read]
         params = [(o, p) for o in steppers.values() for group in o.param_groups for p in group["params"]]
-        self.optimizers: list[Any] = [
-            [o, o.facts(), self._values(o), o.state, len(o.state)] for o in steppers.values()
-        ]
+        # Optimizers whose options, but for the learning rate, are compared one by one; those whose options change often are loose.
+        self.fixed = [(o, o.facts()) for o in steppers.values()]
+        self.loose: list[list[Any]] = []
+        self.states = [(o, o.state, len(o.state)) for o in steppers.values()]
         self.tensors = [
             (m.tensor, m.storage, m.view, m.edge is None, hooks_of(m.edge))
             for k, m in trace.met.items()
@@ -117,17 +144,15 @@ class Guards:
         for group in trace.groups.values():
             for held in group[1:]:
                 alike.add("{0}.array is {1}.array", held.storage, group[0].storage)
-        self.fast = [
-            (fast, said)
-            for comparisons, said in (
-                (gone, "a gradient is there that was None"),
-                (found, "a gradient is None that was there"),
-                (members, "a parameter, a buffer or an optimizer's state is another tensor"),
-                (alike, "tensors that held the same array hold different ones"),
-                (bare, "a parameter has a gradient that had none"),
-            )
-            for fast in comparisons.made()
+        self.parts = [
+            (gone, "a gradient is there that was None"),
+            (found, "a gradient is None that was there"),
+            (members, "a parameter, a buffer or an optimizer's state is another tensor"),
+            (alike, "tensors that held the same array hold different ones"),
+            (bare, "a parameter has a gradient that had none"),
         ]
+        self.options = [(o, facts, options_of(o)) for o, facts in self.fixed]
+        self.fast = self._joined()
         self.settings = settings()
         self.said = ""
         self.changed: tuple[_Held, str] | None = None
@@ -146,34 +171,68 @@ class Guards:
     def _values(optimizer: Optimizer) -> list[Any]:
         return list(chain.from_iterable(map(dict.values, (*optimizer.param_groups, END))))
 
+    def _joined(self) -> list[Callable[[], bool]]:
+        """All that is written out, as few functions."""
+        whole = Comparisons()
+        for part in (*[c for c, _ in self.parts], *[c for *_, c in self.options]):
+            whole.extend(part)
+        return whole.made()
+
+    def _differing(self) -> bool:
+        """Whether something written out differs; an optimizer whose program is the same is compared loosely from now on."""
+        try:
+            for comparisons, said in self.parts:
+                if not all(fast() for fast in comparisons.made()):
+                    self.said = said
+                    return True
+        except KeyError:
+            self.said = "a state of an optimizer is gone"
+            return True
+        for option in list(self.options):
+            optimizer, facts, comparisons = option
+            try:
+                same = all(fast() for fast in comparisons.made())
+            except Exception:
+                same = False
+            if not same:
+                if optimizer.facts() != facts:
+                    self.said = f"options of {type(optimizer).__name__}"
+                    return True
+                self.options.remove(option)
+                self.loose.append([optimizer, facts, self._values(optimizer)])
+                self.fast = self._joined()
+        return False
+
     def hold(self) -> bool:
         """Whether all is as it was."""
         if capture.epoch[0] != self.epoch and not self._again():
             return False
         try:
-            for fast, said in self.fast:
+            for fast in self.fast:
                 if not fast():
-                    self.said = said
-                    return False
-        except KeyError:
-            self.said = "a state of an optimizer is gone"
-            return False
+                    if self._differing():
+                        return False
+                    break
+        except Exception:
+            if self._differing():
+                return False
         for meta, form in self.full:
             grad = grad_slot.__get__(meta)
             if grad is None or self._form(grad) != form:
                 self.said = "a gradient is None, or of another form"
                 return False
-        for found in self.optimizers:
-            optimizer, facts, values, state, count = found
+        for optimizer, state, count in self.states:
+            if optimizer.state is not state or len(state) != count:
+                self.said = f"the state of {type(optimizer).__name__}"
+                return False
+        for found in self.loose:
+            optimizer, facts, values = found
             groups = optimizer.param_groups
             if not all(map(is_, chain.from_iterable(map(dict.values, (*groups, END))), values)):
                 if optimizer.facts() != facts:
                     self.said = f"options of {type(optimizer).__name__}"
                     return False
                 found[2] = self._values(optimizer)
-            if optimizer.state is not state or len(state) != count:
-                self.said = f"the state of {type(optimizer).__name__}"
-                return False
         if not self.reads():
             self.said = READS
             return False

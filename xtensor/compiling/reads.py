@@ -90,26 +90,23 @@ class Comparisons:
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {}
-        self.known: dict[int, str] = {}
+        self.lines: list[tuple[str, tuple[Any, ...]]] = []
 
     def add(self, line: str, *objects: Any) -> None:
         """One more."""
-        found = []
-        for value in objects:
-            name = self.known.get(id(value))
-            if name is None:
-                name = self.known[id(value)] = f"o{len(self.known)}"
-                self.names[name] = value
-            found.append(name)
-        self.lines.append(line.format(*found))
+        self.lines.append((line, objects))
 
-    def members(self, owner: dict[Any, Any], whole: bool) -> None:
-        """A dictionary holds the objects that it holds now; with `whole`, and no others."""
+    def extend(self, other: Comparisons) -> None:
+        """All of another's."""
+        for line, objects in other.lines:
+            self.add(line, *objects)
+
+    def members(self, owner: dict[Any, Any], whole: bool, within: Any = None) -> None:
+        """A dictionary (or `within`, if it is part of one) holds the objects that it holds now; with `whole`, and no others."""
         if whole:
             self.add(f"len({{0}}) == {len(owner)}", owner)
-        for key, value in owner.items():
+        members, owner = owner, owner if within is None else within
+        for key, value in members.items():
             if type(key) is str and key.isidentifier():
                 self.add(f"{{0}}[{key!r}] is {{1}}", owner, value)
             else:
@@ -117,12 +114,20 @@ class Comparisons:
 
     def made(self) -> list[Callable[[], bool]]:
         """The functions that together say whether all hold; KeyError where a dictionary lacks something."""
+        names: dict[str, Any] = {}
+        known: dict[int, str] = {}
+        lines = []
+        for line, objects in self.lines:
+            for value in objects:
+                if id(value) not in known:
+                    known[id(value)] = name = f"o{len(known)}"
+                    names[name] = value
+            lines.append(line.format(*[known[id(value)] for value in objects]))
         made = []
-        for first in range(0, len(self.lines), LINES):
-            lines = self.lines[first : first + LINES]
-            text = "def fast():\n    return (" + "\n        and ".join(lines) + ")\n"
-            exec(compile(text, "<xtensor guards>", "exec"), self.names)
-            made.append(self.names["fast"])
+        for first in range(0, len(lines), LINES):
+            text = "def fast():\n    return (" + "\n        and ".join(lines[first : first + LINES]) + ")\n"
+            exec(compile(text, "<xtensor guards>", "exec"), names)
+            made.append(names["fast"])
         return made
 
 
