@@ -158,7 +158,8 @@ def main(argv: list[str] | None = None) -> int:
         print(
             f"{name:<16} guards {found['guards']:.2f} us ({found['guards bound']:.2f} for {found['parameters']:.0f} parameters, "
             f"{found['compare'] * 1e3:.0f} ns a comparison); capture {found['capture']:.3f} s, {found['capture to trace']:.2f} of the trace by hand, "
-            f"{found['capture to eager']:.0f} eager steps (by hand {found['trace to eager']:.0f}); cold {found['cold']:.2f}; with gradients {found['with gradients']:.2f}",
+            f"{found['capture to eager']:.0f} eager steps (by hand {found['trace to eager']:.0f}); "
+            f"cold {found['cold']:.2f}; with gradients {found['with gradients']:.2f}",
             flush=True,
         )
     if options.json:
