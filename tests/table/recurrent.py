@@ -25,6 +25,14 @@ def stack(gates: int, states: int) -> list[Sample]:
     ]
 
 
+PACKED = Sample(
+    T(4, 4),
+    T(values=[2, 1, 1], dtype="int64"),
+    [T(1, 2, 2)] * 2,
+    [T(8, 4), T(8, 2), T(8), T(8)],
+    *(True, 1, 0.0, False, False),
+)
+
 ROWS = [
     Row("rnn_tanh_cell", cell(1), others=(), strides=False),
     Row("rnn_relu_cell", cell(1), others=(), strides=False),
@@ -38,8 +46,8 @@ ROWS = [
         others=(),
         strides=False,
     ),
-    Row("rnn_tanh", stack(1, 1), others=(), strides=False, covers=("_recurrent",)),
-    Row("rnn_relu", stack(1, 1), others=(), strides=False),
-    Row("gru", stack(3, 1), others=(), strides=False),
-    Row("lstm", stack(4, 2), others=(), strides=False),
+    Row("rnn_tanh", stack(1, 1), others=(), strides=False, covers=("_recurrent", "_rnn_tanh_layer")),
+    Row("rnn_relu", stack(1, 1), others=(), strides=False, covers=("_rnn_relu_layer",)),
+    Row("gru", stack(3, 1), others=(), strides=False, covers=("_gru_layer",)),
+    Row("lstm", [PACKED, *stack(4, 2)], others=(), strides=False, covers=("_lstm_layer", "_packed", "_unpacked")),
 ]

@@ -137,6 +137,18 @@ CASES |= {
         dtypes=SINGLES,
         bound=256,
     ),
+    **{
+        f"_{mode}_layer": case(
+            *(drawn(29, 5, 13), drawn(5, 11), *([drawn(5, 11)] if mode == "lstm" else [None]), None),
+            *(drawn(gates * 11, 13, low=-0.5, high=0.5), drawn(gates * 11, 11, low=-0.5, high=0.5)),
+            *(drawn(gates * 11), drawn(gates * 11), None, False),
+            dtypes=SINGLES,
+            bound=256,
+        )
+        for mode, gates in {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}.items()
+    },
+    "_unpacked": case(drawn(67, 1031), fixed([31, 29, 7]), 31),
+    "_packed": case(drawn(3, 31, 13), fixed([31, 29, 7]), 67),
     "bags": [
         case(drawn(53, 31), indices(67, below=53), fixed([0, 5, 5, 40]), False, mode, dtypes=SINGLES)
         for mode in (0, 1, 2)

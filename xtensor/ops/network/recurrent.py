@@ -12,14 +12,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ...engine import modes
 from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL, rules_of
 from ...operators.functions.overloads import unfit_call
 from ...operators.schema import Array, Arrays
-from ...tensor import Tensor
+from ...tensor import Tensor, asks_grad
 from ..linalg.matmul import product
-from ..shape.joining import cat
+from ..shape.joining import cat, stack
 
 __all__ = [
     "gru",
@@ -234,24 +235,37 @@ def packed_places(batch_sizes: Any, total: int) -> tuple[Any, Any]:
 
 
 def scan_layer(
-    mode: str, x: Any, hidden: Any, cell: Any, weights: dict[str, Any], inside: Any, reverse: bool
+    mode: str,
+    x: Any,
+    hidden: Any,
+    cell: Any,
+    weights: dict[str, Any],
+    inside: Any,
+    reverse: bool,
+    keep: bool = False,
 ) -> Any:
-    """One direction of one layer over (L, N, I): outputs, last hidden and cell state; `inside` masks padding."""
+    """One direction of one layer over (L, N, I): outputs, last hidden and cell state, and to `keep` the gates and cell states.
+
+    `inside` masks padding.
+    """
     of_inputs = affine(x, weights["ih"], weights["b_ih"])
 
     def step(state: Any, now: Any) -> Any:
         h, c = state
         of_input, valid = now
-        new_h, new_c, _ = advance(mode, of_input, affine(h, weights["hh"], weights["b_hh"]), h, c)
+        new_h, new_c, made = advance(mode, of_input, affine(h, weights["hh"], weights["b_hh"]), h, c)
         if weights["hr"] is not None:
             new_h = product(new_h, weights["hr"].T)
         if valid is not None:
             new_h = jnp.where(valid[:, None], new_h, h)
             new_c = None if new_c is None else jnp.where(valid[:, None], new_c, c)
-        return (new_h, new_c), new_h
+        gates = jnp.concatenate(made, -1) if keep and len(made) > 1 else None
+        return (new_h, new_c), (new_h, gates, new_c if keep else None)
 
-    (hidden, cell), outputs = lax.scan(step, (hidden, cell), (of_inputs, inside), reverse=reverse)
-    return outputs, hidden, cell
+    (hidden, cell), (outputs, gates, cells) = lax.scan(
+        step, (hidden, cell), (of_inputs, inside), reverse=reverse
+    )
+    return outputs, hidden, cell, gates, cells
 
 
 def split_weights(weights: Sequence[Any], biases: bool, projects: bool) -> list[dict[str, Any]]:
@@ -307,7 +321,7 @@ def recurrent(
         outputs = []
         for i in range(first, first + directions):
             start = None if cell is None else cell[i]
-            out, *state = scan_layer(mode, x, hidden[i], start, parts[i], inside, i > first)
+            out, *state, _, _ = scan_layer(mode, x, hidden[i], start, parts[i], inside, i > first)
             outputs.append(out)
             last.append(state)
         x = jnp.concatenate(outputs, -1) if len(outputs) > 1 else outputs[0]
@@ -319,6 +333,259 @@ def recurrent(
     if cell is not None:
         states.append(jnp.stack([state[1] for state in last]))
     return (x, *states)
+
+
+# ---- one layer, whose gates are kept for its derivative --------------------------------------------------------------
+
+
+def before(first: Any, states: Any, reverse: bool) -> Any:
+    """The states (L, N, H) that the steps began with, from the first one and those after each step."""
+    parts = [states[1:], first[None]] if reverse else [first[None], states[:-1]]
+    return jnp.concatenate(parts, 0)
+
+
+def layer_gradients(
+    mode: str,
+    results: dict[str, Any],
+    grads: dict[str, Any],
+    input: Any,
+    hx: Any,
+    cx: Any,
+    inside: Any,
+    w_ih: Any,
+    w_hh: Any,
+    w_hr: Any,
+    reverse: bool,
+) -> tuple[Any, ...]:
+    """The gradients of a layer's operands, from those of its results: one scan back, and one product for each weight after it.
+
+    results, grads: by name: outputs, hidden, cell, gates and cells; a gradient that is None is zero.
+    """
+    outputs = results["outputs"]
+    made = [outputs] if results["gates"] is None else jnp.split(results["gates"], 4, -1)
+    hiddens = before(hx, outputs, reverse)
+    cells = None if cx is None else before(cx, results["cells"], reverse)
+    to_made = None if grads["gates"] is None else jnp.split(grads["gates"], 4, -1)
+    steps = {
+        "out": grads["outputs"],
+        "made": made,
+        "hidden": hiddens if mode == "GRU" else None,
+        "cell": cells,
+        "new": results["cells"],
+        "inside": inside,
+        "to_made": to_made,
+        "to_new": grads["cells"],
+    }
+
+    def step(state: Any, now: dict[str, Any]) -> Any:
+        to_hidden, to_cell = state
+        to_hidden = to_hidden if now["out"] is None else to_hidden + now["out"]
+        to_cell = to_cell if now["to_new"] is None else to_cell + now["to_new"]
+        past_hidden = past_cell = None
+        if now["inside"] is not None:
+            valid = now["inside"][:, None]
+            past_hidden, to_hidden = jnp.where(valid, 0, to_hidden), jnp.where(valid, to_hidden, 0)
+            if to_cell is not None:
+                past_cell, to_cell = jnp.where(valid, 0, to_cell), jnp.where(valid, to_cell, 0)
+        to_new = to_hidden if w_hr is None else product(to_hidden, w_hr)
+        of_input, of_hidden, direct, to_before = retreat(
+            mode, to_new, to_cell, now["to_made"], now["made"], now["hidden"], now["cell"], now["new"]
+        )
+        back = product(of_hidden, w_hh)
+        for more in (direct, past_hidden):
+            back = back if more is None else back + more
+        to_before = to_before if past_cell is None else to_before + past_cell
+        kept = (of_input, None if of_hidden is of_input else of_hidden, None if w_hr is None else to_hidden)
+        return (back, to_before), kept
+
+    start = (grads["hidden"], None if cx is None else grads["cell"])
+    zeros = (jnp.zeros_like(hx), None if cx is None else jnp.zeros_like(cx))
+    start = tuple([z if g is None else g for g, z in zip(start, zeros, strict=True)])
+    (to_hx, to_cx), (to_input, to_hidden, to_projected) = lax.scan(step, start, steps, reverse=not reverse)
+    to_hidden = to_input if to_hidden is None else to_hidden
+
+    def flat(array: Any) -> Any:
+        return array.reshape(-1, array.shape[-1])
+
+    weights = to_weights(flat(to_input), flat(to_hidden), flat(input), flat(hiddens))
+    to_hr = None
+    if w_hr is not None:
+        to_hr = product(flat(to_projected).T, flat(made[3] * jnp.tanh(results["cells"])))
+    return product(to_input, w_ih), to_hx, to_cx, *weights, to_hr
+
+
+LAYER = "input hx cx w_ih w_hh b_ih b_hh w_hr"
+
+
+def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str) -> Any:
+    """The operator that is one direction of one layer over (L, N, I), whose derivative is written out from what it keeps."""
+
+    def gradients(results: Sequence[Any], grads: Any, undefined: Any, *operands: Any) -> tuple[Any, ...]:
+        known = dict.fromkeys(("outputs", "hidden", "cell", "gates", "cells"))
+        given = dict(known)
+        for number, name in enumerate(names):
+            known[name] = results[number]
+            given[name] = None if undefined[number] else grads[number]
+        return layer_gradients(mode, known, given, *operands)
+
+    def of_lstm(
+        grads: Any, undefined: Any, result0: Any, result3: Any, result4: Any, input: Any, hx: Any, cx: Any, inside: Any,
+        w_ih: Any, w_hh: Any, w_hr: Any, reverse: bool,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        results = (result0, None, None, result3, result4)
+        return gradients(results, grads, undefined, input, hx, cx, inside, w_ih, w_hh, w_hr, reverse)
+
+    def of_gru(
+        grads: Any, undefined: Any, result0: Any, result2: Any, input: Any, hx: Any, inside: Any, w_ih: Any, w_hh: Any,
+        reverse: bool,
+    ) -> tuple[Any, ...]:  # fmt: skip
+        return gradients(
+            (result0, None, result2), grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse
+        )
+
+    def of_rnn(
+        grads: Any,
+        undefined: Any,
+        result0: Any,
+        input: Any,
+        hx: Any,
+        inside: Any,
+        w_ih: Any,
+        w_hh: Any,
+        reverse: bool,
+    ) -> tuple[Any, ...]:
+        return gradients(
+            (result0, None), grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse
+        )
+
+    def run(
+        input: Array,
+        hx: Array,
+        cx: Array | None,
+        inside: Array | None,
+        w_ih: Array,
+        w_hh: Array,
+        b_ih: Array | None,
+        b_hh: Array | None,
+        w_hr: Array | None,
+        reverse: bool,
+    ) -> Any:
+        weights = {"ih": w_ih, "hh": w_hh, "b_ih": b_ih, "b_hh": b_hh, "hr": w_hr}
+        outputs, hidden, cell, gates, cells = scan_layer(mode, input, hx, cx, weights, inside, reverse, True)
+        made = {"outputs": outputs, "hidden": hidden, "cell": cell, "gates": gates, "cells": cells}
+        return tuple([made[name] for name in names])
+
+    run.__annotations__["return"] = f"tuple[{', '.join(['Array'] * len(names))}]"
+    hidden = ", ".join(names[shown:])
+    named(
+        run,
+        f"_{mode.lower()}_layer",
+        f"{what} over (L, N, I): {', '.join(names[:shown])}{hidden and '; kept: '}{hidden}.",
+    )
+    rules = rules_of(LAYER, {"LSTM": of_lstm, "GRU": of_gru}.get(mode, of_rnn))
+    declared: Any = general(
+        autocast=autocast,
+        hidden=len(names) - shown,
+        method=False,
+        out=False,
+        derivatives={**rules, "inside": None},
+    )
+    return declared(run)
+
+
+LAYERS = {
+    "LSTM": layer(
+        "LSTM",
+        ("outputs", "hidden", "cell", "gates", "cells"),
+        3,
+        dict(cpu="short", accelerator="short"),
+        "A layer of long short-term memory",
+    ),
+    "GRU": layer(
+        "GRU",
+        ("outputs", "hidden", "gates"),
+        2,
+        dict(accelerator="short"),
+        "A layer of gated recurrent units",
+    ),
+    **{
+        mode: layer(mode, ("outputs", "hidden"), 2, dict(cpu="short", accelerator="short"), "An Elman layer")
+        for mode in ("RNN_TANH", "RNN_RELU")
+    },
+}
+
+
+@general(name="_unpacked", derivatives=dict(input=FROM_KERNEL, batch_sizes=None), method=False, out=False)
+def unpacked(input: Array, batch_sizes: Array, batch: int) -> tuple[Array, Array]:
+    """Packed data as (L, N, I), and which of it is no padding (L, N)."""
+    places, inside = padded_places(batch_sizes, batch)
+    return input[places], inside
+
+
+@general(name="_packed", derivatives=dict(input=FROM_KERNEL, batch_sizes=None), method=False, out=False)
+def packed(input: Array, batch_sizes: Array, total: int) -> Array:
+    """What is no padding of (L, N, H), as packed data of `total` rows."""
+    return input[packed_places(batch_sizes, total)]
+
+
+def keeping(
+    mode: str,
+    input: Tensor,
+    hidden: Tensor,
+    cell: Tensor | None,
+    batch_sizes: Tensor | None,
+    weights: Sequence[Tensor],
+    bidirectional: bool,
+    biases: bool,
+    projects: bool,
+    batch_first: bool,
+) -> tuple[Tensor, ...]:
+    """`recurrent` of tensors whose derivatives will be asked for: a call per layer and direction, which keeps its gates."""
+    x, inside = input, None
+    if batch_sizes is not None:
+        x, inside = unpacked(input, batch_sizes, hidden.shape[1])
+    elif batch_first:
+        x = input.transpose(0, 1)
+    if x.shape[0] == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    parts = split_weights(weights, biases, projects)
+    directions = 2 if bidirectional else 1
+    last: list[Sequence[Tensor]] = []
+    for first in range(0, len(parts), directions):
+        outputs = []
+        for i in range(first, first + directions):
+            own = parts[i]
+            start = None if cell is None else cell[i]
+            made = LAYERS[mode](
+                x,
+                hidden[i],
+                start,
+                inside,
+                own["ih"],
+                own["hh"],
+                own["b_ih"],
+                own["b_hh"],
+                own["hr"],
+                i > first,
+            )
+            outputs.append(made[0])
+            last.append(made[1:])
+        x = cat(outputs, -1) if len(outputs) > 1 else outputs[0]
+    if batch_sizes is not None:
+        x = packed(x, batch_sizes, input.shape[0])
+    elif batch_first:
+        x = x.transpose_(0, 1)
+    return (x, *[stack(list(states)) for states in zip(*last, strict=True)])
+
+
+def run_layers(
+    input: Tensor, hidden: Tensor, cell: Tensor | None, batch_sizes: Any, weights: list[Tensor], *options: Any
+) -> Any:
+    """Layers as one operator, or, where their derivatives will be asked for, as those that keep what these need."""
+    recorded = not modes.state.mode & modes.NO_GRAD and not modes.state.transforms
+    if recorded and any(asks_grad(t) for t in (input, hidden, cell, *weights) if t is not None):
+        return keeping(options[0], input, hidden, cell, batch_sizes, weights, *options[1:])
+    return recurrent(input, hidden, cell, batch_sizes, weights, *options)
 
 
 def run_stack(
@@ -346,7 +613,7 @@ def run_stack(
     hidden = states[0]
     cell = states[1] if len(states) > 1 else None
     if not (train and dropout > 0 and num_layers > 1):
-        return recurrent(input, hidden, cell, batch_sizes, list(params), *options)
+        return run_layers(input, hidden, cell, batch_sizes, list(params), *options)
     x = input
     lasts: list[tuple[Tensor, ...]] = []
     for layer in range(num_layers):
@@ -355,7 +622,7 @@ def run_stack(
             x = x * (keeps / (1 - dropout) if dropout < 1 else keeps)
         rows = slice(layer * directions, (layer + 1) * directions)
         own = params[rows.start * size : rows.stop * size]
-        x, *last = recurrent(
+        x, *last = run_layers(
             x, hidden[rows], None if cell is None else cell[rows], batch_sizes, list(own), *options
         )
         lasts.append(tuple(last))
