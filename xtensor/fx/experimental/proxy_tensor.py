@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...compat.overrides import TorchFunctionMode
@@ -18,17 +20,19 @@ from ...lowering import Recipe
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
-from ...operators.below.dispatching import flat, without_modes
+from ...operators.below.dispatching import below, flat, without_modes
 from ...storage import AGE, Storage, births
-from ...tensor import Tensor
+from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
-from ...xla.levels import levels_of
+from ...xla.levels import KINDS, tracing
 from ...xla.pending import Pending
+from ...xla.x64 import call
 from ..graph_module import GraphModule
 from ..node import Argument
 from ..proxy import Proxy
 from ..tracer import PH, Tracer
+from .primitives import evaluated, filled
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -87,18 +91,18 @@ class PythonKeyTracer(Tracer):
 
     def keep(self, tensor: Tensor, proxy: Proxy) -> None:
         """Know a tensor by a proxy: the place where it lies, and the array of its values."""
+        self.places[place(tensor)] = proxy, tensor._xt_storage
+        self.see(read_already(tensor), tensor)
+
+    def see(self, array: Any, tensor: Tensor) -> None:
+        """Know an array as a tensor's values."""
         storage = tensor._xt_storage
-        self.places[place(tensor)] = proxy, storage
-        array = read_already(tensor)
         if array is not None:
+            proxy = self.places[place(tensor)][0]
             self.values.setdefault(id(array), []).append(Seen(array, proxy, storage, storage.writes))
 
     def meet(self, tensor: Tensor, func: Any) -> None:
         """Know an operator's argument: one that nobody has made is a constant."""
-        if levels_of(tensor._xt_storage.array):
-            raise NotImplementedError(
-                f"make_fx: {func} of a tensor that vmap or jvp holds; trace the function first, and transform what that gives."
-            )
         if tensor._xt_view is None and place(tensor) in self.places:
             self.written(tensor)
         known = self.proxy_of(tensor)
@@ -108,6 +112,12 @@ class PythonKeyTracer(Tracer):
                 "graph cannot say where it is from."
             )
         self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
+
+    def constant(self, array: Any) -> Tensor:
+        """A tensor of an array that a program holds, which becomes an attribute."""
+        tensor = wrap(jnp.asarray(array))
+        self.keep(tensor, self.proxy(self.create_arg(tensor)))
+        return tensor
 
     def written(self, tensor: Tensor) -> None:
         """Have the graph write what a function has put into a tensor: the values of another one, that an operator gave."""
@@ -158,6 +168,59 @@ def read_already(tensor: Tensor) -> Any:
     return view.cached if view.cached_at == storage.writes and type(view.cached) is not Pending else None
 
 
+def is_leveled(value: Any) -> bool:
+    """Whether a value is a tensor that a transform holds."""
+    return isinstance(value, Tensor) and type(value._xt_storage.raw) in KINDS
+
+
+class Beneath:
+    """Records what programs come to beneath all levels of transforms: operators on the tensors that lie there."""
+
+    def __init__(self, mode: ProxyTorchDispatchMode) -> None:
+        self.tracer = mode.tracer
+        self.modes: tuple[Any, ...] = ()
+
+    def __enter__(self) -> None:
+        self.before, tracing.recorder = tracing.recorder, self
+        self.modes = state.dispatch_modes
+
+    def __exit__(self, *error: object) -> None:
+        tracing.recorder = self.before
+
+    def take(self, tensor: Tensor) -> None:
+        """Know the array of a tensor that enters a level, or meets one that is at a level."""
+        if not is_leveled(tensor):
+            self.tracer.meet(tensor, "a transform")
+            self.tracer.see(array_of(tensor), tensor)
+
+    def run(self, program: Any, args: tuple[Any, ...]) -> Any:
+        """The value of a program for arrays: each of its primitives is an operator."""
+        leaves = jax.tree.leaves(args)
+        closed, form = call(functools.partial(jax.make_jaxpr, return_shape=True)(program._fun), *args)
+        transforms, state.transforms = state.transforms, ()
+        try:
+            with below(self.modes):
+                values = [self.value(leaf) for leaf in leaves]
+                made = evaluated(closed.jaxpr, closed.consts, values, self.tracer.constant)
+                avals = [v.aval for v in closed.jaxpr.outvars]
+                found = [self.array(filled(v, aval)) for v, aval in zip(made, avals, strict=True)]
+        finally:
+            state.transforms = transforms
+        return jax.tree.unflatten(jax.tree.structure(form), found)
+
+    def value(self, leaf: Any) -> Any:
+        """An operand: a tensor, or a number that the program or an operator's call has."""
+        if not isinstance(leaf, jax.Array):
+            return np.asarray(leaf)[()]
+        return np.asarray(leaf)[()] if leaf.aval.weak_type else wrap(leaf, shared=True)
+
+    def array(self, made: Tensor) -> Any:
+        """The array of a result, by which it is known from now on."""
+        array = array_of(made)
+        self.tracer.see(array, made)
+        return array
+
+
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """A block whose operators become nodes of a tracer's graph.
 
@@ -173,6 +236,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     ) -> None:
         self.tracer, self.tracing_mode = tracer, tracing_mode
         self.decomposition_table = dict(decomposition_table or {})
+        self.beneath = Beneath(self)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -184,6 +248,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 made = rule(*args, **kwargs)
             if made is not NotImplemented:
                 return made
+        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        if any(map(is_leveled, given)):
+            for value in given:
+                self.beneath.take(value)
+            return func(*args, **kwargs)
         if func._opname == "_local_scalar_dense" and tracer.proxy_of(args[0]) is not None:
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
@@ -191,9 +260,8 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 "shapes; try setting tracing_mode='symbolic' in your make_fx call."
             )
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
-        for value in flat((*args, *kwargs.values())):
-            if isinstance(value, Tensor):
-                tracer.meet(value, func)
+        for value in given:
+            tracer.meet(value, func)
         proxy = tracer.create_proxy("call_function", func, args, kwargs, name=name)
         made = func(*args, **kwargs)
         if func._schema.is_mutable and args and isinstance(args[0], Tensor):
@@ -226,6 +294,11 @@ class Above(TorchFunctionMode):
         kwargs, name, tracer = kwargs or {}, getattr(func, "__name__", ""), self.mode.tracer
         if get_proxy_mode() is not self.mode:
             return func(*args, **kwargs)
+        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        if any(map(is_leveled, given)):
+            for value in given:
+                self.mode.beneath.take(value)
+            return func(*args, **kwargs)
         if name in WRITES:
             target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
             proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
@@ -233,7 +306,6 @@ class Above(TorchFunctionMode):
                 made = func(*args, **kwargs)
             tracer.keep(args[0], proxy)
             return made
-        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         before = [tensor._xt_storage.array for tensor in given]
         made = func(*args, **kwargs)
         for tensor, array in zip(given, before, strict=True):
@@ -254,8 +326,12 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 @contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """A block in which nothing is recorded."""
-    with without_modes():
-        yield
+    before, tracing.recorder = tracing.recorder, None
+    try:
+        with without_modes():
+            yield
+    finally:
+        tracing.recorder = before
 
 
 def dispatch_trace(root: Any, tracer: Tracer, concrete_args: Any = None) -> GraphModule:
@@ -323,7 +399,7 @@ def make_fx(
                 return value
 
             values = tree_map(known, proxies, args)
-            with mode, Above(mode):
+            with mode, Above(mode), mode.beneath:
                 made = f(*values)
             return tree_map(tracer.standing_for, made)
 
