@@ -369,6 +369,13 @@ def left(level: Any, array: Any, dim: int) -> Any:
     return beneath(array, lambda inner, shift: left(level, inner, dim + shift))
 
 
+def lowered(level: Any, array: Any) -> Any:
+    """What is the same for all samples of a batch, without the level."""
+    if not isinstance(array, Leveled) or level.number not in levels_of(array):
+        return array
+    return array.inner if array.level is level else beneath(array, lambda inner, shift: lowered(level, inner))
+
+
 def summed(level: Any, array: Any) -> Any:
     """What a cotangent that comes from outside a level is for something that is not at the level."""
     if not isinstance(array, Leveled) or level.number not in levels_of(array):

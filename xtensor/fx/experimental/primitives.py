@@ -13,16 +13,19 @@ from jax.lax import GatherScatterMode
 
 from ...dtypes import FROM_NUMPY
 from ...operators.below.aten import packet
+from ...operators.below.dispatching import dispatched
 from ...tensor import Tensor
 from ...xla.x64 import x64
 
-__all__ = ["evaluated"]
+__all__ = ["evaluated", "filled", "held"]
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 """By primitive, `rule(equation, *operands)`: tensors, or of numbers that all elements have, NumPy scalars."""
 ELEMENTWISE: set[str] = set()
-"""The primitives whose rules take numbers for tensors that are filled with them."""
+"""The primitives on every element, whose rules take numbers for tensors that are filled with them."""
+MOVES: set[str] = set()
+"""The primitives that change sizes and places alone, whose rules leave such numbers as they are."""
 INNER = frozenset(
     "jit pjit closed_call core_call remat2 checkpoint custom_jvp_call custom_vjp_call custom_lin".split()
 )
@@ -33,16 +36,25 @@ SAME = (
 
 def op(name: str, *args: Any, **kwargs: Any) -> Any:
     """The value of PyTorch's operator of that name."""
-    return packet(name)(*args, **kwargs)
+    return packet(name)(*map(plain, args), **kwargs)
 
 
-def rule(*names: str, elementwise: bool = False) -> Callable[[Rule], Rule]:
+def plain(value: Any) -> Any:
+    """NumPy's integers as Python's, also within lists."""
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def rule(*names: str, elementwise: bool = False, moves: bool = False) -> Callable[[Rule], Rule]:
     """A decorator that puts a rule into the table."""
 
     def put(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
         if elementwise:
             ELEMENTWISE.update(names)
+        if moves:
+            MOVES.update(names)
         return function
 
     return put
@@ -56,18 +68,10 @@ def evaluated(program: Any, consts: Sequence[Any], values: Sequence[Any], consta
     known: dict[Any, Any] = {}
 
     def read(variable: Any) -> Any:
-        return (
-            np.asarray(variable.val, variable.aval.dtype)[()]
-            if isinstance(variable, Literal)
-            else known[variable]
-        )
+        return held(variable.val, constant) if isinstance(variable, Literal) else known[variable]
 
     for variable, value in zip(program.constvars, consts, strict=True):
-        if not isinstance(value, Tensor):
-            array = np.asarray(value)
-            same = array.size > 0 and bool((array == array.flat[0]).all())
-            value = array.flat[0] if same else constant(array)
-        known[variable] = value
+        known[variable] = held(value, constant)
     known.update(zip(program.invars, values, strict=True))
     for equation in program.eqns:
         given = [read(v) for v in equation.invars]
@@ -76,6 +80,15 @@ def evaluated(program: Any, consts: Sequence[Any], values: Sequence[Any], consta
         for variable, value in zip(equation.outvars, made, strict=True):
             known[variable] = fitted(value, variable.aval)
     return [read(v) for v in program.outvars]
+
+
+def held(value: Any, constant: Any) -> Any:
+    """What a program holds: a number where all elements are one, else a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    array = np.asarray(value)
+    same = array.ndim == 0 or (array.size > 0 and bool((array == array.flat[0]).all()))
+    return array.flat[0] if same else constant(array)
 
 
 def result_of(equation: Any, given: list[Any], constant: Any) -> Any:
@@ -93,7 +106,7 @@ def result_of(equation: Any, given: list[Any], constant: Any) -> Any:
         return np.asarray(found)[()]
     if name not in RULES:
         raise NotImplementedError(f"make_fx: the primitive {name} within a transform is no operator")
-    if name not in ELEMENTWISE:
+    if name not in ELEMENTWISE | MOVES:
         given = [filled(value, v.aval) for value, v in zip(given, equation.invars, strict=True)]
     return RULES[name](equation, *given)
 
@@ -243,7 +256,8 @@ def part(equation: Any, x: Tensor) -> Tensor:
 
 @rule("bitcast_convert_type")
 def bitcast(equation: Any, x: Tensor) -> Tensor:
-    return x.view(FROM_NUMPY[equation.outvars[0].aval.dtype])
+    view = packet("view").overload("dtype")  # of which the method asks nobody
+    return dispatched(view, [], (x, FROM_NUMPY[equation.outvars[0].aval.dtype]), {})
 
 
 @rule("shift_right_logical", elementwise=True)
@@ -256,7 +270,7 @@ def shift_right_logical(equation: Any, x: Any, y: Any) -> Any:
 # ---- sizes and orders
 
 
-@rule("broadcast_in_dim", elementwise=True)
+@rule("broadcast_in_dim", moves=True)
 def broadcast(equation: Any, x: Any, *sizes: Any) -> Any:
     if not isinstance(x, Tensor):
         return x
@@ -268,29 +282,29 @@ def broadcast(equation: Any, x: Any, *sizes: Any) -> Any:
     return op("expand", x, list(shape))
 
 
-@rule("reshape", elementwise=True)
+@rule("reshape", moves=True)
 def reshape(equation: Any, x: Any, *sizes: Any) -> Any:
     return op("reshape", x, list(equation.params["new_sizes"])) if isinstance(x, Tensor) else x
 
 
-@rule("squeeze", elementwise=True)
+@rule("squeeze", moves=True)
 def squeeze(equation: Any, x: Any) -> Any:
     return op("squeeze", x, list(equation.params["dimensions"])) if isinstance(x, Tensor) else x
 
 
-@rule("expand_dims", elementwise=True)
+@rule("expand_dims", moves=True)
 def expand_dims(equation: Any, x: Any) -> Any:
     for dim in sorted(equation.params["dimensions"]) if isinstance(x, Tensor) else ():
         x = op("unsqueeze", x, dim)
     return x
 
 
-@rule("transpose", elementwise=True)
+@rule("transpose", moves=True)
 def transpose(equation: Any, x: Any) -> Any:
     return op("permute", x, list(equation.params["permutation"])) if isinstance(x, Tensor) else x
 
 
-@rule("rev", elementwise=True)
+@rule("rev", moves=True)
 def reverse(equation: Any, x: Any) -> Any:
     return op("flip", x, list(equation.params["dimensions"])) if isinstance(x, Tensor) else x
 
@@ -310,7 +324,7 @@ def split(equation: Any, x: Tensor) -> Any:
     return op("split_with_sizes", x, list(equation.params["sizes"]), equation.params["axis"])
 
 
-@rule("slice", elementwise=True)
+@rule("slice", moves=True)
 def slice_(equation: Any, x: Any) -> Any:
     params = equation.params
     starts, ends = params["start_indices"], params["limit_indices"]
@@ -356,7 +370,7 @@ def padded(x: Tensor, config: Sequence[tuple[Any, Any, Any]], value: Any) -> Ten
     return op("constant_pad_nd", x, widths, value) if any(widths) else x
 
 
-@rule("iota", elementwise=True)
+@rule("iota", moves=True)
 def iota(equation: Any, *sizes: Any) -> Any:
     params = equation.params
     shape, dim = params["shape"], params["dimension"]
@@ -381,7 +395,7 @@ def places(start: Any, taken: Any) -> Tensor:
     return op("add", op("arange", taken), start)
 
 
-@rule("dynamic_slice", elementwise=True)
+@rule("dynamic_slice", moves=True)
 def dynamic_slice(equation: Any, x: Any, *starts: Any) -> Any:
     if not isinstance(x, Tensor):
         return x
@@ -397,7 +411,7 @@ def dynamic_slice(equation: Any, x: Any, *starts: Any) -> Any:
     return x
 
 
-@rule("dynamic_update_slice", elementwise=True)
+@rule("dynamic_update_slice", moves=True)
 def dynamic_update_slice(equation: Any, x: Any, update: Any, *starts: Any) -> Any:
     x = filled(x, equation.invars[0].aval)
     update = filled(update, equation.invars[1].aval)
@@ -489,12 +503,12 @@ def gather(equation: Any, x: Tensor, indices: Tensor) -> Tensor:
         dim = dims[0]
         column = op("clamp", op("select", indices, -1, 0), 0, shape[dim] - 1)
         moved = permuted(x, [dim, *left])
-        found = op("index", moved, [column])
+        found = moved[column]
         if inside is not None:
             inside = op("reshape", inside, [*where.shape, *[1] * len(left)])
     else:
         at, inside = spread(where, inside, shape, sizes, left)
-        found = op("index", op("reshape", x, [-1]), [at])
+        found = op("reshape", x, [-1])[at]
     if inside is not None:
         found = op("where", inside, found, filler_of(x.dtype, params.get("fill_value")))
     return permuted(found, order)

@@ -14,25 +14,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compat.overrides import TorchFunctionMode
+from ...dtypes import contiguous_format
 from ...engine.modes import state
 from ...geometry import contiguous_strides
 from ...lowering import Recipe
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
+from ...operators.overriding import LEAVES
 from ...operators.below.dispatching import below, flat, without_modes
 from ...storage import AGE, Storage, births
 from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
-from ...xla.levels import KINDS, tracing
+from ...xla.levels import KINDS, Batched, batches_of, ground, layers, tracing
 from ...xla.pending import Pending
+from ...xla.transformed import has_tangent
 from ...xla.x64 import call
 from ..graph_module import GraphModule
 from ..node import Argument
 from ..proxy import Proxy
 from ..tracer import PH, Tracer
-from .primitives import evaluated, filled
+from .primitives import evaluated, filled, held
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -96,9 +99,8 @@ class PythonKeyTracer(Tracer):
 
     def see(self, array: Any, tensor: Tensor) -> None:
         """Know an array as a tensor's values."""
-        storage = tensor._xt_storage
-        if array is not None:
-            proxy = self.places[place(tensor)][0]
+        storage, proxy = tensor._xt_storage, self.proxy_of(tensor)
+        if array is not None and proxy is not None:
             self.values.setdefault(id(array), []).append(Seen(array, proxy, storage, storage.writes))
 
     def meet(self, tensor: Tensor, func: Any) -> None:
@@ -173,12 +175,28 @@ def is_leveled(value: Any) -> bool:
     return isinstance(value, Tensor) and type(value._xt_storage.raw) in KINDS
 
 
+MAKING = LEAVES - {"detach", "item"}
+"""Functions that make tensors, whose values are none of their arguments'."""
+
+
+def differs(tensor: Tensor) -> bool:
+    """Whether a tensor has other values for other samples of a transform, or a tangent."""
+    array = tensor._xt_storage.array
+    return bool(batches_of(array)) or has_tangent(array)
+
+
+def laid_out(tensor: Tensor) -> Tensor:
+    """A tensor that lies in memory as the array of its values does, so that the same views are possible when a graph runs."""
+    return tensor if tensor.is_contiguous() else packet("clone")(tensor, memory_format=contiguous_format)
+
+
 class Beneath:
     """Records what programs come to beneath all levels of transforms: operators on the tensors that lie there."""
 
     def __init__(self, mode: ProxyTorchDispatchMode) -> None:
         self.tracer = mode.tracer
         self.modes: tuple[Any, ...] = ()
+        self.making = self.copies = False
 
     def __enter__(self) -> None:
         self.before, tracing.recorder = tracing.recorder, self
@@ -187,36 +205,76 @@ class Beneath:
     def __exit__(self, *error: object) -> None:
         tracing.recorder = self.before
 
+    @contextmanager
+    def taking(self, given: list[Tensor], making: bool = False) -> Iterator[None]:
+        """A block that calls an operator of some tensors. making: whether it puts them together of what is no value of theirs."""
+        for tensor in given:
+            self.take(tensor)
+        before, self.making = self.making, making
+        try:
+            yield
+        finally:
+            self.making = before
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """A block beneath all transforms, whose operators are recorded."""
+        transforms, copies = state.transforms, self.copies
+        self.copies = copies or any(t.name == "functionalize(mutations_and_views)" for t in transforms)
+        state.transforms = ()
+        try:
+            with below(self.modes):
+                yield
+        finally:
+            state.transforms, self.copies = transforms, copies
+
     def take(self, tensor: Tensor) -> None:
         """Know the array of a tensor that enters a level, or meets one that is at a level."""
         if not is_leveled(tensor):
             self.tracer.meet(tensor, "a transform")
-            self.tracer.see(array_of(tensor), tensor)
+            with self.recording():
+                self.tracer.see(array_of(tensor), laid_out(tensor))
 
     def run(self, program: Any, args: tuple[Any, ...]) -> Any:
         """The value of a program for arrays: each of its primitives is an operator."""
         leaves = jax.tree.leaves(args)
         closed, form = call(functools.partial(jax.make_jaxpr, return_shape=True)(program._fun), *args)
-        transforms, state.transforms = state.transforms, ()
-        try:
-            with below(self.modes):
-                values = [self.value(leaf) for leaf in leaves]
-                made = evaluated(closed.jaxpr, closed.consts, values, self.tracer.constant)
-                avals = [v.aval for v in closed.jaxpr.outvars]
-                found = [self.array(filled(v, aval)) for v, aval in zip(made, avals, strict=True)]
-        finally:
-            state.transforms = transforms
+        with self.recording():
+            values = [self.value(leaf) for leaf in leaves]
+            made = evaluated(closed.jaxpr, closed.consts, values, self.tracer.constant)
+            avals = [v.aval for v in closed.jaxpr.outvars]
+            found = [self.array(filled(v, aval)) for v, aval in zip(made, avals, strict=True)]
         return jax.tree.unflatten(jax.tree.structure(form), found)
+
+    def whole(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
+        """The value of an operator that no transform changes, which is one beneath them, too."""
+        levels = {at.level.number: at.level for t in given for at in layers(t._xt_storage.array)}
+
+        def lowered(value: Any) -> Any:
+            return wrap(ground(array_of(value)), shared=True) if is_leveled(value) else value
+
+        def raised(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            array = self.array(value)
+            for number in sorted(levels):
+                array = Batched(levels[number], array, False)
+            return wrap(array)
+
+        with self.recording():
+            return tree_map(raised, func(*tree_map(lowered, args), **tree_map(lowered, kwargs)))
 
     def value(self, leaf: Any) -> Any:
         """An operand: a tensor, or a number that the program or an operator's call has."""
-        if not isinstance(leaf, jax.Array):
-            return np.asarray(leaf)[()]
-        return np.asarray(leaf)[()] if leaf.aval.weak_type else wrap(leaf, shared=True)
+        if not isinstance(leaf, jax.Array) or leaf.aval.weak_type:
+            return held(leaf, self.tracer.constant)
+        tensor = wrap(leaf, shared=True)
+        new = self.making and self.tracer.proxy_of(tensor) is None
+        return held(leaf, self.tracer.constant) if new else tensor
 
     def array(self, made: Tensor) -> Any:
         """The array of a result, by which it is known from now on."""
-        array = array_of(made)
+        array, made = array_of(made), laid_out(made)
         self.tracer.see(array, made)
         return array
 
@@ -250,15 +308,18 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 return made
         given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         if any(map(is_leveled, given)):
-            for value in given:
-                self.beneath.take(value)
-            return func(*args, **kwargs)
+            with self.beneath.taking(given, func._opname in MAKING):
+                if func.is_view or func._schema.is_mutable or any(map(differs, given)):
+                    return func(*args, **kwargs)
+            return self.beneath.whole(func, given, args, kwargs)
         if func._opname == "_local_scalar_dense" and tracer.proxy_of(args[0]) is not None:
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
                 "that this is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic "
                 "shapes; try setting tracing_mode='symbolic' in your make_fx call."
             )
+        if self.beneath.copies and func.is_view:
+            func = packet(f"{func._opname}_copy").overload(func._overloadname)
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
         for value in given:
             tracer.meet(value, func)
@@ -296,9 +357,8 @@ class Above(TorchFunctionMode):
             return func(*args, **kwargs)
         given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         if any(map(is_leveled, given)):
-            for value in given:
-                self.mode.beneath.take(value)
-            return func(*args, **kwargs)
+            with self.mode.beneath.taking(given):
+                return func(*args, **kwargs)
         if name in WRITES:
             target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
             proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))

@@ -16,7 +16,7 @@ from ...storage import AGE, births
 from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
 from ...xla.levels import Level, LevelAval, batches_of, layers, levels_of, tracing
 from ...xla.signals import from_start
-from ...xla.transformed import entered, left, lifted, paired, parts, summed
+from ...xla.transformed import entered, left, lifted, lowered, paired, parts, summed
 from ..recording import noted
 
 __all__ = [
@@ -27,6 +27,8 @@ __all__ = [
     "enter",
     "leave",
     "levels_beyond",
+    "lift",
+    "lower",
     "new_level",
     "primal",
     "refuse_complex_along",
@@ -173,6 +175,26 @@ def leave(tensor: Tensor, level: Level, dim: int) -> Tensor:
         left(level, _taken(tensor), dim),
         (tensor,),
         lambda grad: (enter(grad, level, dim, outer=True),),
+    )
+
+
+def lift(tensor: Tensor, level: Level, outer: bool = False) -> Tensor:
+    """A tensor that is the same for all samples of a batch."""
+    return _made(
+        "LiftBackward",
+        lifted(level, _taken(tensor), outer),
+        (tensor,),
+        lambda grad: (lower(grad, level),),
+    )
+
+
+def lower(tensor: Tensor, level: Level) -> Tensor:
+    """What is the same for all samples of a batch, without the level."""
+    return _made(
+        "LowerBackward",
+        lowered(level, _taken(tensor)),
+        (tensor,),
+        lambda grad: (lift(grad, level, outer=True),),
     )
 
 
