@@ -22,6 +22,10 @@ __all__ = ["evaluated", "filled", "held"]
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 """By primitive, `rule(equation, *operands)`: tensors, or of numbers that all elements have, NumPy scalars."""
+PLACED: set[str] = set()
+"""The primitives whose rules take places that are known, as NumPy arrays."""
+SMALL = 16
+"""How many elements an array may have that is known while a program is read."""
 ELEMENTWISE: set[str] = set()
 """The primitives on every element, whose rules take numbers for tensors that are filled with them."""
 MOVES: set[str] = set()
@@ -46,7 +50,14 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def rule(*names: str, elementwise: bool = False, moves: bool = False) -> Callable[[Rule], Rule]:
+def asked(name: str, overload: str, *args: Any) -> Any:
+    """The value of an operator whose function asks nobody below autograd, or does so about another one."""
+    return dispatched(packet(name).overload(overload), [], tuple(map(plain, args)), {})
+
+
+def rule(
+    *names: str, elementwise: bool = False, moves: bool = False, placed: bool = False
+) -> Callable[[Rule], Rule]:
     """A decorator that puts a rule into the table."""
 
     def put(function: Rule) -> Rule:
@@ -55,6 +66,8 @@ def rule(*names: str, elementwise: bool = False, moves: bool = False) -> Callabl
             ELEMENTWISE.update(names)
         if moves:
             MOVES.update(names)
+        if placed:
+            PLACED.update(names)
         return function
 
     return put
@@ -83,12 +96,14 @@ def evaluated(program: Any, consts: Sequence[Any], values: Sequence[Any], consta
 
 
 def held(value: Any, constant: Any) -> Any:
-    """What a program holds: a number where all elements are one, else a tensor."""
+    """What a program holds: a number where all elements are one, a small array as it is, else a tensor."""
     if isinstance(value, Tensor):
         return value
     array = np.asarray(value)
-    same = array.ndim == 0 or (array.size > 0 and bool((array == array.flat[0]).all()))
-    return array.flat[0] if same else constant(array)
+    if not array.size:
+        return array.dtype.type(0)
+    same = array.ndim == 0 or bool((array == array.flat[0]).all())
+    return array.flat[0] if same else array if array.size <= SMALL else constant(array)
 
 
 def result_of(equation: Any, given: list[Any], constant: Any) -> Any:
@@ -99,16 +114,32 @@ def result_of(equation: Any, given: list[Any], constant: Any) -> Any:
         return evaluated(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given, constant)
     if name in LOOPS:
         return LOOPS[name](equation, given, constant)
-    numbers = not any(isinstance(value, Tensor) for value in given)
-    if numbers and given and name in ELEMENTWISE:
-        with x64(), jax.ensure_compile_time_eval():
-            found: Any = equation.primitive.bind(*given, **params)
-        return np.asarray(found)[()]
+    if given and not any(isinstance(value, Tensor) for value in given):
+        found = folded(equation, given)
+        if found is not None:
+            return [held(array, constant) for array in found]
     if name not in RULES:
         raise NotImplementedError(f"make_fx: the primitive {name} within a transform is no operator")
+    if name in PLACED:
+        return RULES[name](equation, *given, constant)
+    given = [constant(v) if isinstance(v, np.ndarray) else v for v in given]
     if name not in ELEMENTWISE | MOVES:
-        given = [filled(value, v.aval) for value, v in zip(given, equation.invars, strict=True)]
+        given = [filled(value, v.aval, constant) for value, v in zip(given, equation.invars, strict=True)]
     return RULES[name](equation, *given)
+
+
+def folded(equation: Any, given: list[Any]) -> list[Any] | None:
+    """The results of a primitive of numbers and small arrays; None where they are large."""
+    name, params = equation.primitive.name, equation.params
+    if name in ELEMENTWISE and not any(isinstance(value, np.ndarray) for value in given):
+        operands: list[Any] = given
+    elif all(v.aval.size <= SMALL for v in (*equation.invars, *equation.outvars)):
+        operands = [np.broadcast_to(x, v.aval.shape) for x, v in zip(given, equation.invars, strict=True)]
+    else:
+        return None
+    with x64(), jax.ensure_compile_time_eval():
+        made: Any = equation.primitive.bind(*operands, **params)
+    return list(made) if equation.primitive.multiple_results else [made]
 
 
 def fitted(value: Any, aval: Any) -> Any:
@@ -120,10 +151,12 @@ def fitted(value: Any, aval: Any) -> Any:
     return value if tuple(value.shape) == tuple(aval.shape) else value.expand(tuple(aval.shape))
 
 
-def filled(value: Any, aval: Any) -> Any:
-    """A tensor, for a number one that is filled with it."""
+def filled(value: Any, aval: Any, constant: Any = None) -> Any:
+    """A tensor, for a number one that is filled with it, for an array one that holds it."""
     if isinstance(value, Tensor) or not hasattr(aval, "shape"):
         return value
+    if isinstance(value, np.ndarray):
+        return constant(value)
     return op("full", list(aval.shape), value.item(), dtype=FROM_NUMPY[aval.dtype])
 
 
@@ -251,19 +284,20 @@ def select(equation: Any, which: Any, *cases: Any) -> Any:
 
 @rule("real", "imag", elementwise=True)
 def part(equation: Any, x: Tensor) -> Tensor:
-    return op("select", op("view_as_real", x), -1, int(equation.primitive.name == "imag"))
+    return op("select", asked("view_as_real", "default", x), -1, int(equation.primitive.name == "imag"))
 
 
 @rule("bitcast_convert_type")
 def bitcast(equation: Any, x: Tensor) -> Tensor:
-    view = packet("view").overload("dtype")  # of which the method asks nobody
-    return dispatched(view, [], (x, FROM_NUMPY[equation.outvars[0].aval.dtype]), {})
+    return asked("view", "dtype", x, FROM_NUMPY[equation.outvars[0].aval.dtype])
 
 
 @rule("shift_right_logical", elementwise=True)
 def shift_right_logical(equation: Any, x: Any, y: Any) -> Any:
     if equation.outvars[0].aval.dtype.kind != "u":
-        raise NotImplementedError("make_fx: the primitive shift_right_logical of signed integers is no operator")
+        raise NotImplementedError(
+            "make_fx: the primitive shift_right_logical of signed integers is no operator"
+        )
     return op("bitwise_right_shift", single(equation, x), single(equation, y))
 
 
@@ -363,7 +397,7 @@ def padded(x: Tensor, config: Sequence[tuple[Any, Any, Any]], value: Any) -> Ten
             sizes = list(x.shape)
             sizes[dim] = (sizes[dim] - 1) * (between + 1) + 1
             wide = op("full", sizes, value, dtype=x.dtype)
-            x = op("slice_scatter", wide, x, dim, 0, sizes[dim], between + 1)
+            x = asked("slice_scatter", "default", wide, x, dim, 0, sizes[dim], between + 1)
     for dim, (low, high, _) in enumerate(config):
         x = cut(x, dim, max(-low, 0), x.shape[dim] - max(-high, 0))
     widths = [max(w, 0) for low, high, _ in reversed(config) for w in (low, high)]
@@ -422,17 +456,25 @@ def dynamic_update_slice(equation: Any, x: Any, update: Any, *starts: Any) -> An
             op("reshape", places(s, n), [n if d == dim else 1 for d in range(rank)])
             for dim, (s, n) in enumerate(zip(found, update.shape, strict=True))
         ]
-        return op("index_put", x, grid, update)
-    parts = [(d, s, s + n) for d, (s, n) in enumerate(zip(found, update.shape, strict=True)) if n != x.shape[d]]
+        return asked("index_put", "default", x, grid, update)
+    return put(x, update, found)
+
+
+def put(x: Tensor, update: Tensor, starts: Sequence[Any]) -> Tensor:
+    """A tensor with another one in its place from some elements on."""
+    sizes = enumerate(zip(starts, update.shape, strict=True))
+    parts = [(d, s, s + n) for d, (s, n) in sizes if n != x.shape[d]]
     bases = [x]
     for dim, start, end in parts:
         bases.append(cut(bases[-1], dim, start, end))
     for base, (dim, start, end) in zip(bases[-2::-1], reversed(parts), strict=True):
-        update = op("slice_scatter", base, update, dim, start, end, 1)
+        update = asked("slice_scatter", "default", base, update, dim, start, end, 1)
     return update
 
 
-def linear(indices: Tensor, dims: Any, shape: Any, sizes: Any, batching: Any, clip: bool) -> tuple[Tensor, Any]:
+def linear(
+    indices: Tensor, dims: Any, shape: Any, sizes: Any, batching: Any, clip: bool
+) -> tuple[Tensor, Any]:
     """The places of parts' first elements among all, and whether the parts lie within; None where they are made to."""
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
     lead = list(indices.shape)[:-1]
@@ -488,18 +530,44 @@ def filler_of(dtype: Any, value: Any) -> Any:
     return int(np.iinfo(kind).max if kind.kind == "u" else np.iinfo(kind).min)
 
 
-@rule("gather")
-def gather(equation: Any, x: Tensor, indices: Tensor) -> Tensor:
+def starts_of(indices: Any, shape: Any, dims: Sequence[int], sizes: Any, fill: bool) -> list[int] | None:
+    """Where the only part begins that known indices name, so that it lies within; None where that is not so."""
+    if isinstance(indices, Tensor) or any(n != 1 for n in indices.shape[:-1]):
+        return None
+    starts = [0] * len(shape)
+    for dim, start in zip(dims, indices.reshape(-1), strict=True):
+        starts[dim] = start_of(start, shape[dim], sizes[dim])
+        if fill and starts[dim] != start:
+            return None
+    return starts
+
+
+@rule("gather", placed=True)
+def gather(equation: Any, x: Any, indices: Any, constant: Any) -> Tensor:
     params = equation.params
+    x = filled(x, equation.invars[0].aval, constant)
+    if not isinstance(indices, Tensor):
+        indices = np.broadcast_to(indices, equation.invars[1].aval.shape)
     numbers, sizes = params["dimension_numbers"], params["slice_sizes"]
     fill = is_fill(params["mode"])
     shape, dims, collapsed = list(x.shape), numbers.start_index_map, numbers.collapsed_slice_dims
     batching = list(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
+    starts = None if batching else starts_of(indices, shape, dims, sizes, fill)
+    if starts is not None:
+        for dim, start in enumerate(starts):
+            x = cut(x, dim, start, start + sizes[dim])
+        return op("reshape", x, list(equation.outvars[0].aval.shape))
+    indices = filled(indices, equation.invars[1].aval, constant)
     where, inside = linear(indices, dims, shape, sizes, batching, not fill)
     rank = len(equation.outvars[0].aval.shape)
     left = [d for d in range(len(shape)) if d not in {*collapsed, *numbers.operand_batching_dims}]
     order = ordered(rank, numbers.offset_dims, len(where.shape))
-    if len(dims) == 1 and list(collapsed) == list(dims) and not batching and all(sizes[d] == shape[d] for d in left):
+    if (
+        len(dims) == 1
+        and list(collapsed) == list(dims)
+        and not batching
+        and all(sizes[d] == shape[d] for d in left)
+    ):
         dim = dims[0]
         column = op("clamp", op("select", indices, -1, 0), 0, shape[dim] - 1)
         moved = permuted(x, [dim, *left])
@@ -518,17 +586,32 @@ REDUCED = {"mul": "prod", "min": "amin", "max": "amax"}
 
 
 def scatterer(how: str) -> Rule:
-    def run(equation: Any, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    def run(equation: Any, x: Any, indices: Any, updates: Any, constant: Any) -> Tensor:
         params = equation.params
+        x = filled(x, equation.invars[0].aval, constant)
+        updates = filled(updates, equation.invars[2].aval, constant)
+        if not isinstance(indices, Tensor):
+            indices = np.broadcast_to(indices, equation.invars[1].aval.shape)
         numbers, shape = params["dimension_numbers"], list(x.shape)
-        left = [d for d in range(len(shape)) if d not in {*numbers.inserted_window_dims, *numbers.operand_batching_dims}]
+        left = [
+            d
+            for d in range(len(shape))
+            if d not in {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+        ]
         window = list(numbers.update_window_dims)
         sizes = [1] * len(shape)
         for dim, of_update in zip(left, window, strict=True):
             sizes[dim] = updates.shape[of_update]
-        batching = list(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
+        batching = list(
+            zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+        )
         clip = not is_fill(params["mode"])
-        where, inside = linear(indices, numbers.scatter_dims_to_operand_dims, shape, sizes, batching, clip)
+        dims = numbers.scatter_dims_to_operand_dims
+        starts = None if batching or how else starts_of(indices, shape, dims, sizes, not clip)
+        if starts is not None:
+            return put(x, op("reshape", updates, sizes), starts)
+        indices = filled(indices, equation.invars[1].aval, constant)
+        where, inside = linear(indices, dims, shape, sizes, batching, clip)
         at, inside = spread(where, inside, shape, sizes, left)
         count = math.prod(shape)
         flat = op("reshape", x, [-1])
@@ -541,7 +624,7 @@ def scatterer(how: str) -> Rule:
         if how in REDUCED:
             found = op("scatter_reduce", flat, 0, at, rows, REDUCED[how])
         else:
-            found = op("index_put", flat, [at], rows, accumulate=how == "add")
+            found = asked("index_put", "default", flat, [at], rows, how == "add")
         return op("reshape", cut(found, 0, 0, count), shape)
 
     return run
@@ -549,7 +632,7 @@ def scatterer(how: str) -> Rule:
 
 for name, how in (("", ""), ("-add", "add"), ("_add", "add"), ("-mul", "mul"), ("_mul", "mul"), ("-min", "min"), ("_min", "min"),
                   ("-max", "max"), ("_max", "max")):  # fmt: skip
-    rule(f"scatter{name}")(scatterer(how))
+    rule(f"scatter{name}", placed=True)(scatterer(how))
 
 
 # ---- folds, scans, orders
@@ -570,7 +653,9 @@ def fold(name: str, params: Any, x: Tensor) -> Any:
 def reduced(equation: Any, x: Tensor) -> Any:
     kind = equation.primitive.name.removeprefix("reduce_")
     if kind in ("and", "or") and x.dtype is not FROM_NUMPY[np.dtype(bool)]:
-        raise NotImplementedError(f"make_fx: the primitive {equation.primitive.name} of integers is no operator")
+        raise NotImplementedError(
+            f"make_fx: the primitive {equation.primitive.name} of integers is no operator"
+        )
     names = {"max": "amax", "min": "amin", "and": "all", "or": "any"}
     return fold(names.get(kind, kind), equation.params, x)
 
@@ -578,7 +663,9 @@ def reduced(equation: Any, x: Tensor) -> Any:
 @rule("argmax", "argmin")
 def argument(equation: Any, x: Tensor) -> Tensor:
     (axis,) = equation.params["axes"]
-    return op(equation.primitive.name, x.to(FROM_NUMPY[np.dtype(np.uint8)]) if x.dtype.numpy == bool else x, axis)
+    return op(
+        equation.primitive.name, x.to(FROM_NUMPY[np.dtype(np.uint8)]) if x.dtype.numpy == bool else x, axis
+    )
 
 
 def scan_of(name: str) -> Rule:
@@ -682,7 +769,9 @@ def window(equation: Any, x: Tensor) -> Tensor:
     edges = zip(params["padding"], params["base_dilation"], strict=True)
     x = padded(x, [(low, high, d - 1) for (low, high), d in edges], first)
     fold = {"sum": "add", "max": "maximum", "min": "minimum"}[kind]
-    widths = zip(params["window_dimensions"], params["window_strides"], params["window_dilation"], strict=True)
+    widths = zip(
+        params["window_dimensions"], params["window_strides"], params["window_dilation"], strict=True
+    )
     for dim, (length, step, apart) in enumerate(widths):  # the elements of a window are slices
         if length == 1 and step == 1:
             continue
@@ -744,10 +833,13 @@ def cond(equation: Any, given: list[Any], constant: Any) -> Any:
         return evaluated(chosen.jaxpr, chosen.consts, operands, constant)
     found = [evaluated(b.jaxpr, b.consts, operands, constant) for b in branches]
     avals = [v.aval for v in equation.outvars]
-    made = [filled(v, a) for v, a in zip(found[-1], avals, strict=True)]
+    made = [filled(v, a, constant) for v, a in zip(found[-1], avals, strict=True)]
     for at in range(len(branches) - 2, -1, -1):
         hit = op("le", which, at)
-        made = [op("where", hit, filled(v, a), m) for v, m, a in zip(found[at], made, avals, strict=True)]
+        made = [
+            op("where", hit, filled(v, a, constant), m)
+            for v, m, a in zip(found[at], made, avals, strict=True)
+        ]
     return made
 
 
@@ -772,13 +864,18 @@ def scanned(equation: Any, given: list[Any], constant: Any) -> Any:
     consts, carries, length = params["num_consts"], params["num_carry"], params["length"]
     body, fixed, state = params["jaxpr"], given[:consts], given[consts : consts + carries]
     variables = equation.invars[consts + carries :]
-    rows = [filled(v, x.aval) for v, x in zip(given[consts + carries :], variables, strict=True)]
+    rows = [filled(v, x.aval, constant) for v, x in zip(given[consts + carries :], variables, strict=True)]
     made: list[list[Any]] = []
     for at in range(length)[:: -1 if params["reverse"] else 1]:
-        found = evaluated(body.jaxpr, body.consts, [*fixed, *state, *[op("select", r, 0, at) for r in rows]], constant)
+        found = evaluated(
+            body.jaxpr, body.consts, [*fixed, *state, *[op("select", r, 0, at) for r in rows]], constant
+        )
         state = found[:carries]
-        made.append([filled(v, x.aval) for v, x in zip(found[carries:], body.jaxpr.outvars[carries:], strict=True)])
+        made.append(
+            [
+                filled(v, x.aval, constant)
+                for v, x in zip(found[carries:], body.jaxpr.outvars[carries:], strict=True)
+            ]
+        )
     made = made[:: -1 if params["reverse"] else 1]
     return [*state, *[op("stack", list(each)) for each in zip(*made, strict=True)]]
-
-

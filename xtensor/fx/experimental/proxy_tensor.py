@@ -97,11 +97,12 @@ class PythonKeyTracer(Tracer):
         self.places[place(tensor)] = proxy, tensor._xt_storage
         self.see(read_already(tensor), tensor)
 
-    def see(self, array: Any, tensor: Tensor) -> None:
-        """Know an array as a tensor's values."""
+    def see(self, array: Any, tensor: Tensor, first: bool = False) -> None:
+        """Know an array as a tensor's values; `first`: rather than as those that it is known as."""
         storage, proxy = tensor._xt_storage, self.proxy_of(tensor)
         if array is not None and proxy is not None:
-            self.values.setdefault(id(array), []).append(Seen(array, proxy, storage, storage.writes))
+            known = self.values.setdefault(id(array), [])
+            known.insert(0 if first else len(known), Seen(array, proxy, storage, storage.writes))
 
     def meet(self, tensor: Tensor, func: Any) -> None:
         """Know an operator's argument: one that nobody has made is a constant."""
@@ -233,7 +234,7 @@ class Beneath:
         if not is_leveled(tensor):
             self.tracer.meet(tensor, "a transform")
             with self.recording():
-                self.tracer.see(array_of(tensor), laid_out(tensor))
+                self.array(tensor)
 
     def run(self, program: Any, args: tuple[Any, ...]) -> Any:
         """The value of a program for arrays: each of its primitives is an operator."""
@@ -243,7 +244,9 @@ class Beneath:
             values = [self.value(leaf) for leaf in leaves]
             made = evaluated(closed.jaxpr, closed.consts, values, self.tracer.constant)
             avals = [v.aval for v in closed.jaxpr.outvars]
-            found = [self.array(filled(v, aval)) for v, aval in zip(made, avals, strict=True)]
+            found = [
+                self.array(filled(v, aval, self.tracer.constant)) for v, aval in zip(made, avals, strict=True)
+            ]
         return jax.tree.unflatten(jax.tree.structure(form), found)
 
     def whole(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
@@ -274,8 +277,8 @@ class Beneath:
 
     def array(self, made: Tensor) -> Any:
         """The array of a result, by which it is known from now on."""
-        array, made = array_of(made), laid_out(made)
-        self.tracer.see(array, made)
+        array, other = array_of(made), laid_out(made)
+        self.tracer.see(array, other, first=other is not made)
         return array
 
 
