@@ -187,7 +187,6 @@ UNARY = {
 BINARY = {
     "pow": "pow", "atan2": "atan2", "rem": "fmod", "nextafter": "nextafter", "igamma": "special_gammainc", "igammac": "special_gammaincc",
     "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift", "complex": "complex", "zeta": "special_zeta",
-    "polygamma": "special_polygamma",
 }  # fmt: skip
 SWAPPED = {
     "add": ("add", "add"), "add_any": ("add", "add"), "mul": ("mul", "mul"), "sub": ("sub", "rsub"), "and": ("bitwise_and",) * 2,
@@ -318,7 +317,10 @@ def broadcast(equation: Any, x: Any, *sizes: Any) -> Any:
 
 @rule("reshape", moves=True)
 def reshape(equation: Any, x: Any, *sizes: Any) -> Any:
-    return op("reshape", x, list(equation.params["new_sizes"])) if isinstance(x, Tensor) else x
+    if not isinstance(x, Tensor):
+        return x
+    order = equation.params["dimensions"]
+    return op("reshape", x if order is None else permuted(x, order), list(equation.params["new_sizes"]))
 
 
 @rule("squeeze", moves=True)
@@ -356,6 +358,11 @@ def stack(equation: Any, *parts: Tensor) -> Tensor:
 @rule("split")
 def split(equation: Any, x: Tensor) -> Any:
     return op("split_with_sizes", x, list(equation.params["sizes"]), equation.params["axis"])
+
+
+@rule("unstack")
+def unstack(equation: Any, x: Tensor) -> Any:
+    return list(op("unbind", x, equation.params["axis"]))
 
 
 @rule("slice", moves=True)
@@ -805,6 +812,43 @@ def triangular_solve(equation: Any, a: Tensor, b: Tensor) -> Tensor:
     return op("linalg_solve_triangular", a, b, upper=upper, left=params["left_side"], unitriangular=params["unit_diagonal"])  # fmt: skip
 
 
+@rule("lu")
+def lu(equation: Any, x: Tensor) -> Any:
+    found, pivots = op("linalg_lu_factor_ex", x)[:2]
+    return [found, op("sub", pivots, 1), order_of_rows(found, pivots)]
+
+
+def order_of_rows(factors: Tensor, pivots: Tensor) -> Tensor:
+    """Which row of a matrix is in each place, after the exchanges that its factors tell of."""
+    return op("argmax", op("lu_unpack", factors, pivots, False, True)[0], -2)
+
+
+@rule("lu_pivots_to_permutation")
+def permutation(equation: Any, pivots: Tensor) -> Tensor:
+    size = equation.params["permutation_size"]
+    factors = op("full", [*pivots.shape[:-1], size, pivots.shape[-1]], 0.0)
+    return order_of_rows(factors, op("add", pivots, 1))
+
+
+@rule("qr")
+def qr(equation: Any, x: Tensor) -> Any:
+    return list(op("linalg_qr", x, "complete" if equation.params["full_matrices"] else "reduced"))
+
+
+@rule("eigh")
+def eigh(equation: Any, x: Tensor) -> Any:
+    values, vectors = op("linalg_eigh", x, "L" if equation.params["lower"] else "U")
+    return [vectors, values]
+
+
+@rule("svd")
+def svd(equation: Any, x: Tensor) -> Any:
+    if not equation.params["compute_uv"]:
+        return [op("linalg_svdvals", x)]
+    u, s, vh = op("linalg_svd", x, equation.params["full_matrices"])
+    return [s, u, vh]
+
+
 # ---- programs within programs
 
 LOOPS: dict[str, Callable[..., Any]] = {}
@@ -820,8 +864,8 @@ def looped(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 @looped("platform_index")
 def platform_index(equation: Any, given: list[Any], constant: Any) -> Any:
-    platforms = equation.params["platforms"]
-    return np.int32(next(i for i, names in enumerate(platforms) if names is None or "cpu" in names))
+    """The branch for all platforms that have none of their own: a graph may run anywhere."""
+    return np.int32(len(equation.params["platforms"]) - 1)
 
 
 @looped("cond")

@@ -27,7 +27,7 @@ from ...storage import AGE, Storage, births
 from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
-from ...xla.levels import KINDS, Batched, batches_of, ground, layers, tracing
+from ...xla.levels import KINDS, Batched, Dual, batches_of, ground, layers, tracing
 from ...xla.pending import Pending
 from ...xla.transformed import has_tangent
 from ...xla.x64 import call
@@ -207,10 +207,17 @@ class Beneath:
         tracing.recorder = self.before
 
     @contextmanager
-    def taking(self, given: list[Tensor], making: bool = False) -> Iterator[None]:
-        """A block that calls an operator of some tensors. making: whether it puts them together of what is no value of theirs."""
+    def taking(self, given: list[Tensor], making: bool = False, target: Any = None) -> Iterator[None]:
+        """A block that calls an operator of some tensors. making: whether other arrays, too, are no values of tensors from around it.
+        target: what it writes.
+        """
         for tensor in given:
             self.take(tensor)
+            if tensor is target and not is_leveled(tensor):
+                own = wrap(
+                    array_of(tensor), shared=True
+                )  # the array stays the value that it was when the storage has another
+                self.tracer.keep(own, self.tracer.proxy(self.tracer.create_arg(tensor)))
         before, self.making = self.making, making
         try:
             yield
@@ -251,21 +258,29 @@ class Beneath:
 
     def whole(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
         """The value of an operator that no transform changes, which is one beneath them, too."""
-        levels = {at.level.number: at.level for t in given for at in layers(t._xt_storage.array)}
 
         def lowered(value: Any) -> Any:
             return wrap(ground(array_of(value)), shared=True) if is_leveled(value) else value
 
+        with self.recording():
+            made = func(*tree_map(lowered, args), **tree_map(lowered, kwargs))
+            return self.raised(given, made)
+
+    def raised(self, given: list[Tensor], tree: Any) -> Any:
+        """Tensors from beneath the levels of some tensors, the same for all samples there."""
+        levels = {at.level.number: at.level for t in given for at in layers(t._xt_storage.array)}
+
         def raised(value: Any) -> Any:
-            if not isinstance(value, Tensor):
+            if not isinstance(value, Tensor) or is_leveled(value):
                 return value
-            array = self.array(value)
+            self.take(value)
+            array = array_of(value)
             for number in sorted(levels):
-                array = Batched(levels[number], array, False)
+                level = levels[number]
+                array = Dual(level, array, None) if level.size is None else Batched(level, array, False)
             return wrap(array)
 
-        with self.recording():
-            return tree_map(raised, func(*tree_map(lowered, args), **tree_map(lowered, kwargs)))
+        return tree_map(raised, tree)
 
     def value(self, leaf: Any) -> Any:
         """An operand: a tensor, or a number that the program or an operator's call has."""
@@ -310,17 +325,19 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             if made is not NotImplemented:
                 return made
         given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
-        if any(map(is_leveled, given)):
-            with self.beneath.taking(given, func._opname in MAKING):
-                if func.is_view or func._schema.is_mutable or any(map(differs, given)):
-                    return func(*args, **kwargs)
-            return self.beneath.whole(func, given, args, kwargs)
-        if func._opname == "_local_scalar_dense" and tracer.proxy_of(args[0]) is not None:
+        leveled = any(map(is_leveled, given))
+        if func._opname == "_local_scalar_dense" and (leveled or tracer.proxy_of(args[0]) is not None):
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
                 "that this is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic "
                 "shapes; try setting tracing_mode='symbolic' in your make_fx call."
             )
+        if leveled:
+            writes = func._schema.is_mutable
+            with self.beneath.taking(given, func._opname in MAKING, args[0] if writes else None):
+                if func.is_view or writes or any(map(differs, given)):
+                    return func(*args, **kwargs)
+            return self.beneath.whole(func, given, args, kwargs)
         if self.beneath.copies and func.is_view:
             func = packet(f"{func._opname}_copy").overload(func._overloadname)
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
@@ -360,8 +377,13 @@ class Above(TorchFunctionMode):
             return func(*args, **kwargs)
         given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         if any(map(is_leveled, given)):
-            with self.mode.beneath.taking(given):
-                return func(*args, **kwargs)
+            beneath = self.mode.beneath
+            if name not in WRITES:
+                with beneath.taking(given):
+                    return func(*args, **kwargs)
+            others = beneath.raised(given, args[1:])
+            with beneath.taking(given, True, args[0]), without_modes():
+                return func(args[0], *others, **kwargs)
         if name in WRITES:
             target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
             proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
