@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...compat.overrides import TorchFunctionMode
+from ...compat.symbolic import sym_max, sym_min
 from ...dtypes import contiguous_format
 from ...engine.modes import state
+from ...export.dims import Size, evaluate
 from ...geometry import contiguous_strides
 from ...lowering import Recipe
 from ...nn.modules.module import Module
@@ -29,12 +32,15 @@ from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
 from ...xla.levels import KINDS, Batched, Dual, batches_of, ground, layers, tracing
 from ...xla.pending import Pending
+from ...xla.symbolic import is_open
 from ...xla.transformed import has_tangent
 from ...xla.x64 import call
 from ..graph_module import GraphModule
 from ..node import Argument
 from ..proxy import Proxy
 from ..tracer import PH, Tracer
+from .abstract import abstractly
+from .symbolic_shapes import GuardOnDataDependentSymNode
 from .primitives import evaluated, filled, held
 
 __all__ = [
@@ -48,6 +54,10 @@ __all__ = [
 ]
 
 
+FUNCTIONS = {"floordiv": operator.floordiv, "mod": operator.mod, "max": sym_max, "min": sym_min}
+"""What expressions of sizes call."""
+
+
 class PythonKeyTracer(Tracer):
     """A tracer for operators: modules are entered, parameters are themselves."""
 
@@ -59,6 +69,14 @@ class PythonKeyTracer(Tracer):
         """By storage and geometry, the proxy of what lies there; writes leave it, as they do when the graph runs."""
         self.values: dict[int, list[Seen]] = {}
         """By array, where it was seen: what the backward pass gets are arrays."""
+        self.opened: dict[str, tuple[Proxy, int]] = {}
+        """By the name of a size left open, an input and the dimension that has it."""
+        self.sizes: dict[str, Any] = {}
+        """By the text of such a size, the proxy of its value."""
+        self.real = self.mixes = True
+        """Whether tensors have values; whether there may be constants that do."""
+        self.before: dict[int, tuple[Storage, Any, int]] = {}
+        """What is in the storages of constants that a function traced without values might write."""
 
     def call_module(
         self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -71,6 +89,8 @@ class PythonKeyTracer(Tracer):
     def create_arg(self, a: Any) -> Argument:
         if isinstance(a, Recipe):
             return a
+        if is_open(a):
+            return self.create_arg(self.size(str(a)))
         if isinstance(a, Tensor) and (found := self.proxy_of(a)) is not None:
             return found.node
         if isinstance(a, Parameter) and all(a is not p for p in self.root.parameters()):
@@ -86,6 +106,23 @@ class PythonKeyTracer(Tracer):
             return None
         seen = self.values.get(id(read_already(tensor)), ())
         return next((one.proxy for one in seen if one.storage.writes == one.writes), None)
+
+    def size(self, text: str) -> Any:
+        """The proxy of a size left open: an input's, or computed from those."""
+        if text not in self.sizes:
+            if text in self.opened:
+                proxy, dim = self.opened[text]
+                sym_size = packet("sym_size").overload("int")
+                self.sizes[text] = self.create_proxy(
+                    "call_function", sym_size, (proxy, dim), {}, name="sym_size_int"
+                )
+            else:
+                names = dict.fromkeys(
+                    name for name in re.findall(r"\b[a-z]\w*\b", text) if name in self.opened
+                )
+                known = {name: self.size(name) for name in names}
+                self.sizes[text] = evaluate(Size(text), known, FUNCTIONS)
+        return self.sizes[text]
 
     def standing_for(self, value: Any) -> Any:
         """The proxy of a tensor's values, where there is one; else the value itself."""
@@ -114,11 +151,24 @@ class PythonKeyTracer(Tracer):
                 f"make_fx: {func} of a tensor that was made within the function by something that is no operator, so that the "
                 "graph cannot say where it is from."
             )
+        if known is None and not self.real and tensor._xt_storage.writes < self.born:
+            self.refuse_real(tensor, func)
         self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
+
+    def refuse_real(self, tensor: Tensor, func: Any) -> None:
+        """AssertionError for a constant where tensors have no values, unless those are allowed."""
+        if not self.mixes:
+            raise AssertionError(
+                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
+                f"Found in {func}(...) a Tensor of size {tuple(tensor.shape)}"
+            )
+        storage = tensor._xt_storage
+        self.before.setdefault(id(storage), (storage, storage.array, storage.version))
 
     def constant(self, array: Any) -> Tensor:
         """A tensor of an array that a program holds, which becomes an attribute."""
-        tensor = wrap(jnp.asarray(array))
+        with jax.ensure_compile_time_eval():
+            tensor = wrap(call(jnp.asarray, array))
         self.keep(tensor, self.proxy(self.create_arg(tensor)))
         return tensor
 
@@ -135,14 +185,19 @@ class PythonKeyTracer(Tracer):
         self.keep(tensor, self.create_proxy("call_function", copy, (target, values), {}, name="copy_"))
 
     def forget(self) -> None:
-        """Let go of all tensors."""
+        """Let go of all tensors; what was written to those from before while there were no values is undone."""
+        for storage, array, version in self.before.values():
+            storage.array, storage.version = array, version
+        self.before.clear()
         self.places.clear()
         self.values.clear()
 
 
 def is_one(tensor: Tensor) -> bool:
     """Whether a tensor is the number 1, as what a backward pass begins with."""
-    return tensor.dim() == 0 and tensor._xt_view is None and bool(np.asarray(tensor._xt_storage.array) == 1)
+    if tensor.dim() or tensor._xt_view is not None or isinstance(tensor._xt_storage.array, jax.core.Tracer):
+        return False
+    return bool(np.asarray(tensor._xt_storage.array) == 1)
 
 
 class Seen(NamedTuple):
@@ -327,6 +382,11 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         leveled = any(map(is_leveled, given))
         if func._opname == "_local_scalar_dense" and (leveled or tracer.proxy_of(args[0]) is not None):
+            if not tracer.real:
+                raise GuardOnDataDependentSymNode(
+                    f"Could not guard on data-dependent expression: {func} asks for a value, and there is none while a function is "
+                    "traced without values"
+                )
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
                 "that this is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic "
@@ -462,40 +522,58 @@ def make_fx(
 
     @functools.wraps(f)
     def wrapped(*args: Any) -> GraphModule:
-        places = tree_map(lambda _: PH, args)
-        analysed = inspect.unwrap(f)
-        code = getattr(analysed, "__code__", None)
-        named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
-        if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
-            function = plain_signature(f, len(args))
-        else:
-            function = f
-        tracer = PythonKeyTracer()
-        mode = ProxyTorchDispatchMode(tracer, tracing_mode, pre_dispatch, decomposition_table)
+        if tracing_mode == "real":
+            return traced(f, args, PythonKeyTracer(), decomposition_table)
 
-        @functools.wraps(function)
-        def recorded(*proxies: Any) -> Any:
-            def known(proxy: Any, value: Any) -> Any:
-                if not isinstance(value, Tensor):
-                    return value
-                if tracer.proxy_of(value) is not None:  # given twice: each is an input of its own
-                    value = value.detach().clone().requires_grad_(value.requires_grad)
-                tracer.keep(value, proxy)
-                return value
+        def without_values(given: tuple[Any, ...]) -> GraphModule:
+            tracer = PythonKeyTracer()
+            tracer.real, tracer.mixes = False, _allow_non_fake_inputs
+            return traced(f, given, tracer, decomposition_table)
 
-            values = tree_map(known, proxies, args)
-            with mode, Above(mode), mode.beneath:
-                made = f(*values)
-            return tree_map(tracer.standing_for, made)
-
-        try:
-            graph = tracer.trace(recorded, places)
-        finally:
-            tracer.forget()
-        name = type(f).__name__ if isinstance(f, Module) else getattr(f, "__name__", "GraphModule")
-        return GraphModule(tracer.root, graph, name)
+        module, shape_env = abstractly(without_values, args, tracing_mode == "symbolic")
+        if shape_env is not None:
+            module.shape_env = shape_env
+        return module
 
     return wrapped
+
+
+def traced(f: Callable[..., Any], args: tuple[Any, ...], tracer: PythonKeyTracer, table: Any) -> GraphModule:
+    """The graph of a function for arguments, as a module."""
+    places = tree_map(lambda _: PH, args)
+    analysed = inspect.unwrap(f)
+    code = getattr(analysed, "__code__", None)
+    named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
+    if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
+        function = plain_signature(f, len(args))
+    else:
+        function = f
+    mode = ProxyTorchDispatchMode(tracer, decomposition_table=table)
+
+    @functools.wraps(function)
+    def recorded(*proxies: Any) -> Any:
+        def known(proxy: Any, value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            if tracer.proxy_of(value) is not None:  # given twice: each is an input of its own
+                value = value.detach().clone().requires_grad_(value.requires_grad)
+            tracer.keep(value, proxy)
+            for dim, size in enumerate(value.shape):
+                if is_open(size):
+                    tracer.opened.setdefault(str(size), (proxy, dim))
+            return value
+
+        values = tree_map(known, proxies, args)
+        with mode, Above(mode), mode.beneath:
+            made = f(*values)
+        return tree_map(tracer.standing_for, made)
+
+    try:
+        graph = tracer.trace(recorded, places)
+    finally:
+        tracer.forget()
+    name = type(f).__name__ if isinstance(f, Module) else getattr(f, "__name__", "GraphModule")
+    return GraphModule(tracer.root, graph, name)
 
 
 def get_isolated_graphmodule(

@@ -274,6 +274,7 @@ BESIDES = {
     "alias": lambda self: self.view(self.shape),
     "_unsafe_view": lambda self, size: self.reshape(size),
     "view": lambda self, size: self.view(size),
+    "sym_size": lambda self, dim: self.shape[dim],
 }
 """Operators of PyTorch's dispatcher that have no function of their own here, or one that takes less."""
 
