@@ -17,7 +17,7 @@ from ...operators.below.dispatching import dispatched
 from ...tensor import Tensor
 from ...xla.x64 import x64
 
-__all__ = ["evaluated", "filled", "held"]
+__all__ = ["as_tensor", "evaluated", "filled", "held"]
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -103,7 +103,7 @@ def held(value: Any, constant: Any) -> Any:
     if not array.size:
         return array.dtype.type(0)
     same = array.ndim == 0 or bool((array == array.flat[0]).all())
-    return array.flat[0] if same else array if array.size <= SMALL else constant(array)
+    return array.flat[0] if same else array if is_small(array) else constant(array)
 
 
 def result_of(equation: Any, given: list[Any], constant: Any) -> Any:
@@ -133,13 +133,18 @@ def folded(equation: Any, given: list[Any]) -> list[Any] | None:
     name, params = equation.primitive.name, equation.params
     if name in ELEMENTWISE and not any(isinstance(value, np.ndarray) for value in given):
         operands: list[Any] = given
-    elif all(v.aval.size <= SMALL for v in (*equation.invars, *equation.outvars)):
+    elif all(is_small(v.aval) for v in (*equation.invars, *equation.outvars)):
         operands = [np.broadcast_to(x, v.aval.shape) for x, v in zip(given, equation.invars, strict=True)]
     else:
         return None
     with x64(), jax.ensure_compile_time_eval():
         made: Any = equation.primitive.bind(*operands, **params)
     return list(made) if equation.primitive.multiple_results else [made]
+
+
+def is_small(aval: Any) -> bool:
+    """Whether an array is known while a program is read, if its elements are."""
+    return all(isinstance(n, int) for n in aval.shape) and aval.size <= SMALL
 
 
 def fitted(value: Any, aval: Any) -> Any:
@@ -421,14 +426,31 @@ def iota(equation: Any, *sizes: Any) -> Any:
     return op("expand", found, list(shape)) if len(shape) > 1 else found
 
 
+@rule("dim_as_value")
+def dim_as_value(equation: Any) -> Any:
+    return as_tensor(equation.params["dim"])
+
+
 # ---- parts at places that are operands
 
 
 def start_of(start: Any, size: Any, taken: Any) -> Any:
     """Where a part begins, so that it lies within."""
     if isinstance(start, Tensor):
-        return op("clamp", start, 0, size - taken)
+        return clamped(start, size - taken)
     return max(0, min(int(start), size - taken))
+
+
+def as_tensor(size: Any) -> Tensor:
+    """A size as a tensor."""
+    return op("add", op("full", [], 0, dtype=FROM_NUMPY[np.dtype(np.int64)]), size)
+
+
+def clamped(start: Tensor, last: Any) -> Tensor:
+    """Places that are within, the last one included."""
+    if isinstance(last, int):
+        return op("clamp", start, 0, last)
+    return op("minimum", op("clamp_min", start, 0), as_tensor(last).to(start.dtype))
 
 
 def places(start: Any, taken: Any) -> Tensor:
@@ -489,7 +511,7 @@ def linear(
     inside = None
     for at, dim in enumerate(dims):
         column = op("select", indices, -1, at).to(where.dtype)
-        within = op("clamp", column, 0, shape[dim] - sizes[dim])
+        within = clamped(column, shape[dim] - sizes[dim])
         if not clip:
             hit = op("eq", within, column)
             inside = hit if inside is None else op("logical_and", inside, hit)
@@ -576,7 +598,7 @@ def gather(equation: Any, x: Any, indices: Any, constant: Any) -> Tensor:
         and all(sizes[d] == shape[d] for d in left)
     ):
         dim = dims[0]
-        column = op("clamp", op("select", indices, -1, 0), 0, shape[dim] - 1)
+        column = clamped(op("select", indices, -1, 0), shape[dim] - 1)
         moved = permuted(x, [dim, *left])
         found = moved[column]
         if inside is not None:

@@ -24,16 +24,17 @@ from ...lowering import Recipe
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
+from ...operators.levels.crossing import new_level
 from ...operators.overriding import LEAVES
 from ...operators.below.dispatching import below, flat, without_modes
 from ...storage import AGE, Storage, births
 from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
-from ...xla.levels import KINDS, Batched, Dual, batches_of, ground, layers, tracing
+from ...xla.levels import KINDS, Batched, Dual, Level, batches_of, ground, layers, tracing
 from ...xla.pending import Pending
 from ...xla.symbolic import is_open
-from ...xla.transformed import has_tangent
+from ...xla.transformed import has_tangent, lowered
 from ...xla.x64 import call
 from ..graph_module import GraphModule
 from ..node import Argument
@@ -41,7 +42,7 @@ from ..proxy import Proxy
 from ..tracer import PH, Tracer
 from .abstract import abstractly
 from .symbolic_shapes import GuardOnDataDependentSymNode
-from .primitives import evaluated, filled, held
+from .primitives import as_tensor, evaluated, filled, held
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -314,16 +315,28 @@ class Beneath:
     def whole(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
         """The value of an operator that no transform changes, which is one beneath them, too."""
 
-        def lowered(value: Any) -> Any:
+        def grounded(value: Any) -> Any:
             return wrap(ground(array_of(value)), shared=True) if is_leveled(value) else value
 
         with self.recording():
-            made = func(*tree_map(lowered, args), **tree_map(lowered, kwargs))
+            made = func(*tree_map(grounded, args), **tree_map(grounded, kwargs))
             return self.raised(given, made)
 
-    def raised(self, given: list[Tensor], tree: Any) -> Any:
-        """Tensors from beneath the levels of some tensors, the same for all samples there."""
+    def by_primitives(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
+        """The value of an operator, whose primitives are recorded in its place: as beneath a level."""
+        level = new_level("make_fx", 1)
+
+        def plain(value: Any) -> Any:
+            return wrap(lowered(level, array_of(value))) if isinstance(value, Tensor) else value
+
+        with self.taking(given):
+            args, kwargs = [self.raised([], tree, (level,)) for tree in (args, kwargs)]
+            return tree_map(plain, func(*args, **kwargs))
+
+    def raised(self, given: list[Tensor], tree: Any, more: tuple[Level, ...] = ()) -> Any:
+        """Tensors from beneath the levels of some tensors, and more levels, the same for all samples there."""
         levels = {at.level.number: at.level for t in given for at in layers(t._xt_storage.array)}
+        levels.update({level.number: level for level in more})
 
         def raised(value: Any) -> Any:
             if not isinstance(value, Tensor) or is_leveled(value):
@@ -339,6 +352,8 @@ class Beneath:
 
     def value(self, leaf: Any) -> Any:
         """An operand: a tensor, or a number that the program or an operator's call has."""
+        if is_open(leaf):
+            return as_tensor(leaf)
         if not isinstance(leaf, jax.Array) or leaf.aval.weak_type:
             return held(leaf, self.tracer.constant)
         tensor = wrap(leaf, shared=True)
@@ -398,6 +413,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 if func.is_view or writes or any(map(differs, given)):
                     return func(*args, **kwargs)
             return self.beneath.whole(func, given, args, kwargs)
+        if tracer.opened and (func.of is not None or any(type(v) is Recipe for v in flat(kwargs.values()))):
+            # The operator of a derivative, or of a view's, is for the sizes that it was made for.
+            return self.beneath.by_primitives(func, given, args, kwargs)
         if self.beneath.copies and func.is_view:
             func = packet(f"{func._opname}_copy").overload(func._overloadname)
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
