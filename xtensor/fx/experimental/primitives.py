@@ -254,6 +254,15 @@ def integer_pow(equation: Any, x: Any) -> Any:
     return op("pow", x, equation.params["y"])
 
 
+@rule("polygamma", elementwise=True)
+def polygamma(equation: Any, order: Any, x: Any) -> Any:
+    if isinstance(order, Tensor):
+        raise NotImplementedError(
+            "make_fx: the primitive polygamma of an order that is computed is no operator"
+        )
+    return op("polygamma", int(order), x)
+
+
 @rule("cbrt", elementwise=True)
 def cbrt(equation: Any, x: Any) -> Any:
     return op("mul", op("sign", x), op("pow", op("abs", x), 1 / 3))
@@ -414,6 +423,11 @@ def padded(x: Tensor, config: Sequence[tuple[Any, Any, Any]], value: Any) -> Ten
         x = cut(x, dim, max(-low, 0), x.shape[dim] - max(-high, 0))
     widths = [max(w, 0) for low, high, _ in reversed(config) for w in (low, high)]
     return op("constant_pad_nd", x, widths, value) if any(widths) else x
+
+
+@rule("empty2", moves=True)
+def empty(equation: Any) -> Any:
+    return np.dtype(equation.params["dtype"]).type(0)
 
 
 @rule("iota", moves=True)
@@ -692,9 +706,9 @@ def reduced(equation: Any, x: Tensor) -> Any:
 @rule("argmax", "argmin")
 def argument(equation: Any, x: Tensor) -> Tensor:
     (axis,) = equation.params["axes"]
-    return op(
-        equation.primitive.name, x.to(FROM_NUMPY[np.dtype(np.uint8)]) if x.dtype.numpy == bool else x, axis
-    )
+    if x.dtype is FROM_NUMPY[np.dtype(bool)]:
+        x = x.to(FROM_NUMPY[np.dtype(np.uint8)])
+    return op(equation.primitive.name, x, axis)
 
 
 def scan_of(name: str) -> Rule:
@@ -867,7 +881,7 @@ def eigh(equation: Any, x: Tensor) -> Any:
 def svd(equation: Any, x: Tensor) -> Any:
     if not equation.params["compute_uv"]:
         return [op("linalg_svdvals", x)]
-    u, s, vh = op("linalg_svd", x, equation.params["full_matrices"])
+    u, s, vh = op("linalg_svd", x, full_matrices=equation.params["full_matrices"])
     return [s, u, vh]
 
 
@@ -907,6 +921,14 @@ def cond(equation: Any, given: list[Any], constant: Any) -> Any:
             for v, m, a in zip(found[at], made, avals, strict=True)
         ]
     return made
+
+
+@looped("custom_linear_solve")
+def solved(equation: Any, given: list[Any], constant: Any) -> Any:
+    lengths, programs = equation.params["const_lengths"], equation.params["jaxprs"]
+    first = lengths.matvec + lengths.vecmat
+    consts, operands = given[first : first + lengths.solve], given[sum(lengths) :]
+    return evaluated(programs.solve.jaxpr, programs.solve.consts, [*consts, *operands], constant)
 
 
 @looped("while")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer as JaxTracer
 
 from ...compat.overrides import TorchFunctionMode
 from ...compat.symbolic import sym_max, sym_min
@@ -24,9 +25,9 @@ from ...lowering import Recipe
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
-from ...operators.levels.crossing import new_level
-from ...operators.overriding import LEAVES
 from ...operators.below.dispatching import below, flat, without_modes
+from ...operators.levels.crossing import new_level
+from ...operators.overriding import DRAWS, LEAVES
 from ...storage import AGE, Storage, births
 from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
@@ -41,8 +42,8 @@ from ..node import Argument
 from ..proxy import Proxy
 from ..tracer import PH, Tracer
 from .abstract import abstractly
-from .symbolic_shapes import GuardOnDataDependentSymNode
 from .primitives import as_tensor, evaluated, filled, held
+from .symbolic_shapes import GuardOnDataDependentSymNode
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -196,7 +197,7 @@ class PythonKeyTracer(Tracer):
 
 def is_one(tensor: Tensor) -> bool:
     """Whether a tensor is the number 1, as what a backward pass begins with."""
-    if tensor.dim() or tensor._xt_view is not None or isinstance(tensor._xt_storage.array, jax.core.Tracer):
+    if tensor.dim() or tensor._xt_view is not None or isinstance(tensor._xt_storage.array, JaxTracer):
         return False
     return bool(np.asarray(tensor._xt_storage.array) == 1)
 
@@ -232,7 +233,7 @@ def is_leveled(value: Any) -> bool:
     return isinstance(value, Tensor) and type(value._xt_storage.raw) in KINDS
 
 
-MAKING = LEAVES - {"detach", "item"}
+MAKING = LEAVES - DRAWS - frozenset("detach item rand_like randn_like randint_like".split())
 """Functions that make tensors, whose values are none of their arguments'."""
 
 
