@@ -141,7 +141,9 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def evaluate(size: Any, known: Mapping[str, Any], functions: Mapping[str, Callable[[Any, Any], Any]] = FUNCTIONS) -> Any:
+def evaluate(
+    size: Any, known: Mapping[str, Any], functions: Mapping[str, Callable[[Any, Any], Any]] = FUNCTIONS
+) -> Any:
     """The value of a size, whose dimensions have these values: ints, symbolic sizes, or what `functions` take else.
 
     ValueError for what is no size's text.

@@ -64,11 +64,17 @@ FACTORIES = set(
 """Functions that make tensors, of which only modes are asked."""
 INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 """Those of them that take anything, and ask no argument."""
-DRAWS = set("normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split())
-LEAVES = FACTORIES | set(
-    "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
-    "new_full new_tensor new_empty_strided copy_ fill_ zero_".split()
-) | DRAWS
+DRAWS = set(
+    "bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
+)
+LEAVES = (
+    FACTORIES
+    | set(
+        "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
+        "new_full new_tensor new_empty_strided copy_ fill_ zero_".split()
+    )
+    | DRAWS
+)
 """Functions written in Python that classes and modes see below autograd, as operators."""
 UNTYPED = set(
     "einsum meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors true_divide gru lstm rnn_relu rnn_tanh".split()

@@ -26,8 +26,8 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
 from ...operators.below.dispatching import below, flat, without_modes
+from ...operators.generator import levels_apart
 from ...operators.levels.crossing import new_level
-from ...operators.overriding import DRAWS, LEAVES
 from ...storage import AGE, Storage, births
 from ...tensor import Tensor, array_of, wrap
 from ...trees import tree_map
@@ -35,7 +35,7 @@ from ...utils._python_dispatch import TorchDispatchMode
 from ...xla.levels import KINDS, Batched, Dual, Level, batches_of, ground, layers, tracing
 from ...xla.pending import Pending
 from ...xla.symbolic import is_open
-from ...xla.transformed import has_tangent, lowered
+from ...xla.transformed import has_tangent, lowered, still_batched
 from ...xla.x64 import call
 from ..graph_module import GraphModule
 from ..node import Argument
@@ -233,8 +233,20 @@ def is_leveled(value: Any) -> bool:
     return isinstance(value, Tensor) and type(value._xt_storage.raw) in KINDS
 
 
-MAKING = LEAVES - DRAWS - frozenset("detach item rand_like randn_like randint_like".split())
+LIKE = {f"{name}_like": f"new_{name}" for name in ("empty", "zeros", "ones", "full")}
+MAKING = {*LIKE, *LIKE.values(), "new_tensor"}
 """Functions that make tensors, whose values are none of their arguments'."""
+FILLS = frozenset(("fill_", "zero_"))
+DRAWN: dict[str, Callable[..., Any]] = {
+    "rand": lambda new, size: new("rand", size),
+    "randn": lambda new, size: new("randn", size),
+    "normal_": lambda new, size, mean=0.0, std=1.0: new("randn", size) * std + mean,
+    "uniform_": lambda new, size, low=0.0, high=1.0: new("rand", size) * (high - low) + low,
+    "bernoulli": lambda new, size, p: (rand := new("rand", size)).lt(p).to(rand.dtype),
+    "bernoulli_": lambda new, size, p=0.5: new("rand", size).lt(p),
+}
+"""Draws of random numbers of some sizes, by functions that make tensors."""
+OPTIONS = frozenset("dtype device layout pin_memory requires_grad".split())
 
 
 def differs(tensor: Tensor) -> bool:
@@ -323,6 +335,51 @@ class Beneath:
             made = func(*tree_map(grounded, args), **tree_map(grounded, kwargs))
             return self.raised(given, made)
 
+    def made(self, name: str, args: tuple[Any, ...], kwargs: Any) -> Tensor:
+        """What a function makes in the likeness of a tensor that is at a level: each sample has its own, which may be written."""
+        like, *rest = args
+        if name in LIKE:
+            name, rest = LIKE[name], [list(like.shape), *rest]
+        like_array = array_of(like)
+        with self.recording():
+            given = {key: value for key, value in kwargs.items() if key != "memory_format"}
+            array = self.array(packet(name)(wrap(ground(like_array), shared=True), *rest, **given))
+        return wrap(still_batched(like_array, array))
+
+    def copied(self, target: Tensor, value: Any) -> Tensor:
+        """A tensor that is at a level, filled with a number, or with a tensor's values."""
+        if not isinstance(value, Tensor):
+            value = self.made("new_full", (target, [], value), {})
+        with self.taking([target, value], target=target):
+            return target.copy_(self.raised([target], value))
+
+    def drawn(self, name: str, args: tuple[Any, ...], kwargs: Any) -> Tensor:
+        """Random numbers, of each sample its own where a transform says so."""
+        target = args[0] if args and isinstance(args[0], Tensor) else None
+        if name == "bernoulli" and len(args) + ("p" in kwargs) == 1:
+            with below(self.modes):
+                return packet("lt")(self.drawn("rand_like", args, {}), target).to(target.dtype)
+        apart = levels_apart()
+        if target is not None:
+            name, size, given = name.removesuffix("_like"), list(target.shape), args[1:]
+        else:
+            flat_sizes = args[0] if args and isinstance(args[0], (tuple, list)) else args
+            size, given = list(flat_sizes), ()
+        writes = name.endswith("_")
+        options = {key: kwargs[key] for key in ("dtype", "device") if kwargs.get(key) is not None}
+        more = {key: value for key, value in kwargs.items() if key not in OPTIONS}
+        if target is not None:
+            options.setdefault("dtype", target.dtype)
+
+        def new(function: str, size: Any, *more: Any) -> Tensor:
+            return packet(function)(*more, [*[level.size for level in apart], *size], **options)
+
+        with self.recording():
+            array = self.array(DRAWN[name](new, size, *given, **more))
+        for level in apart:
+            array = Batched(level, array)
+        return self.copied(target, wrap(array)) if writes and target is not None else wrap(array)
+
     def by_primitives(self, func: Any, given: list[Tensor], args: Any, kwargs: Any) -> Any:
         """The value of an operator, whose primitives are recorded in its place: as beneath a level."""
         level = new_level("make_fx", 1)
@@ -409,11 +466,20 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 "shapes; try setting tracing_mode='symbolic' in your make_fx call."
             )
         if leveled:
-            writes = func._schema.is_mutable
-            with self.beneath.taking(given, func._opname in MAKING, args[0] if writes else None):
+            name, writes = func._opname, func._schema.is_mutable
+            if name in MAKING:
+                return self.beneath.made(name, args, kwargs)
+            if name.removesuffix("_like") in DRAWN:
+                return self.beneath.drawn(name, args, kwargs)
+            if name in FILLS:
+                value = kwargs.get("value", args[1] if len(args) > 1 else 0)
+                return self.beneath.copied(args[0], value)
+            with self.beneath.taking(given, target=args[0] if writes else None):
                 if func.is_view or writes or any(map(differs, given)):
                     return func(*args, **kwargs)
             return self.beneath.whole(func, given, args, kwargs)
+        if func._opname.removesuffix("_like") in DRAWN and levels_apart():
+            return self.beneath.drawn(func._opname, args, kwargs)
         if tracer.opened and (func.of is not None or any(type(v) is Recipe for v in flat(kwargs.values()))):
             # The operator of a derivative, or of a view's, is for the sizes that it was made for.
             return self.beneath.by_primitives(func, given, args, kwargs)
