@@ -71,6 +71,8 @@ def rule(
 
 
 def looped(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that puts the rule of a primitive that holds programs into its table."""
+
     def put(function: Callable[..., Any]) -> Callable[..., Any]:
         LOOPS[name] = function
         return function
