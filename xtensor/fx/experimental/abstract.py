@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ from ...export.tracing import form
 from ...jax.pure import pure
 from ...tensor import Tensor, wrap
 from ...xla.x64 import x64
-from .symbolic_shapes import ShapeEnv, ShapeGuard
+from .symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv, ShapeGuard
 
 __all__ = ["Sized", "abstractly"]
 
@@ -43,25 +45,43 @@ class Sized(NamedTuple):
 def abstractly(trace: Callable[[tuple[Any, ...]], Any], args: tuple[Any, ...], symbolic: bool) -> Sized:
     """What `trace` gives for arguments whose tensors have no values; symbolic: whether their sizes are left open, too.
 
-    Sizes of 0 and 1 stay what they are, equal ones are one. A condition on sizes is what it is for these, and a guard from then on.
+    Sizes of 0 and 1 stay what they are, equal ones are one, and so stay those without which there is an error. A condition on sizes is
+    what it is for these, and a guard from then on.
     """
     leaves, structure = trees.tree_flatten(args)
-    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    env = ShapeEnv()
-    names: dict[int, str] = {}
-    for size in [n for t in tensors for n in t.shape if symbolic and n > 1]:
-        name = names.setdefault(size, f"s{len(names)}")
-        env.var_to_val[name] = size
-        env.var_to_range[name] = Range(2, float("inf"))
-    while True:
-        shapes = [[names.get(n, n) if symbolic else n for n in t.shape] for t in tensors]
+    sizes = [tuple(leaf.shape) for leaf in leaves if isinstance(leaf, Tensor)]
+    found = list(dict.fromkeys(n for shape in sizes for n in shape if symbolic and n > 1))
+    names = {size: f"s{number}" for number, size in enumerate(found)}
+
+    def attempt(fixed: frozenset[int]) -> Sized:
+        opened = {n: name for n, name in names.items() if n not in fixed}
+        env = ShapeEnv()
+        for n in fixed:
+            env.guards.append(ShapeGuard(f"{names[n]} == {n}", ""))
+        for n, name in opened.items():
+            env.var_to_val[name], env.var_to_range[name] = n, Range(2, math.inf)
+        shapes = [[opened.get(n, n) for n in shape] for shape in sizes]
+        while True:
+            try:
+                return Sized(once(trace, leaves, structure, shapes, env), env if symbolic else None)
+            except InconclusiveDimensionOperation as error:
+                if not learned(env, str(error)):
+                    raise
+
+    fixed: frozenset[int] = frozenset()
+    while len(fixed) < len(names):
         try:
-            found = once(trace, leaves, structure, shapes, env)
-        except InconclusiveDimensionOperation as error:
-            if not learned(env, str(error)):
-                raise
-            continue
-        return Sized(found, env if symbolic else None)
+            return attempt(fixed)
+        except (GuardOnDataDependentSymNode, AssertionError):
+            raise
+        except (
+            Exception
+        ):  # whatever a size that is open by itself may raise: one that must be the number that it is
+            for n in reversed([n for n in names if n not in fixed]):
+                with contextlib.suppress(Exception):
+                    return attempt(fixed | {n})
+            fixed |= {[n for n in names if n not in fixed][-1]}
+    return attempt(fixed)
 
 
 def once(trace: Any, leaves: list[Any], structure: Any, shapes: list[list[Any]], env: ShapeEnv) -> Any:
@@ -82,7 +102,8 @@ def once(trace: Any, leaves: list[Any], structure: Any, shapes: list[list[Any]],
     with x64():
         known: dict[str, Any] = {}
         if env.var_to_val:
-            constraints = [f"{name} >= 2" for name in env.var_to_val] + [g.constraint for g in env.guards]
+            constraints = [f"{name} >= 2" for name in env.var_to_val]
+            constraints += [guard.constraint for guard in env.guards if guard.constraint]
             made = export.symbolic_shape(", ".join(env.var_to_val), constraints=constraints)
             known = dict(zip(env.var_to_val, made, strict=True))
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]

@@ -91,11 +91,15 @@ class Beneath:
         finally:
             self.making = before
 
+    def without_views(self) -> bool:
+        """Whether a transform wants copies in the place of views."""
+        return self.copies or any(t.name == "functionalize(mutations_and_views)" for t in state.transforms)
+
     @contextmanager
     def recording(self) -> Iterator[None]:
         """A block beneath all transforms, whose operators are recorded."""
         transforms, copies = state.transforms, self.copies
-        self.copies = copies or any(t.name == "functionalize(mutations_and_views)" for t in transforms)
+        self.copies = self.without_views()
         state.transforms = ()
         try:
             with below(self.modes):

@@ -191,8 +191,14 @@ def place(tensor: Tensor) -> Any:
     view, storage = tensor._xt_view, tensor._xt_storage
     if view is None:
         shape = storage.array.shape
-        return id(storage), shape, contiguous_strides(shape), 0, tensor.dtype, False, False
-    return id(storage), view.sizes, view.strides, view.offset, view.dtype, bool(view.conj), bool(view.neg)
+        return id(storage), shape, steps(shape, contiguous_strides(shape)), 0, tensor.dtype, False, False
+    own = steps(view.sizes, view.strides)
+    return id(storage), view.sizes, own, view.offset, view.dtype, bool(view.conj), bool(view.neg)
+
+
+def steps(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Strides, those that are of no account aside."""
+    return tuple([0 if n == 1 else s for n, s in zip(sizes, strides, strict=True)])
 
 
 def read_already(tensor: Tensor) -> Any:

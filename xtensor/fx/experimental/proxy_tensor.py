@@ -98,7 +98,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         if tracer.opened and (func.of is not None or any(type(v) is Recipe for v in flat(kwargs.values()))):
             # The operator of a derivative, or of a view's, is for the sizes that it was made for.
             return self.beneath.by_primitives(func, given, args, kwargs)
-        if self.beneath.copies and func.is_view:
+        if func.is_view and self.beneath.without_views():
             func = packet(f"{func._opname}_copy").overload(func._overloadname)
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
         for value in given:

@@ -30,7 +30,9 @@ class GuardOnDataDependentSymNode(RuntimeError):
 
 
 class ShapeGuard(NamedTuple):
-    """A condition on sizes that a traced graph rests on; constraint: the same with `<=` or `>=`."""
+    """A condition on sizes that a traced graph rests on; constraint: the same with `<=` or `>=`, nothing for a size that is
+    what it was.
+    """
 
     expr: str
     constraint: str

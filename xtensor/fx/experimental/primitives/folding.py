@@ -41,7 +41,7 @@ def reduced(equation: Any, x: Tensor) -> Any:
 def argument(equation: Any, x: Tensor) -> Tensor:
     (axis,) = equation.params["axes"]
     if x.dtype is FROM_NUMPY[np.dtype(bool)]:
-        x = x.to(FROM_NUMPY[np.dtype(np.uint8)])
+        x = x.to(FROM_NUMPY[np.dtype(np.int32)])
     return op(equation.primitive.name, x, axis)
 
 

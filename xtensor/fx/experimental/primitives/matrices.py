@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....dtypes import int64
 from ....tensor import Tensor
-from .table import op, rule
+from .table import asked, op, rule
 
 __all__: list[str] = []
 
 
 @rule("cholesky")
 def cholesky(equation: Any, x: Tensor) -> Tensor:
-    return op("linalg_cholesky", x)
+    return op("linalg_cholesky_ex", x)[0]
 
 
 @rule("triangular_solve")
@@ -27,19 +28,26 @@ def triangular_solve(equation: Any, a: Tensor, b: Tensor) -> Tensor:
 @rule("lu")
 def lu(equation: Any, x: Tensor) -> Any:
     found, pivots = op("linalg_lu_factor_ex", x)[:2]
-    return [found, op("sub", pivots, 1), order_of_rows(found, pivots)]
+    pivots = op("sub", pivots, 1)
+    return [found, pivots, order_of_rows(pivots, x.shape[-2])]
 
 
-def order_of_rows(factors: Tensor, pivots: Tensor) -> Tensor:
+def order_of_rows(pivots: Tensor, size: int) -> Tensor:
     """Which row of a matrix is in each place, after the exchanges that its factors tell of."""
-    return op("argmax", op("lu_unpack", factors, pivots, False, True)[0], -2)
+    pivots = pivots.to(int64)
+    order = op("expand", op("arange", size), [*pivots.shape[:-1], size])
+    for at in range(pivots.shape[-1]):
+        place = op("slice", pivots, -1, at, at + 1)
+        one, other = op("slice", order, -1, at, at + 1), op("gather", order, -1, place)
+        order = asked(
+            "slice_scatter", "default", op("scatter", order, -1, place, one), other, -1, at, at + 1, 1
+        )
+    return order
 
 
 @rule("lu_pivots_to_permutation")
 def permutation(equation: Any, pivots: Tensor) -> Tensor:
-    size = equation.params["permutation_size"]
-    factors = op("full", [*pivots.shape[:-1], size, pivots.shape[-1]], 0.0)
-    return order_of_rows(factors, op("add", pivots, 1))
+    return order_of_rows(pivots, equation.params["permutation_size"])
 
 
 @rule("qr")
