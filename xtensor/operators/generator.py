@@ -26,7 +26,6 @@ __all__ = [
     "fork_rng",
     "get_rng_state",
     "initial_seed",
-    "levels_apart",
     "manual_seed",
     "seed",
     "set_rng_state",

@@ -64,7 +64,9 @@ FACTORIES = set(
 """Functions that make tensors, of which only modes are asked."""
 INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 """Those of them that take anything, and ask no argument."""
-DRAWS = set("bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split())
+DRAWS = set(
+    "bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
+)
 """Draws of random numbers in the place of others, and by others."""
 LEAVES = FACTORIES.union(
     "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "

@@ -204,9 +204,13 @@ def make_fx(
 ) -> Callable[..., GraphModule]:
     """A function that runs `f` on its inputs, and gives the operators that ran as a graph.
 
-    Sizes and conditions are those of these inputs. Derivatives that `f` asks for are in the graph, as operators `<name>_backward`.
-    decomposition_table: by operator, a function that says it by others. Differs from PyTorch: sizes are numbers in every
-    `tracing_mode`, and operators are those declared here, of which some are made of others there.
+    Derivatives that `f` asks for are in the graph, as operators `<name>_backward`; of transforms (`vmap`, `jvp`, `functionalize`, ...)
+    what their programs come to, on all samples together.
+    decomposition_table: by operator, a function that says it by others. tracing_mode: "real" runs `f` on the inputs, "fake" on tensors
+    without values, "symbolic" with sizes left open, too: the graph is for other sizes, as far as `shape_env` of the module says.
+    _allow_non_fake_inputs: whether these two may meet tensors from around `f`. Differs from PyTorch: operators are those declared here,
+    of which some are made of others there, and below transforms the primitives of their kernels; numbers among the inputs are fixed, and
+    sizes are equal only where they are for all.
 
     >>> from xtensor.fx.experimental.proxy_tensor import make_fx
     >>> traced = make_fx(lambda x: (x * 2).sin().sum())(xtensor.ones(3))
