@@ -105,7 +105,10 @@ def made_within(x):
 @case
 def factors(x):
     square = x[:, :3] @ x[:, :3].t() + 3 * xtensor.eye(3)
-    return vmap(xtensor.linalg.inv)(square[None]), vmap(xtensor.linalg.cholesky)(square[None])
+    made = [
+        vmap(f)(square[None]) for f in (xtensor.linalg.inv, xtensor.linalg.cholesky, xtensor.linalg.svdvals)
+    ]
+    return *made, vmap(xtensor.linalg.qr)(square[None])[1].abs(), vmap(xtensor.linalg.pinv)(square[None])
 
 
 @case

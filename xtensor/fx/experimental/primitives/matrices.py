@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .... import linalg
 from ....dtypes import int64
 from ....tensor import Tensor
 from .table import asked, op, rule
@@ -52,7 +53,7 @@ def permutation(equation: Any, pivots: Tensor) -> Tensor:
 
 @rule("qr")
 def qr(equation: Any, x: Tensor) -> Any:
-    return list(op("linalg_qr", x, "complete" if equation.params["full_matrices"] else "reduced"))
+    return list(linalg.qr(x, "complete" if equation.params["full_matrices"] else "reduced"))
 
 
 @rule("eigh")
@@ -64,6 +65,6 @@ def eigh(equation: Any, x: Tensor) -> Any:
 @rule("svd")
 def svd(equation: Any, x: Tensor) -> Any:
     if not equation.params["compute_uv"]:
-        return [op("linalg_svdvals", x)]
-    u, s, vh = op("linalg_svd", x, full_matrices=equation.params["full_matrices"])
+        return [linalg.svdvals(x)]
+    u, s, vh = linalg.svd(x, full_matrices=equation.params["full_matrices"])
     return [s, u, vh]
