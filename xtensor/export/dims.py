@@ -141,8 +141,13 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def evaluate(size: Any, known: Mapping[str, Any]) -> Any:
-    """The value of a size, whose dimensions have these values: ints, or symbolic sizes. ValueError for what is no size's text."""
+def evaluate(
+    size: Any, known: Mapping[str, Any], functions: Mapping[str, Callable[[Any, Any], Any]] = FUNCTIONS
+) -> Any:
+    """The value of a size, whose dimensions have these values: ints, symbolic sizes, or what `functions` take else.
+
+    ValueError for what is no size's text.
+    """
     if not isinstance(size, Size):
         return size
 
@@ -158,8 +163,8 @@ def evaluate(size: Any, known: Mapping[str, Any]) -> Any:
                 return OPERATIONS[type(op)](walk(left), walk(right))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -walk(operand)
-            case ast.Call(func=ast.Name(id=name), args=[first, second], keywords=[]) if name in FUNCTIONS:
-                return FUNCTIONS[name](walk(first), walk(second))
+            case ast.Call(func=ast.Name(id=name), args=[first, second], keywords=[]) if name in functions:
+                return functions[name](walk(first), walk(second))
         raise ValueError(f"{size!s} is no size over {', '.join(known) or 'no dimensions'}")
 
     try:

@@ -64,9 +64,14 @@ FACTORIES = set(
 """Functions that make tensors, of which only modes are asked."""
 INGESTS = frozenset("tensor as_tensor asarray from_numpy frombuffer".split())
 """Those of them that take anything, and ask no argument."""
-LEAVES = FACTORIES | set(
+DRAWS = set(
+    "bernoulli normal_ uniform_ bernoulli_ random_ exponential_ geometric_ log_normal_ cauchy_".split()
+)
+"""Draws of random numbers in the place of others, and by others."""
+LEAVES = FACTORIES.union(
     "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
-    "new_full new_tensor new_empty_strided copy_ fill_ zero_".split()
+    "new_full new_tensor new_empty_strided copy_ fill_ zero_".split(),
+    DRAWS,
 )
 """Functions written in Python that classes and modes see below autograd, as operators."""
 UNTYPED = set(
@@ -484,13 +489,16 @@ def route(function: types.FunctionType, modes_only: bool) -> None:
         function.__module__,
     )
 
+    # Functions of `nn.init` have names of draws, too, which they call.
+    leaf = name in LEAVES and not (name in DRAWS and ".ops." not in function.__module__)
+
     def ask(args: Any, kwargs: dict[str, Any]) -> Any:
         if state.overrides_off < 2:
             values = (*args, *kwargs.values())
             found = claimed(() if name in INGESTS else strangers(values) if modes_only else values)
             if found is not None:
                 return answer(asked, found, args, kwargs)
-        if name in LEAVES and (dispatching or state.mode & DISPATCH_MODE):
+        if leaf and (dispatching or state.mode & DISPATCH_MODE):
             below = asked_about((*args, *kwargs.values()))
             if below is not None and is_apart(name, args):
                 return answered(name, below, args, kwargs)

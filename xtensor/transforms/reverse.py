@@ -252,7 +252,8 @@ def unit_vectors(tensors: Sequence[Tensor]) -> list[Tensor]:
     for i, t in enumerate(tensors):
         before, after = sum(counts[:i]), sum(counts[i + 1 :])
         unit = eye(counts[i], dtype=t.dtype, device=t.device)
-        rows = [unit.new_zeros((n, counts[i])) for n in (before, after)]
-        whole = unit if len(tensors) == 1 else cat([rows[0], unit, rows[1]])
-        made.append(whole.reshape(sum(counts), *t.shape))
+        if len(tensors) > 1:
+            rows = [unit.new_zeros((n, counts[i])) for n in (before, after)]
+            unit = cat([rows[0], unit, rows[1]])
+        made.append(unit.reshape(sum(counts), *t.shape))
     return made

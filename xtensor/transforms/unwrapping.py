@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..engine.modes import state
+from ..operators.levels.crossing import lift, lower, running
 from ..tensor import Tensor, array_of, wrap
 from ..trees import tree_map
-from ..xla.levels import Leveled
+from ..xla.levels import Leveled, tracing
 from ..xla.signals import from_start
 from .tracking import tensors
 
@@ -57,8 +58,9 @@ class Marked:
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """The function with results of their own: what it writes to its arguments shows there, and no result is a written argument.
 
-    remove: with "mutations_and_views" no result shares memory with an argument either. Below nothing need be rewritten: arrays
-    are never written here.
+    remove: with "mutations_and_views" no result shares memory with an argument either. In the graph of `make_fx` no operator
+    writes but the `copy_` of written arguments, and then no operator gives a view. Else nothing need be rewritten: arrays are
+    never written here.
 
     >>> x = xtensor.zeros(2)
     >>> found = xtensor.func.functionalize(lambda x: x.add_(1))(x)
@@ -76,6 +78,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if tracing.recorder is not None:
+            return recorded(func, remove, args, kwargs)
         given = {id(t._xt_storage): (t, t._version) for t in tensors((args, kwargs))}
         with Marked("functionalize"):
             found = func(*args, **kwargs)
@@ -91,3 +95,32 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         return tree_map(apart, found)
 
     return wrapped
+
+
+def recorded(func: Callable[..., Any], remove: str, args: Any, kwargs: Any) -> Any:
+    """`functionalize` while a graph is recorded: at a level of its own, so that all is recorded beneath it, where nothing is written."""
+    entered: dict[int, tuple[Tensor, Tensor]] = {}
+    with running(f"functionalize({remove})", 1, "same") as level:
+
+        def given(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            made = lift(value, level)
+            entered[id(made)] = made, value
+            return made
+
+        memories = tree_map(given, (args, kwargs))
+        found = func(*memories[0], **memories[1])
+        written = {key: inner for key, (inner, _) in entered.items() if inner._xt_storage.version}
+
+        def shown(value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            known = entered.get(id(value))
+            return lower(value, level) if known is None or id(value) in written else known[1]
+
+        results = tree_map(shown, found)
+        values = {key: lower(inner, level) for key, inner in written.items()}
+    for key, value in values.items():
+        entered[key][1].copy_(value)
+    return results

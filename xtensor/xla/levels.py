@@ -33,11 +33,13 @@ __all__ = [
 
 
 class _Tracing(threading.local):
-    """Whether this thread is tracing the form of a program for batches. Rules for batches are written down in no other form: a
-    program on disk is found by its text, which would name such a rule by its address.
+    """What this thread traces. batches: whether the form of a program for batches. Rules for batches are written down in no other
+    form: a program on disk is found by its text, which would name such a rule by its address. recorder: who runs what programs come
+    to beneath all levels, and is shown the tensors that enter them; None where nobody records that.
     """
 
     batches = False
+    recorder: Any = None
 
 
 tracing = _Tracing()

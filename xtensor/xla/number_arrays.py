@@ -10,6 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 from .cache import BoundedCache
+from .levels import tracing
 from .symbolic import Inconclusive
 from .x64 import call, jit
 
@@ -33,7 +34,11 @@ class NumberArrays(BoundedCache[tuple[type, Any], Any]):
             raise LookupError
         if kind is int and not -(2**63) <= value < 2**63:
             raise LookupError
-        array = call(_as_weak, value)
+        if tracing.recorder is None:
+            array = call(_as_weak, value)
+        else:  # who records what programs come to reads numbers out of their operands
+            with jax.ensure_compile_time_eval():
+                array = call(_as_weak, value)
         # 0.0 and -0.0 are one key; what is made while JAX traces belongs to that trace.
         if (kind is float and value == 0) or isinstance(array, Tracer):
             return array

@@ -224,7 +224,11 @@ class Program:
             traced = self.jitted.trace(*args) if form is None else self._trace(args)
             if form is not None:
                 self._traced = form, traced
-            content = json.dumps(tell(traced.jaxpr.jaxpr)).encode()
+            told = tell(traced.jaxpr.jaxpr)
+            try:
+                content = json.dumps(told).encode()
+            except TypeError:  # of sizes left open, which are this trace's
+                return told
             if name is not None:
                 compile_cache.write(name + FACTS, content)
         return json.loads(content)

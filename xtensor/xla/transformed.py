@@ -63,6 +63,14 @@ def escaped(level: Any) -> RuntimeError:
     )
 
 
+def beneath_levels(program: Any, *args: Any) -> Any:
+    """The program's value for arguments of one level less: where there is none left, as who records that has it."""
+    recorder = tracing.recorder
+    if recorder is not None and KINDS.isdisjoint(map(type, jax.tree.leaves(args))):
+        return recorder.run(program, args)
+    return x64.call(program, *args)
+
+
 def _forms(program: Any) -> dict[Any, Any]:
     try:
         return program._xt_forms
@@ -99,7 +107,7 @@ def _batched(program: Any, level: Any, leaves: Sequence[Any], structure: Any) ->
         form = forms.get(key)
         if form is None:
             form = forms[key] = x64.jit(batched_form(function, *key))
-        found = x64.call(form, *inner)
+        found = beneath_levels(form, *inner)
         if apart:
             values, tangents = found
             if any(type(v) is Batched and v.level is level for v in leaves[:count]):
@@ -113,7 +121,7 @@ def _batched(program: Any, level: Any, leaves: Sequence[Any], structure: Any) ->
 def _called(program: Any, leaves: Sequence[Any], structure: Any) -> Any:
     """The program called with leaves that lie beneath a level."""
     args = leaves if structure is None else jax.tree.unflatten(structure, leaves)
-    return x64.call(program, *args)
+    return beneath_levels(program, *args)
 
 
 def batched_form(
@@ -196,7 +204,7 @@ def _with_tangents(program: Any, level: Any, leaves: Sequence[Any], structure: A
     form = forms.get(key)
     if form is None:
         form = forms[key] = x64.jit(dual_form(program._fun, tuple(flags), structure))
-    found, along = x64.call(form, *inner, *tangents)
+    found, along = beneath_levels(form, *inner, *tangents)
     flat, out = jax.tree.flatten(found)
     return jax.tree.unflatten(out, [Dual(level, a, t, outer) for a, t in zip(flat, along, strict=True)])
 
@@ -283,7 +291,7 @@ def program_of(function: Callable[..., Any], *static: Any) -> Any:
 
 def moved(array: Any, source: int, target: int) -> Any:
     """The array with one dimension at another place."""
-    return array if source == target else x64.call(program_of(_moved, source, target), array)
+    return array if source == target else beneath_levels(program_of(_moved, source, target), array)
 
 
 def entered(level: Any, array: Any, dim: int, outer: bool = False) -> Any:
@@ -315,8 +323,8 @@ def paired(level: Any, value: Any, along: Any, outer: bool = False) -> Any:
         second = None
         if tangent is not None or more is not None:
             zero = program_of(jnp.zeros_like)
-            tangent = x64.call(zero, one) if tangent is None else tangent
-            second = paired(level, tangent, x64.call(zero, one) if more is None else more, outer)
+            tangent = beneath_levels(zero, one) if tangent is None else tangent
+            second = paired(level, tangent, beneath_levels(zero, one) if more is None else more, outer)
         return Dual(top, paired(level, one, other, outer), second, above.outer)
     inner = [left(top, a, 0) for a in (value, along)]
     return Batched(top, paired(level, inner[0], inner[1], outer), True, above.outer)
@@ -352,13 +360,20 @@ def number_of(array: Any) -> int:
 def left(level: Any, array: Any, dim: int) -> Any:
     """The samples of a batch along a new dimension; what is no batch is the same for all."""
     if not isinstance(array, Leveled) or level.number not in levels_of(array):
-        return x64.call(program_of(_spread, level.size, dim), array)
+        return beneath_levels(program_of(_spread, level.size, dim), array)
     if array.level is level:
         assert type(array) is Batched
         if array.mapped:
             return moved(array.inner, 0, dim)
-        return x64.call(program_of(_spread, level.size, dim), array.inner)
+        return beneath_levels(program_of(_spread, level.size, dim), array.inner)
     return beneath(array, lambda inner, shift: left(level, inner, dim + shift))
+
+
+def lowered(level: Any, array: Any) -> Any:
+    """What is the same for all samples of a batch, without the level."""
+    if not isinstance(array, Leveled) or level.number not in levels_of(array):
+        return array
+    return array.inner if array.level is level else beneath(array, lambda inner, shift: lowered(level, inner))
 
 
 def summed(level: Any, array: Any) -> Any:
@@ -366,7 +381,7 @@ def summed(level: Any, array: Any) -> Any:
     if not isinstance(array, Leveled) or level.number not in levels_of(array):
         if level.size is None:
             return None
-        return x64.call(program_of(_times, level.size), array)
+        return beneath_levels(program_of(_times, level.size), array)
     if array.level is not level:
         return beneath(array, lambda inner, shift: summed_at(level, inner, shift))
     if type(array) is Dual:
@@ -374,9 +389,9 @@ def summed(level: Any, array: Any) -> Any:
     assert type(array) is Batched
     inner = array.inner
     return (
-        x64.call(program_of(_summed), inner)
+        beneath_levels(program_of(_summed), inner)
         if array.mapped
-        else x64.call(program_of(_times, level.size), inner)
+        else beneath_levels(program_of(_times, level.size), inner)
     )
 
 
@@ -395,7 +410,7 @@ def beneath(array: Any, change: Callable[[Any, int], Any]) -> Any:
     if inner is None:
         if tangent is None:
             return None
-        inner = x64.call(program_of(jnp.zeros_like), tangent)
+        inner = beneath_levels(program_of(jnp.zeros_like), tangent)
     return Dual(array.level, inner, tangent, array.outer)
 
 
@@ -454,9 +469,9 @@ def still_batched(before: Any, array: Any) -> Any:
 
 def _batch_again(level: Any, array: Any) -> Any:
     if not isinstance(array, Leveled) or array.level.number < level.number:
-        return Batched(level, x64.call(program_of(_spread, level.size, 0), array))
+        return Batched(level, beneath_levels(program_of(_spread, level.size, 0), array))
     if array.level is level:
-        return Batched(level, x64.call(program_of(_spread, level.size, 0), array.inner))
+        return Batched(level, beneath_levels(program_of(_spread, level.size, 0), array.inner))
     return beneath(array, lambda inner, shift: _batch_again(level, inner))
 
 

@@ -7,28 +7,27 @@ import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ...compat.overrides import TorchFunctionMode
 from ...engine.modes import state
-from ...geometry import contiguous_strides
 from ...lowering import Recipe
 from ...nn.modules.module import Module
-from ...nn.parameter import Parameter
 from ...operators.below.aten import packet
 from ...operators.below.dispatching import flat, without_modes
-from ...storage import AGE, Storage, births
+from ...operators.generator import levels_apart
 from ...tensor import Tensor
 from ...trees import tree_map
 from ...utils._python_dispatch import TorchDispatchMode
-from ...xla.levels import levels_of
-from ...xla.pending import Pending
+from ...xla.levels import tracing
+from ...xla.symbolic import is_open
 from ..graph_module import GraphModule
-from ..node import Argument
 from ..proxy import Proxy
 from ..tracer import PH, Tracer
+from .abstract import abstractly
+from .beneath import DRAWN, FILLS, MAKING, Beneath, differs, is_leveled
+from .key_tracer import PythonKeyTracer
+from .symbolic_shapes import GuardOnDataDependentSymNode
 
 __all__ = [
     "ProxyTorchDispatchMode",
@@ -39,123 +38,6 @@ __all__ = [
     "get_proxy_mode",
     "make_fx",
 ]
-
-
-class PythonKeyTracer(Tracer):
-    """A tracer for operators: modules are entered, parameters are themselves."""
-
-    def __init__(self) -> None:
-        super().__init__(autowrap_modules=())
-        self.root = Module()
-        self.born = births.now = births.now + AGE
-        self.places: dict[Any, tuple[Proxy, Storage]] = {}
-        """By storage and geometry, the proxy of what lies there; writes leave it, as they do when the graph runs."""
-        self.values: dict[int, list[Seen]] = {}
-        """By array, where it was seen: what the backward pass gets are arrays."""
-
-    def call_module(
-        self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return forward(*args, **kwargs)
-
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        return attr_val
-
-    def create_arg(self, a: Any) -> Argument:
-        if isinstance(a, Recipe):
-            return a
-        if isinstance(a, Tensor) and (found := self.proxy_of(a)) is not None:
-            return found.node
-        if isinstance(a, Parameter) and all(a is not p for p in self.root.parameters()):
-            setattr(self.root, self.get_fresh_qualname("_param_constant"), a)
-        return super().create_arg(a)
-
-    def proxy_of(self, tensor: Tensor) -> Proxy | None:
-        """The proxy of a tensor's values, None for values that this tracer has not seen made."""
-        found = self.places.get(place(tensor))
-        if found is not None:
-            return found[0]
-        if tensor._xt_storage.writes < self.born:  # another constant may share the array
-            return None
-        seen = self.values.get(id(read_already(tensor)), ())
-        return next((one.proxy for one in seen if one.storage.writes == one.writes), None)
-
-    def standing_for(self, value: Any) -> Any:
-        """The proxy of a tensor's values, where there is one; else the value itself."""
-        found = self.proxy_of(value) if isinstance(value, Tensor) else None
-        return value if found is None else found
-
-    def keep(self, tensor: Tensor, proxy: Proxy) -> None:
-        """Know a tensor by a proxy: the place where it lies, and the array of its values."""
-        storage = tensor._xt_storage
-        self.places[place(tensor)] = proxy, storage
-        array = read_already(tensor)
-        if array is not None:
-            self.values.setdefault(id(array), []).append(Seen(array, proxy, storage, storage.writes))
-
-    def meet(self, tensor: Tensor, func: Any) -> None:
-        """Know an operator's argument: one that nobody has made is a constant."""
-        if levels_of(tensor._xt_storage.array):
-            raise NotImplementedError(
-                f"make_fx: {func} of a tensor that vmap or jvp holds; trace the function first, and transform what that gives."
-            )
-        if tensor._xt_view is None and place(tensor) in self.places:
-            self.written(tensor)
-        known = self.proxy_of(tensor)
-        if known is None and tensor._xt_storage.writes >= self.born and not is_one(tensor):
-            raise NotImplementedError(
-                f"make_fx: {func} of a tensor that was made within the function by something that is no operator, so that the "
-                "graph cannot say where it is from."
-            )
-        self.keep(tensor, self.proxy(self.create_arg(tensor)) if known is None else known)
-
-    def written(self, tensor: Tensor) -> None:
-        """Have the graph write what a function has put into a tensor: the values of another one, that an operator gave."""
-        storage = tensor._xt_storage
-        seen = self.values.get(id(read_already(tensor)), ())
-        if not seen or any(one.storage is storage and one.writes == storage.writes for one in seen):
-            return  # an operator wrote it
-        given = self.places.get(place(tensor))
-        target = self.proxy(self.create_arg(tensor)) if given is None else given[0]
-        detach, copy = packet("detach").overload("default"), packet("copy_").overload("default")
-        values = self.create_proxy("call_function", detach, (seen[-1].proxy,), {}, name="detach")
-        self.keep(tensor, self.create_proxy("call_function", copy, (target, values), {}, name="copy_"))
-
-    def forget(self) -> None:
-        """Let go of all tensors."""
-        self.places.clear()
-        self.values.clear()
-
-
-def is_one(tensor: Tensor) -> bool:
-    """Whether a tensor is the number 1, as what a backward pass begins with."""
-    return tensor.dim() == 0 and tensor._xt_view is None and bool(np.asarray(tensor._xt_storage.array) == 1)
-
-
-class Seen(NamedTuple):
-    """An array, the proxy of its values, and the storage that it was of after so many writes."""
-
-    array: Any
-    proxy: Proxy
-    storage: Storage
-    writes: int
-
-
-def place(tensor: Tensor) -> Any:
-    """Which part of which memory a tensor is."""
-    view, storage = tensor._xt_view, tensor._xt_storage
-    if view is None:
-        shape = storage.array.shape
-        return id(storage), shape, contiguous_strides(shape), 0, tensor.dtype, False, False
-    return id(storage), view.sizes, view.strides, view.offset, view.dtype, bool(view.conj), bool(view.neg)
-
-
-def read_already(tensor: Tensor) -> Any:
-    """The array of a tensor's values; None for a view that was not read."""
-    view, storage = tensor._xt_view, tensor._xt_storage
-    if view is None:
-        return storage.array
-    return view.cached if view.cached_at == storage.writes and type(view.cached) is not Pending else None
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -173,6 +55,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
     ) -> None:
         self.tracer, self.tracing_mode = tracer, tracing_mode
         self.decomposition_table = dict(decomposition_table or {})
+        self.beneath = Beneath(tracer)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -184,16 +67,42 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 made = rule(*args, **kwargs)
             if made is not NotImplemented:
                 return made
-        if func._opname == "_local_scalar_dense" and tracer.proxy_of(args[0]) is not None:
+        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        leveled = any(map(is_leveled, given))
+        if func._opname == "_local_scalar_dense" and (leveled or tracer.proxy_of(args[0]) is not None):
+            if not tracer.real:
+                raise GuardOnDataDependentSymNode(
+                    f"Could not guard on data-dependent expression: {func} asks for a value, and there is none while a function is "
+                    "traced without values"
+                )
             raise RuntimeError(
                 f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's likely "
                 "that this is caused by data-dependent control flow or similar.  It may be possible to trace this with dynamic "
                 "shapes; try setting tracing_mode='symbolic' in your make_fx call."
             )
+        if leveled:
+            name, writes = func._opname, func._schema.is_mutable
+            if name in MAKING:
+                return self.beneath.made(name, args, kwargs)
+            if name.removesuffix("_like") in DRAWN:
+                return self.beneath.drawn(name, args, kwargs)
+            if name in FILLS:
+                value = kwargs.get("value", args[1] if len(args) > 1 else 0)
+                return self.beneath.copied(args[0], value)
+            with self.beneath.taking(given, target=args[0] if writes else None):
+                if func.is_view or writes or any(map(differs, given)):
+                    return func(*args, **kwargs)
+            return self.beneath.whole(func, given, args, kwargs)
+        if func._opname.removesuffix("_like") in DRAWN and levels_apart():
+            return self.beneath.drawn(func._opname, args, kwargs)
+        if tracer.opened and (func.of is not None or any(type(v) is Recipe for v in flat(kwargs.values()))):
+            # The operator of a derivative, or of a view's, is for the sizes that it was made for.
+            return self.beneath.by_primitives(func, given, args, kwargs)
+        if func.is_view and self.beneath.without_views():
+            func = packet(f"{func._opname}_copy").overload(func._overloadname)
         name = tracer.graph._target_to_str(func.overloadpacket.__name__)
-        for value in flat((*args, *kwargs.values())):
-            if isinstance(value, Tensor):
-                tracer.meet(value, func)
+        for value in given:
+            tracer.meet(value, func)
         proxy = tracer.create_proxy("call_function", func, args, kwargs, name=name)
         made = func(*args, **kwargs)
         if func._schema.is_mutable and args and isinstance(args[0], Tensor):
@@ -226,6 +135,15 @@ class Above(TorchFunctionMode):
         kwargs, name, tracer = kwargs or {}, getattr(func, "__name__", ""), self.mode.tracer
         if get_proxy_mode() is not self.mode:
             return func(*args, **kwargs)
+        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
+        if any(map(is_leveled, given)):
+            beneath = self.mode.beneath
+            if name not in WRITES:
+                with beneath.taking(given):
+                    return func(*args, **kwargs)
+            others = beneath.raised(given, args[1:])
+            with beneath.taking(given, True, args[0]), without_modes():
+                return func(args[0], *others, **kwargs)
         if name in WRITES:
             target = operator.setitem if name == "__setitem__" else packet(name).overload("default")
             proxy = tracer.create_proxy("call_function", target, args, kwargs, name=name.strip("_"))
@@ -233,7 +151,6 @@ class Above(TorchFunctionMode):
                 made = func(*args, **kwargs)
             tracer.keep(args[0], proxy)
             return made
-        given = [value for value in flat((*args, *kwargs.values())) if isinstance(value, Tensor)]
         before = [tensor._xt_storage.array for tensor in given]
         made = func(*args, **kwargs)
         for tensor, array in zip(given, before, strict=True):
@@ -254,8 +171,12 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
 @contextmanager
 def disable_proxy_modes_tracing() -> Iterator[None]:
     """A block in which nothing is recorded."""
-    with without_modes():
-        yield
+    before, tracing.recorder = tracing.recorder, None
+    try:
+        with without_modes():
+            yield
+    finally:
+        tracing.recorder = before
 
 
 def dispatch_trace(root: Any, tracer: Tracer, concrete_args: Any = None) -> GraphModule:
@@ -283,9 +204,13 @@ def make_fx(
 ) -> Callable[..., GraphModule]:
     """A function that runs `f` on its inputs, and gives the operators that ran as a graph.
 
-    Sizes and conditions are those of these inputs. Derivatives that `f` asks for are in the graph, as operators `<name>_backward`.
-    decomposition_table: by operator, a function that says it by others. Differs from PyTorch: sizes are numbers in every
-    `tracing_mode`, and operators are those declared here, of which some are made of others there.
+    Derivatives that `f` asks for are in the graph, as operators `<name>_backward`; of transforms (`vmap`, `jvp`, `functionalize`, ...)
+    what their programs come to, on all samples together.
+    decomposition_table: by operator, a function that says it by others. tracing_mode: "real" runs `f` on the inputs, "fake" on tensors
+    without values, "symbolic" with sizes left open, too: the graph is for other sizes, as far as `shape_env` of the module says.
+    _allow_non_fake_inputs: whether these two may meet tensors from around `f`. Differs from PyTorch: operators are those declared here,
+    of which some are made of others there, and below transforms the primitives of their kernels; numbers among the inputs are fixed, and
+    sizes are equal only where they are for all.
 
     >>> from xtensor.fx.experimental.proxy_tensor import make_fx
     >>> traced = make_fx(lambda x: (x * 2).sin().sum())(xtensor.ones(3))
@@ -301,40 +226,58 @@ def make_fx(
 
     @functools.wraps(f)
     def wrapped(*args: Any) -> GraphModule:
-        places = tree_map(lambda _: PH, args)
-        analysed = inspect.unwrap(f)
-        code = getattr(analysed, "__code__", None)
-        named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
-        if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
-            function = plain_signature(f, len(args))
-        else:
-            function = f
-        tracer = PythonKeyTracer()
-        mode = ProxyTorchDispatchMode(tracer, tracing_mode, pre_dispatch, decomposition_table)
+        if tracing_mode == "real":
+            return traced(f, args, PythonKeyTracer(), decomposition_table)
 
-        @functools.wraps(function)
-        def recorded(*proxies: Any) -> Any:
-            def known(proxy: Any, value: Any) -> Any:
-                if not isinstance(value, Tensor):
-                    return value
-                if tracer.proxy_of(value) is not None:  # given twice: each is an input of its own
-                    value = value.detach().clone().requires_grad_(value.requires_grad)
-                tracer.keep(value, proxy)
-                return value
+        def without_values(given: tuple[Any, ...]) -> GraphModule:
+            tracer = PythonKeyTracer()
+            tracer.real, tracer.mixes = False, _allow_non_fake_inputs
+            return traced(f, given, tracer, decomposition_table)
 
-            values = tree_map(known, proxies, args)
-            with mode, Above(mode):
-                made = f(*values)
-            return tree_map(tracer.standing_for, made)
-
-        try:
-            graph = tracer.trace(recorded, places)
-        finally:
-            tracer.forget()
-        name = type(f).__name__ if isinstance(f, Module) else getattr(f, "__name__", "GraphModule")
-        return GraphModule(tracer.root, graph, name)
+        module, shape_env = abstractly(without_values, args, tracing_mode == "symbolic")
+        if shape_env is not None:
+            module.shape_env = shape_env
+        return module
 
     return wrapped
+
+
+def traced(f: Callable[..., Any], args: tuple[Any, ...], tracer: PythonKeyTracer, table: Any) -> GraphModule:
+    """The graph of a function for arguments, as a module."""
+    places = tree_map(lambda _: PH, args)
+    analysed = inspect.unwrap(f)
+    code = getattr(analysed, "__code__", None)
+    named = code is not None and not code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount
+    if code is None or not named or inspect.ismethod(analysed) or code.co_argcount != len(args):
+        function = plain_signature(f, len(args))
+    else:
+        function = f
+    mode = ProxyTorchDispatchMode(tracer, decomposition_table=table)
+
+    @functools.wraps(function)
+    def recorded(*proxies: Any) -> Any:
+        def known(proxy: Any, value: Any) -> Any:
+            if not isinstance(value, Tensor):
+                return value
+            if tracer.proxy_of(value) is not None:  # given twice: each is an input of its own
+                value = value.detach().clone().requires_grad_(value.requires_grad)
+            tracer.keep(value, proxy)
+            for dim, size in enumerate(value.shape):
+                if is_open(size):
+                    tracer.opened.setdefault(str(size), (proxy, dim))
+            return value
+
+        values = tree_map(known, proxies, args)
+        with mode, Above(mode), mode.beneath:
+            made = f(*values)
+        return tree_map(tracer.standing_for, made)
+
+    try:
+        graph = tracer.trace(recorded, places)
+    finally:
+        tracer.forget()
+    name = type(f).__name__ if isinstance(f, Module) else getattr(f, "__name__", "GraphModule")
+    return GraphModule(tracer.root, graph, name)
 
 
 def get_isolated_graphmodule(

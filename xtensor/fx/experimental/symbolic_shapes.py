@@ -1,11 +1,15 @@
-"""`torch.fx.experimental.symbolic_shapes`: what programs ask about sizes that may be left open. Here they are numbers."""
+"""`torch.fx.experimental.symbolic_shapes`: what programs ask about sizes that may be left open, and what is known of those."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+from ...export.dims import Range
 
 __all__ = [
     "GuardOnDataDependentSymNode",
+    "ShapeEnv",
+    "ShapeGuard",
     "definitely_false",
     "definitely_true",
     "free_symbols",
@@ -22,7 +26,29 @@ __all__ = [
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A condition on a size that is not known; never raised."""
+    """A condition on a value that is not known while a function is traced."""
+
+
+class ShapeGuard(NamedTuple):
+    """A condition on sizes that a traced graph rests on; constraint: the same with `<=` or `>=`, nothing for a size that is
+    what it was.
+    """
+
+    expr: str
+    constraint: str
+
+
+class ShapeEnv:
+    """What is known of the sizes left open in a traced graph.
+
+    guards: the conditions that it rests on. var_to_val: the sizes when it was traced. var_to_range: those that it is for.
+    Differs from PyTorch: expressions are texts.
+    """
+
+    def __init__(self) -> None:
+        self.guards: list[ShapeGuard] = []
+        self.var_to_val: dict[str, int] = {}
+        self.var_to_range: dict[str, Range] = {}
 
 
 def guard_or_false(a: Any) -> bool:

@@ -273,8 +273,10 @@ BESIDES = {
     "lift_fresh": lambda self: self,
     "alias": lambda self: self.view(self.shape),
     "_unsafe_view": lambda self, size: self.reshape(size),
+    "view": lambda self, size: self.view(size),
+    "sym_size": lambda self, dim: self.shape[dim],
 }
-"""Operators of PyTorch's dispatcher that have no function of their own here."""
+"""Operators of PyTorch's dispatcher that have no function of their own here, or one that takes less."""
 
 
 ALSO = {f"{name}_{how}": name for name in ("max", "min", "median", "nanmedian") for how in ("all", "dim")}

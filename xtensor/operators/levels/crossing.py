@@ -14,9 +14,9 @@ from ...engine import modes
 from ...engine.graph import Node
 from ...storage import AGE, births
 from ...tensor import Tensor, array_of, edge_of, plain_edge, wrap
-from ...xla.levels import Level, LevelAval, batches_of, layers, levels_of
+from ...xla.levels import Level, LevelAval, batches_of, layers, levels_of, tracing
 from ...xla.signals import from_start
-from ...xla.transformed import entered, left, lifted, paired, parts, summed
+from ...xla.transformed import entered, left, lifted, lowered, paired, parts, summed
 from ..recording import noted
 
 __all__ = [
@@ -27,6 +27,8 @@ __all__ = [
     "enter",
     "leave",
     "levels_beyond",
+    "lift",
+    "lower",
     "new_level",
     "primal",
     "refuse_complex_along",
@@ -149,11 +151,18 @@ def _made(title: str, array: Any, sources: Sequence[Any], transposed: Transposed
     return made
 
 
+def _taken(tensor: Tensor) -> Any:
+    """The array of a tensor that enters a level, or leaves one."""
+    if tracing.recorder is not None:
+        tracing.recorder.take(tensor)
+    return array_of(tensor)
+
+
 def enter(tensor: Tensor, level: Level, dim: int, outer: bool = False) -> Tensor:
     """What lies along a dimension as the samples of a batch."""
     return _made(
         "VmapBackward",
-        entered(level, array_of(tensor), dim, outer),
+        entered(level, _taken(tensor), dim, outer),
         (tensor,),
         lambda grad: (leave(grad, level, dim),),
     )
@@ -163,18 +172,38 @@ def leave(tensor: Tensor, level: Level, dim: int) -> Tensor:
     """The samples of a batch along a new dimension."""
     return _made(
         "UnvmapBackward",
-        left(level, array_of(tensor), dim),
+        left(level, _taken(tensor), dim),
         (tensor,),
         lambda grad: (enter(grad, level, dim, outer=True),),
     )
 
 
+def lift(tensor: Tensor, level: Level, outer: bool = False) -> Tensor:
+    """A tensor that is the same for all samples of a batch."""
+    return _made(
+        "LiftBackward",
+        lifted(level, _taken(tensor), outer),
+        (tensor,),
+        lambda grad: (lower(grad, level),),
+    )
+
+
+def lower(tensor: Tensor, level: Level) -> Tensor:
+    """What is the same for all samples of a batch, without the level."""
+    return _made(
+        "LowerBackward",
+        lowered(level, _taken(tensor)),
+        (tensor,),
+        lambda grad: (lift(grad, level, outer=True),),
+    )
+
+
 def dual(value: Tensor, along: Tensor | None, level: Level) -> Tensor:
     """The tensor with a tangent at a level of tangents."""
-    array = paired(level, array_of(value), None if along is None else array_of(along))
+    array = paired(level, _taken(value), None if along is None else _taken(along))
 
     def transposed(grad: Tensor) -> Sequence[Tensor | None]:
-        inner = array_of(grad)
+        inner = _taken(grad)
         ours = [a for a in layers(inner) if a.level is level]
         if not (ours and ours[0].outer):
             return (grad, None)
@@ -197,7 +226,7 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
 
 def _part(tensor: Tensor, level: Level, which: int) -> Tensor | None:
     """Value (0) or tangent (1)."""
-    array = parts(level, array_of(tensor))[which]
+    array = parts(level, _taken(tensor))[which]
     if array is None:
         return None
 
@@ -209,7 +238,7 @@ def _part(tensor: Tensor, level: Level, which: int) -> Tensor | None:
 
 def _outer(grad: Tensor, level: Level, which: int) -> Tensor:
     """The cotangent of a value with its tangent, of which that of one part is given."""
-    array = array_of(grad)
+    array = _taken(grad)
     if which == 1:
         return _made(
             "DualCotangentBackward",
@@ -220,7 +249,7 @@ def _outer(grad: Tensor, level: Level, which: int) -> Tensor:
     zero = wrap(array).new_zeros(()).expand(grad.shape)
     return _made(
         "DualCotangentBackward",
-        paired(level, array_of(zero), array, outer=True),
+        paired(level, _taken(zero), array, outer=True),
         (grad,),
         lambda again: (_part(again, level, 0),),
     )
@@ -272,7 +301,7 @@ def crossed(grad: Tensor | None, numbers: tuple[int, ...]) -> Tensor | None:
     """A gradient that goes on to something that is not at these levels; those within which it began, it stays at."""
     if grad is None or not numbers:
         return grad
-    array = array_of(grad)
+    array = _taken(grad)
     for at in layers(array):
         if at.outer and at.level.number in numbers:
             found = _summed(grad, at.level)
@@ -283,7 +312,7 @@ def crossed(grad: Tensor | None, numbers: tuple[int, ...]) -> Tensor | None:
 def _summed(grad: Tensor, level: Level) -> Tensor | None:
     if level.size is None:
         return _part(grad, level, 1)
-    array = array_of(grad)
+    array = _taken(grad)
     return _made(
         "VmapSumBackward",
         summed(level, array),
@@ -296,7 +325,7 @@ def _spread(grad: Tensor, level: Level) -> Tensor:
     """The same cotangent for all samples."""
     return _made(
         "VmapSpreadBackward",
-        lifted(level, array_of(grad), outer=True),
+        lifted(level, _taken(grad), outer=True),
         (grad,),
         lambda again: (_summed(again, level) if level.number in levels_of(array_of(again)) else again,),
     )
