@@ -421,8 +421,8 @@ def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str)
     """The operator that is one direction of one layer over (L, N, I), whose derivative is written out from what it keeps."""
 
     def gradients(results: Sequence[Any], grads: Any, undefined: Any, *operands: Any) -> tuple[Any, ...]:
-        known = dict.fromkeys(("outputs", "hidden", "cell", "gates", "cells"))
-        given = dict(known)
+        known: dict[str, Any] = dict.fromkeys(("outputs", "hidden", "cell", "gates", "cells"))
+        given: dict[str, Any] = dict(known)
         for number, name in enumerate(names):
             known[name] = results[number]
             given[name] = None if undefined[number] else grads[number]
