@@ -232,3 +232,15 @@ def test_nothing_is_recorded_where_that_is_off():
         return x + other
 
     assert [n.name for n in make_fx(function)(xtensor.ones(2)).graph.nodes] == ["x_1", "add", "output"]
+
+
+@pytest.mark.parametrize("method", ["resize_", "resize_as_", "as_strided_"])
+def test_what_changes_sizes_in_place_is_recorded(method):
+    arguments = {"resize_": ([2],), "resize_as_": (xtensor.ones(2),), "as_strided_": ((2,), (2,))}[method]
+
+    def function(x):
+        return getattr(x * 2, method)(*arguments)
+
+    given = xtensor.arange(12.0).reshape(3, 4)
+    graph = make_fx(function)(xtensor.ones(3, 4))
+    assert xtensor.equal(graph(given), function(given))

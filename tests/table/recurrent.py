@@ -49,5 +49,11 @@ ROWS = [
     Row("rnn_tanh", stack(1, 1), others=(), strides=False, covers=("_recurrent", "_rnn_tanh_layer")),
     Row("rnn_relu", stack(1, 1), others=(), strides=False, covers=("_rnn_relu_layer",)),
     Row("gru", stack(3, 1), others=(), strides=False, covers=("_gru_layer",)),
-    Row("lstm", [PACKED, *stack(4, 2)], others=(), strides=False, covers=("_lstm_layer", "_packed", "_unpacked")),
+    Row(
+        "lstm",
+        [PACKED, *stack(4, 2)],
+        others=(),
+        strides=False,
+        covers=("_lstm_layer", "_packed", "_unpacked"),
+    ),
 ]

@@ -70,7 +70,7 @@ DRAWS = set(
 """Draws of random numbers in the place of others, and by others."""
 LEAVES = FACTORIES.union(
     "detach item empty_like zeros_like ones_like full_like rand_like randn_like randint_like new_empty new_zeros new_ones "
-    "new_full new_tensor new_empty_strided copy_ fill_ zero_".split(),
+    "new_full new_tensor new_empty_strided copy_ fill_ zero_ resize_ resize_as_ as_strided_".split(),
     DRAWS,
 )
 """Functions written in Python that classes and modes see below autograd, as operators."""
