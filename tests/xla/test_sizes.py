@@ -153,6 +153,31 @@ def test_lengths_of_sequences_forward_and_backward(made: collections.Counter[str
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+def test_packed_sequences_forward_and_backward(made: collections.Counter[str]) -> None:
+    """Sets of lengths need no programs of their own."""
+    model = xtensor.nn.LSTM(3, 5)
+    random = np.random.default_rng(0)
+    counts: list[int] = []
+
+    def gradients(lengths: list[int]) -> list[Any]:
+        values = np.random.default_rng(sum(lengths)).standard_normal((max(lengths), 4, 3)).astype(np.float32)
+        packed = xtensor.nn.utils.rnn.pack_padded_sequence(
+            xtensor.from_numpy(values), xtensor.tensor(lengths)
+        )
+        out, _ = xtensor.nn.utils.rnn.pad_packed_sequence(model(packed)[0])
+        model.zero_grad()
+        (out**2).sum().backward()
+        counts.append(sum(made.values()))
+        return [np.array(p.grad) for p in model.parameters()]
+
+    sets = [sorted(random.integers(3, 30, 4).tolist(), reverse=True) for _ in range(24)]
+    several = [gradients(lengths) for lengths in sets]
+    assert counts[-1] == counts[-6]
+    sizes.enable(False)
+    for a, b in zip(several[-1], gradients(sets[-1]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
 def test_what_no_grad_decorates_is_a_place_like_any_other(made: collections.Counter[str]) -> None:
     @xtensor.no_grad()
     def grown(n: int) -> Any:

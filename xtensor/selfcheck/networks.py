@@ -148,7 +148,7 @@ CASES |= {
         for mode, gates in {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}.items()
     },
     "_unpacked": case(drawn(67, 1031), fixed([31, 29, 7]), 31),
-    "_packed": case(drawn(3, 31, 13), fixed([31, 29, 7]), 67),
+    "_packed": case(drawn(3, 31, 1031), fixed([31, 29, 7]), drawn(67, 2)),
     "bags": [
         case(drawn(53, 31), indices(67, below=53), fixed([0, 5, 5, 40]), False, mode, dtypes=SINGLES)
         for mode in (0, 1, 2)

@@ -245,9 +245,10 @@ def padded_places(batch_sizes: Any, batch: int) -> tuple[Any, Any]:
 
 def packed_places(batch_sizes: Any, total: int) -> tuple[Any, Any]:
     """The time and the sample of each row of packed data."""
-    time = jnp.repeat(jnp.arange(batch_sizes.shape[0]), batch_sizes, total_repeat_length=total)
-    starts = jnp.cumsum(batch_sizes) - batch_sizes
-    return time, jnp.arange(total) - starts[time]
+    row = jnp.arange(total)
+    ends = jnp.cumsum(batch_sizes)
+    time = jnp.sum(row[:, None] >= ends[None, :], 1)
+    return time, row - (ends - batch_sizes)[time]
 
 
 def scan_layer(
@@ -535,10 +536,15 @@ def unpacked(input: Array, batch_sizes: Array, batch: int) -> tuple[Array, Array
     return input[places], inside
 
 
-@general(name="_packed", derivatives=dict(input=FROM_KERNEL, batch_sizes=None), method=False, out=False)
-def packed(input: Array, batch_sizes: Array, total: int) -> Array:
-    """What is no padding of (L, N, H), as packed data of `total` rows."""
-    return input[packed_places(batch_sizes, total)]
+@general(
+    name="_packed",
+    derivatives=dict(input=FROM_KERNEL, batch_sizes=None, rows=None),
+    method=False,
+    out=False,
+)
+def packed(input: Array, batch_sizes: Array, rows: Array) -> Array:
+    """What is no padding of (L, N, H), as packed data of as many rows as `rows` has: an operand, so that no size is a constant."""
+    return input[packed_places(batch_sizes, rows.shape[0])]
 
 
 def keeping(
@@ -585,7 +591,7 @@ def keeping(
             last.append(made[1:])
         x = cat(outputs, -1) if len(outputs) > 1 else outputs[0]
     if batch_sizes is not None:
-        x = packed(x, batch_sizes, input.shape[0])
+        x = packed(x, batch_sizes, input.detach())
     elif batch_first:
         x = x.transpose(0, 1)
     return (x, *[stack(list(states)) for states in zip(*last, strict=True)])
