@@ -172,7 +172,8 @@ def test_packed_sequences_forward_and_backward(made: collections.Counter[str]) -
 
     sets = [sorted(random.integers(3, 30, 4).tolist(), reverse=True) for _ in range(24)]
     several = [gradients(lengths) for lengths in sets]
-    assert counts[-1] == counts[-6]
+    # A longest length, or a number of rows, above all before needs the next bound's; one program a set would be twelve.
+    assert counts[-1] - counts[11] <= 5
     sizes.enable(False)
     for a, b in zip(several[-1], gradients(sets[-1]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
