@@ -177,6 +177,7 @@ from .ops.network.normalization import (
     rms_norm as rms_norm,
 )
 from .ops.network.pooling import *
+from .ops.network.cells import *
 from .ops.network.recurrent import *
 from .ops.pointwise.activation_functions import *
 from .ops.pointwise.activations import *

@@ -297,7 +297,7 @@ def set_default_dtype(d: dtype, /) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    if d in FLOAT8:
+    if d in FLOAT8 or d in STORED:
         raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
     if d is _default:
         return
@@ -527,7 +527,7 @@ class finfo(_Limits):
         if not isinstance(d, _Dtype):
             raise argument_error("finfo", "type", 1, "xtensor.dtype", d)
         d = d.to_real()
-        if not d.is_floating_point:
+        if not d.is_floating_point or d in STORED:
             raise TypeError(
                 "xtensor.finfo() requires a floating point input type. Use xtensor.iinfo to handle 'xtensor.finfo'"
             )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xtensor
-from xtensor.ops.network import recurrent
+from xtensor.ops.network import recurrent_layers
 
 torch: Any = pytest.importorskip("torch")
 
@@ -100,12 +100,12 @@ def test_nothing_is_computed_again_for_gradients() -> None:
     x = np.ones((4, 2, 3), np.float32)
     h = np.ones((2, 5), np.float32)
     w = [np.ones((20, 3), np.float32), np.ones((20, 5), np.float32)]
-    op = recurrent.LAYERS["LSTM"].operator
+    op = recurrent_layers.LAYERS["LSTM"].operator
     made = op.kernel(x, h, h, None, *w, None, None, None, False)
     assert [m.shape for m in made] == [(4, 2, 5), (2, 5), (2, 5), (4, 2, 20), (4, 2, 5)]
     results = dict(zip(("outputs", "hidden", "cell", "gates", "cells"), made, strict=True))
     grads = {**dict.fromkeys(results), "outputs": made[0]}
-    back = lambda *a: recurrent.layer_gradients("LSTM", results, grads, *a, False)
+    back = lambda *a: recurrent_layers.layer_gradients("LSTM", results, grads, *a, False)
     assert loops(back, x, h, h, None, *w, None) == 1
     module = xtensor.nn.LSTM(3, 5)
     given = xtensor.ones(4, 2, 3)

@@ -2,17 +2,6 @@
 
 from . import Row, Sample, T
 
-CELL = (T(3, 4), T(3, 2))
-
-
-def cell(gates: int) -> list[Sample]:
-    """A cell of hidden size 2 over inputs of size 4, with and without biases."""
-    weights = (T(2 * gates, 4), T(2 * gates, 2))
-    return [
-        Sample(*CELL, *weights, T(2 * gates), T(2 * gates)),
-        Sample(*CELL, *weights),
-    ]
-
 
 def stack(gates: int, states: int) -> list[Sample]:
     """A layer of hidden size 2 over sequences of 3 steps: one direction, then two, batch first."""
@@ -34,18 +23,6 @@ PACKED = Sample(
 )
 
 ROWS = [
-    Row("rnn_tanh_cell", cell(1), others=(), strides=False),
-    Row("rnn_relu_cell", cell(1), others=(), strides=False),
-    Row("gru_cell", cell(3), others=(), strides=False),
-    Row(
-        "lstm_cell",
-        [
-            Sample(T(3, 4), [T(3, 2), T(3, 2)], T(8, 4), T(8, 2), T(8), T(8)),
-            Sample(T(3, 4), [T(3, 2), T(3, 2)], T(8, 4), T(8, 2)),
-        ],
-        others=(),
-        strides=False,
-    ),
     Row("rnn_tanh", stack(1, 1), others=(), strides=False, covers=("_recurrent", "_rnn_tanh_layer")),
     Row("rnn_relu", stack(1, 1), others=(), strides=False, covers=("_rnn_relu_layer",)),
     Row("gru", stack(3, 1), others=(), strides=False, covers=("_gru_layer",)),

@@ -183,6 +183,11 @@ def _candidates(
     """Recipes, best first, each with what the offset must satisfy: `offset // place % radix <= limit`."""
     base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
     dtype = base_dtype if dtype is None else np.dtype(dtype)
+    if dtype.kind == "V":
+        raise NotImplementedError(
+            "tensors of dtypes that only store (complex32, bits8, int4, ...) have no values here: convert complex32 to complex64, or view "
+            "the bytes as another dtype"
+        )
     ordered = sorted((-strides[d], d) for d in range(len(sizes)) if sizes[d] > 1 and strides[d] > 0)
     dims = tuple([d for _, d in ordered])
     core = tuple([(sizes[d], strides[d]) for d in dims])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .. import dtypes
+from .. import checks, dtypes
 from ..geometry import broadcast_shapes
 from ..lowering import transpose
 from ..xla.cache import BoundedCache, clear_all, settings_read
@@ -134,6 +134,9 @@ class Operator:
     def traced(self, key: tuple[Any, ...]) -> Callable[..., Any]:
         """The kernel as a function of its runtime arguments alone; a None number means its default."""
         statics = dict(zip([p.name for p in self.static], key, strict=True))
+        for value in key:
+            if isinstance(value, dtypes.stored_dtype):
+                raise checks.not_implemented_for(f"{self.name.strip('_')}_cpu", value)
         names = [p.name for p in self.runtime]
         defaults = [p.default if p.kind == "Number" else None for p in self.runtime]
         kernel, single, pointwise = self.kernel, self.single, self.kind == "pointwise"

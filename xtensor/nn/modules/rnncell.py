@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...ops.create.creation import zeros
-from ...ops.network.recurrent import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
+from ...ops.network.cells import gru_cell, lstm_cell, rnn_relu_cell, rnn_tanh_cell
 from ...tensor import Tensor
 from .. import init
 from ..parameter import register_empty
