@@ -271,3 +271,48 @@ def test_complex32_of_more_than_a_vector_loop() -> None:
         x = xtensor.randn(1031, dtype=xtensor.complex32)
     assert x.shape == (1031,) and bool((x.abs() > 0).all())
     assert (x[1000:].to(xtensor.complex64).conj() * x[1000:]).imag.abs().max() < 1e-2
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
+def test_complex32_is_optimized(name: str) -> None:
+    made = []
+    for lib in (xtensor, torch):
+        w = lib.tensor([1 + 0.5j, -0.25 + 1j, 0.75 - 2j], dtype=lib.complex32, requires_grad=True)
+        optimizer = getattr(lib.optim, name)([w], lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (w * w.conj()).real.float().sum().backward()
+            optimizer.step()
+        made.append(w.detach())
+    same(*made, name)
+
+
+# ---- where a dtype is an argument ----------------------------------------------------------------------------------
+
+
+def test_operators_refuse_dtypes_that_only_store() -> None:
+    x = xtensor.ones(3)
+    for call in (xtensor.sum, xtensor.cumsum, xtensor.softmax, xtensor.prod):
+        for dtype in (xtensor.bits8, xtensor.complex32, xtensor.qint8):
+            with pytest.raises(NotImplementedError, match=f"not implemented for '{dtype.scalar_name}'"):
+                call(x, 0, dtype=dtype)
+
+
+def test_they_are_no_default_and_have_no_limits() -> None:
+    before = xtensor.get_default_dtype()
+    for dtype in (xtensor.float4_e2m1fn_x2, xtensor.complex32, xtensor.bits8):
+        with pytest.raises(TypeError):
+            xtensor.set_default_dtype(dtype)
+    assert xtensor.get_default_dtype() is before
+    with pytest.raises(TypeError):
+        xtensor.finfo(xtensor.float4_e2m1fn_x2)
+    with pytest.raises(TypeError):
+        xtensor.iinfo(xtensor.int4)
+
+
+def test_transforms_and_exports_say_that_there_are_no_values() -> None:
+    x = numbers(xtensor, 3)
+    for transformed in (xtensor.func.vmap(lambda a: a * 2), xtensor.func.grad(lambda a: a.abs().sum())):
+        with pytest.raises(NotImplementedError, match="dtypes that only store"):
+            transformed(x)
+    assert (x * 2).tolist() == xtensor.compile(lambda a: a * 2)(x).tolist()

@@ -15,7 +15,7 @@ from .. import checks, dtypes
 from ..geometry import contiguous_strides
 from ..operators.overriding import answering_in, arm
 from ..ops.create.ingest import from_numpy
-from ..sparse.layout import PLAIN, host, plainly
+from ..sparse.layout import UNANSWERED, by_table, host
 from ..tensor import Tensor, array_of, counter_of, make_view, sizes_of, strides_of, tensor_over, wrap
 from ..xla.cache import bounded
 from ..xla.x64 import call
@@ -104,14 +104,10 @@ class QuantizedTensor(Tensor):
         composite = getattr(func, "composite", None)
         if composite is not None:  # of `torch.ops.quantized`
             return composite(*args, **(kwargs or {}))
-        name = getattr(func, "__name__", "")
-        handler = HANDLERS.get(name)
-        if handler is not None:
-            handler = vars(handler).get("__wrapped__", handler)
-            return handler(*args, **(kwargs or {}))
-        if name in PLAIN or name in KEPT:
-            return plainly(func, args, kwargs or {})
-        raise refuse(name)
+        made = by_table(HANDLERS, KEPT, func, args, kwargs or {})
+        if made is UNANSWERED:
+            raise refuse(getattr(func, "__name__", ""))
+        return made
 
     @property
     def T(self) -> Any:

@@ -81,15 +81,12 @@ class SparseTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        made = by_table(HANDLERS, PROPERTIES, func, args, kwargs)
+        if made is not UNANSWERED:
+            return made
         name = getattr(func, "__name__", "")
-        handler = HANDLERS.get(name)
-        if handler is not None:
-            # A method of every tensor asks by itself: what answers is the function within.
-            handler = vars(handler).get("__wrapped__", handler)
-            return handler(*args, **(kwargs or {}))
-        if name in PLAIN or name in ("__get__", "__set__", "__delete__"):
-            return plainly(func, args, kwargs or {})
-        tensor = next(a for a in (*args, *(kwargs or {}).values()) if holds(a))
+        tensor = next(a for a in (*args, *kwargs.values()) if holds(a))
         tensor = tensor if isinstance(tensor, SparseTensor) else next(t for t in tensor if holds(t))
         raise refuse(name, tensor)
 
@@ -150,6 +147,23 @@ def set_data(self: SparseTensor, source: Any) -> None:
 
 
 SparseTensor.data = property(data_of, set_data)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+PROPERTIES = frozenset(("__get__", "__set__", "__delete__"))
+"""The getters and setters of properties."""
+UNANSWERED: Any = object()
+"""What `by_table` gives for a call that nothing answers."""
+
+
+def by_table(table: dict[str, Handler], kept: frozenset[str], func: Any, args: Any, kwargs: Any) -> Any:
+    """What a table of handlers makes of a call, or, of questions about any tensor and those of `kept`, any tensor would."""
+    name = getattr(func, "__name__", "")
+    handler = table.get(name)
+    if handler is not None:
+        # A method of every tensor asks by itself: what answers is the function within.
+        handler = vars(handler).get("__wrapped__", handler)
+        return handler(*args, **kwargs)
+    return plainly(func, args, kwargs) if name in PLAIN or name in kept else UNANSWERED
 
 
 def plainly(func: Any, args: Any, kwargs: Any) -> Any:

@@ -18,7 +18,7 @@ from .. import dtypes
 from ..engine import modes
 from ..operators.overriding import answering_in, arm
 from ..operators.recording import noted
-from ..sparse.layout import PLAIN, LayoutNode, plainly
+from ..sparse.layout import UNANSWERED, LayoutNode, by_table
 from ..tensor import (
     Tensor,
     array_of,
@@ -52,6 +52,8 @@ KEPT = frozenset(
 class StoredTensor(Tensor):
     """A tensor of a dtype that only stores.
 
+    Differs from PyTorch: transforms of functions (`vmap`, `func.grad`) refuse it; bytes without numbers print as bytes.
+
     >>> x = xtensor.tensor([1, 2, 3], dtype=xtensor.uint8).view(xtensor.bits8)
     >>> x.dtype, x[1:].view(xtensor.uint8)
     (xtensor.bits8, tensor([2, 3], dtype=xtensor.uint8))
@@ -62,14 +64,10 @@ class StoredTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        handler = HANDLERS.get(name)
-        if handler is not None:
-            handler = vars(handler).get("__wrapped__", handler)
-            return handler(*args, **(kwargs or {}))
-        if name in PLAIN or name in KEPT:
-            return plainly(func, args, kwargs or {})
-        return HANDLERS["_any"](func, name, args, kwargs or {})
+        made = by_table(HANDLERS, KEPT, func, args, kwargs or {})
+        if made is UNANSWERED:
+            return HANDLERS["_any"](func, getattr(func, "__name__", ""), args, kwargs or {})
+        return made
 
     @property
     def T(self) -> Any:

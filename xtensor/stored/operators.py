@@ -24,6 +24,8 @@ from ..ops.shape.reinterpret import view_as_real
 from ..ops.tensor.conversion import parse_to, transfer, typed_name
 from ..sparse.layout import host
 from ..tensor import Size, Tensor, alias, asks_grad, sizes_of
+from ..trees import tree_leaves, tree_map
+from .kernel_names import refused
 from .layout import (
     HANDLERS,
     StoredTensor,
@@ -59,105 +61,20 @@ GEOMETRY = frozenset(
     "squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ resize_ resize_as_ set_".split()
 )
 """Those of them that change the tensor's own sizes."""
+CUT = frozenset("detach detach_ zero_ zeros_like empty_like new_zeros new_empty new_empty_strided".split())
+"""Those of them whose results have no history."""
 SAME = frozenset("positive resolve_conj resolve_neg to_dense conj conj_physical conj_physical_ real".split())
 """What leaves a tensor that is not complex as it is."""
-VML = frozenset(
-    "acos asin atan ceil cos erf erfc erfinv exp expm1 floor i0 lgamma log log10 log1p log2 round sin sqrt tan tanh trunc".split()
-)
-STUBS = {
-    **dict.fromkeys("add sub subtract rsub diff dist".split(), "add_stub"),
-    **dict.fromkeys(
-        "any all to type copy_ float_power to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc".split(),
-        "copy_",
-    ),
-    **dict.fromkeys(
-        "item __bool__ __int__ __float__ __complex__ __index__".split(), "_local_scalar_dense_cpu"
-    ),
-    **dict.fromkeys(("index", "take"), "index_cpu"),
-    **dict.fromkeys("nonzero argwhere count_nonzero to_sparse to_sparse_coo".split(), "nonzero_count_cpu"),
-    **dict.fromkeys(("sort", "argsort", "msort"), "sorting_kernel_method_name"),
-    **dict.fromkeys(("gather", "scatter", "scatter_add"), "scatter_gather_tensor_cpu"),
-    **dict.fromkeys(("flip", "fliplr", "rot90"), "flip_cpu"),
-    **dict.fromkeys(("matmul", "mm", "inner"), "addmm_impl_cpu_"),
-    **dict.fromkeys(("corrcoef", "cov", "sum_to_size"), "sum_cpu"),
-    **dict.fromkeys(("allclose", "isclose"), "eq_cpu"),
-    **dict.fromkeys(("not_equal", "isnan"), "ne_cpu"),
-    **dict.fromkeys(("fill_diagonal", "new_ones", "ones_like", "new_full", "full_like"), "fill_cpu"),
-    **dict.fromkeys(("divide", "true_divide"), "div_cpu"),
-    **dict.fromkeys(("multiply", "kron"), "mul_cpu"),
-    **dict.fromkeys(("clamp_min", "fmax"), "maximum_cpu"),
-    **dict.fromkeys(("clamp_max", "fmin"), "minimum_cpu"),
-    **dict.fromkeys(
-        "pow digamma exp2 unique trace cross nan_to_num tril triu isfinite isinf masked_fill masked_select".split(),
-        "",
-    ),
-    **{name: f"{name}_lastdim_kernel_impl" for name in ("softmax", "log_softmax")},
-    **{
-        name: f"{name}_out_cpu"
-        for name in ("cumsum", "cumprod", "logcumsumexp", "addcdiv", "addcmul", "prod")
-    },
-    **{
-        "addcdiv": "addcdiv_cpu_out",
-        "addcmul": "addcmul_cpu_out",
-        "absolute": "abs_cpu",
-        "square": "pow",
-        "negative": "neg_cpu",
-    },
-    **{
-        "amax": "max_values_cpu",
-        "amin": "min_values_cpu",
-        "max": "max_all",
-        "min": "min_all",
-        "clip": "clamp_scalar_cpu",
-    },
-    **{
-        "clamp": "clamp_scalar_cpu",
-        "relu": "clamp_min_scalar_cpu",
-        "sgn": "sign_cpu",
-        "lerp": "lerp_kernel_tensor",
-    },
-    **{"normal": "normal_kernel_cpu", "uniform": "check_uniform_bounds", "random": "random_kernel_cpu"},
-    **{
-        "bernoulli": "bernoulli_tensor_cpu_self_",
-        "histc": "aminmax_cpu",
-        "polygamma": "trigamma",
-        "mvlgamma": "arange_cpu",
-    },
-    **{
-        "equal": "equal_notnan_cpu",
-        "unique_consecutive": "unique",
-        "hash_tensor": "xor_sum_cpu",
-        "nanmedian": "median_cpu",
-    },
-}
-"""PyTorch's names of kernels that are not `<name>_cpu`; "" is the operator's own."""
-
-
-def refused(name: str, dtype: dtypes.dtype) -> NotImplementedError:
-    """The error of an operator without a kernel for a dtype."""
-    plain = name.strip("_").removeprefix("i") if name.startswith("__") else name.rstrip("_")
-    kernel = STUBS.get(name, STUBS.get(plain))
-    if kernel is None:
-        kernel = f"{plain}_vml_cpu" if plain in VML else f"{plain}_cpu"
-    return checks.not_implemented_for(kernel or plain, dtype)
 
 
 def each(value: Any, function: Callable[[Any], Any]) -> Any:
-    """A value with a function applied to each tensor within its lists, tuples and dicts."""
-    if isinstance(value, Tensor):
-        return function(value)
-    if isinstance(value, dict):
-        return {k: each(v, function) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        parts = [each(v, function) for v in value]
-        return type(value)(parts) if type(value) in (tuple, list) else type(value)(*parts)
-    return value
+    """A value with a function applied to each tensor within."""
+    return tree_map(lambda leaf: function(leaf) if isinstance(leaf, Tensor) else leaf, value)
 
 
 def tensors_of(*values: Any) -> list[Any]:
-    found: list[Any] = []
-    each(values, found.append)
-    return found
+    """The tensors within some values."""
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
 # ---- what has no handler of its own --------------------------------------------------------------------------------
@@ -171,13 +88,9 @@ def answered(func: Any, name: str, args: Any, kwargs: Any) -> Any:
     dtype = stored.dtype
     if name in MOVED and moves(name, given, dtype):
         made = moved(func, name, args, kwargs, dtype)
-        if (
-            dtype is dtypes.complex32
-            and isinstance(made, (StoredTensor, tuple, list))
-            and name not in GEOMETRY
-        ):
-            return with_history(func, name, args, kwargs, made)
-        return made
+        if dtype is not dtypes.complex32 or name in GEOMETRY:
+            return made
+        return with_history(func, name, args, kwargs, made)
     if dtype is not dtypes.complex32 and name in SAME:
         return args[0]
     return computed(func, name, args, kwargs, given)
@@ -223,13 +136,7 @@ def moved(func: Any, name: str, args: Any, kwargs: Any, dtype: dtypes.dtype) -> 
 
 def with_history(func: Any, name: str, args: Any, kwargs: Any, made: Any) -> Any:
     """What was moved of complex32, with its place in the graph: that of the same done to its numbers."""
-    off = modes.state.mode & modes.NO_GRAD or name in (
-        "detach",
-        "detach_",
-        "zero_",
-        "zeros_like",
-        "empty_like",
-    )
+    off = modes.state.mode & modes.NO_GRAD or name in CUT
     if off or not any(asks_grad(t) for t in tensors_of(args, kwargs)):
         return made
     same = each(func(*each(args, wide), **each(kwargs, wide)), narrowed)
