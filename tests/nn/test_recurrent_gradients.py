@@ -103,7 +103,7 @@ def test_nothing_is_computed_again_for_gradients() -> None:
     op = recurrent_layers.LAYERS["LSTM"].operator
     made = op.kernel(x, h, h, None, *w, None, None, None, False)
     assert [m.shape for m in made] == [(4, 2, 5), (2, 5), (2, 5), (4, 2, 20), (4, 2, 5)]
-    results = dict(zip(("outputs", "hidden", "cell", "gates", "cells"), made, strict=True))
+    results = dict(zip(recurrent_layers.RESULTS, made, strict=True))
     grads = {**dict.fromkeys(results), "outputs": made[0]}
     back = lambda *a: recurrent_layers.layer_gradients("LSTM", results, grads, *a, False)
     assert loops(back, x, h, h, None, *w, None) == 1
@@ -118,3 +118,29 @@ def test_batch_first_has_pytorchs_strides() -> None:
     for lib in (torch, xtensor):
         out, _ = lib.nn.LSTM(3, 5, batch_first=True)(lib.ones(2, 4, 3))
         assert out.stride() == (5, 10, 1) and out.shape == (2, 4, 5)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "RNN"])
+def test_outputs_may_be_written(kind: str) -> None:
+    """What the derivatives need is not what the caller is given. (PyTorch's LSTM refuses, as ours does.)"""
+    made = []
+    for lib in (torch, xtensor):
+        module = getattr(lib.nn, kind)(3, 5, batch_first=True)
+        for p in module.parameters():
+            p.data.fill_(0.1)
+        out, last = module(lib.ones(2, 4, 3))
+        out.mul_(2)
+        last.add_(1)
+        (out.sum() + last.sum()).backward()
+        made.append([p.grad.numpy() for p in module.parameters()])
+    for theirs, ours in zip(*made, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_samples(kind: str) -> None:
+    module = getattr(xtensor.nn, kind)(3, 5)
+    out, _ = module(xtensor.ones(4, 0, 3))
+    assert out.shape == (4, 0, 5)
+    out.sum().backward()
+    assert all(float(p.grad.abs().sum()) == 0 for p in module.parameters())

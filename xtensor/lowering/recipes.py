@@ -183,7 +183,7 @@ def _candidates(
     """Recipes, best first, each with what the offset must satisfy: `offset // place % radix <= limit`."""
     base_dtype = np.dtype(np.float32 if base_dtype is None else base_dtype)
     dtype = base_dtype if dtype is None else np.dtype(dtype)
-    if dtype.kind == "V":
+    if dtype.type is np.void:
         raise NotImplementedError(
             "tensors of dtypes that only store (complex32, bits8, int4, ...) have no values here: convert complex32 to complex64, or view "
             "the bytes as another dtype"

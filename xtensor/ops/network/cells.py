@@ -88,12 +88,13 @@ def retreat(
 
 def flat(x: Any) -> Any:
     """(L, N, I) as (L N, I)."""
-    return x.reshape(-1, x.shape[-1])
+    return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
 
 
 def affine(x: Any, weight: Any, bias: Any) -> Any:
     """`x @ weight.T + bias`; of (L, N, I) as one product of rows, for XLA's CPU products of three dimensions are slower."""
-    made = product(flat(x), weight.T).reshape(*x.shape[:-1], -1) if x.ndim == 3 else product(x, weight.T)
+    rows = flat(x) if x.ndim == 3 else x
+    made = product(rows, weight.T).reshape(*x.shape[:-1], weight.shape[0])
     return made if bias is None else made + bias
 
 

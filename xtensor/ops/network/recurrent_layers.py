@@ -28,7 +28,8 @@ def scan_layer(
     reverse: bool,
     keep: bool = False,
 ) -> Any:
-    """One direction of one layer over (L, N, I): outputs, last hidden and cell state, and to `keep` the gates and cell states.
+    """One direction of one layer over (L, N, I): outputs, last hidden and cell state; to `keep` gates, and states: of an LSTM the cell's
+    after each step, of a GRU those that each began with.
 
     `inside` masks padding.
     """
@@ -43,19 +44,23 @@ def scan_layer(
         if valid is not None:
             new_h = jnp.where(valid[:, None], new_h, h)
             new_c = None if new_c is None else jnp.where(valid[:, None], new_c, c)
-        gates = jnp.concatenate(made, -1) if keep and len(made) > 1 else None
-        return (new_h, new_c), (new_h, gates, new_c if keep else None)
+        kept = (jnp.concatenate(made, -1), h if mode == "GRU" else new_c) if keep else (None, None)
+        return (new_h, new_c), (new_h, *kept)
 
-    (hidden, cell), (outputs, gates, cells) = lax.scan(
+    (hidden, cell), (outputs, gates, states) = lax.scan(
         step, (hidden, cell), (of_inputs, inside), reverse=reverse
     )
-    return outputs, hidden, cell, gates, cells
+    return outputs, hidden, cell, gates, states
 
 
-def before(first: Any, states: Any, reverse: bool) -> Any:
-    """The states (L, N, H) that the steps began with, from the first one and those after each step."""
-    parts = [states[1:], first[None]] if reverse else [first[None], states[:-1]]
-    return jnp.concatenate(parts, 0)
+def before(first: Any, states: Any, inside: Any, reverse: bool) -> Any:
+    """The states (L, N, H) that the steps began with, from the first one and those after each step; `inside` masks padding."""
+    if not reverse:
+        return jnp.concatenate([first[None], states[:-1]], 0)
+    after = states[1:]
+    if inside is not None:  # a sequence that ends early begins at its end
+        after = jnp.where(inside[1:, :, None], after, first)
+    return jnp.concatenate([after, first[None]], 0)
 
 
 def layer_gradients(
@@ -73,22 +78,29 @@ def layer_gradients(
 ) -> tuple[Any, ...]:
     """The gradients of a layer's operands, from those of its results: one scan back, and one product for each weight after it.
 
-    results, grads: by name: outputs, hidden, cell, gates and cells; a gradient that is None is zero.
+    results, grads: by name: outputs, hidden, cell, gates and states; a gradient that is None is zero.
     """
-    outputs = results["outputs"]
-    made = [outputs] if results["gates"] is None else jnp.split(results["gates"], 4, -1)
-    hiddens = before(hx, outputs, reverse)
-    cells = None if cx is None else before(cx, results["cells"], reverse)
-    to_made = None if grads["gates"] is None else jnp.split(grads["gates"], 4, -1)
+    gates = 4 if mode in ("LSTM", "GRU") else 1
+    made = jnp.split(results["gates"], gates, -1)
+    to_made = None if grads["gates"] is None else jnp.split(grads["gates"], gates, -1)
+    cells = to_cells = to_hiddens = None
+    if mode == "LSTM":
+        hiddens = before(hx, results["outputs"], inside, reverse)
+        cells, to_cells = before(cx, results["states"], inside, reverse), grads["states"]
+    elif mode == "GRU":
+        hiddens, to_hiddens = results["states"], grads["states"]
+    else:
+        hiddens = before(hx, made[0], inside, reverse)
     steps = {
         "out": grads["outputs"],
         "made": made,
         "hidden": hiddens if mode == "GRU" else None,
         "cell": cells,
-        "new": results["cells"],
+        "new": results["states"] if mode == "LSTM" else None,
         "inside": inside,
         "to_made": to_made,
-        "to_new": grads["cells"],
+        "to_new": to_cells,
+        "to_before": to_hiddens,
     }
 
     def step(state: Any, now: dict[str, Any]) -> Any:
@@ -102,11 +114,13 @@ def layer_gradients(
             if to_cell is not None:
                 past_cell, to_cell = jnp.where(valid, 0, to_cell), jnp.where(valid, to_cell, 0)
         to_new = to_hidden if w_hr is None else product(to_hidden, w_hr)
+        if gates == 1 and now["to_made"] is not None:
+            to_new = to_new + now["to_made"][0]
         of_input, of_hidden, direct, to_before = retreat(
             mode, to_new, to_cell, now["to_made"], now["made"], now["hidden"], now["cell"], now["new"]
         )
         back = product(of_hidden, w_hh)
-        for more in (direct, past_hidden):
+        for more in (direct, past_hidden, now["to_before"]):
             back = back if more is None else back + more
         to_before = to_before if past_cell is None else to_before + past_cell
         kept = (of_input, None if of_hidden is of_input else of_hidden, None if w_hr is None else to_hidden)
@@ -121,52 +135,41 @@ def layer_gradients(
     weights = to_weights(flat(to_input), flat(to_hidden), flat(input), flat(hiddens))
     to_hr = None
     if w_hr is not None:
-        to_hr = over_rows(flat(to_projected), flat(made[3] * jnp.tanh(results["cells"])))
+        to_hr = over_rows(flat(to_projected), flat(made[3] * jnp.tanh(results["states"])))
     return product(flat(to_input), w_ih).reshape(input.shape), to_hx, to_cx, *weights, to_hr
 
 
+RESULTS = ("outputs", "hidden", "cell", "gates", "states")
 LAYER = "input hx cx w_ih w_hh b_ih b_hh w_hr"
 
 
 def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str) -> Any:
     """The operator that is one direction of one layer over (L, N, I), whose derivative is written out from what it keeps."""
 
-    def gradients(results: Sequence[Any], grads: Any, undefined: Any, *operands: Any) -> tuple[Any, ...]:
-        known: dict[str, Any] = dict.fromkeys(("outputs", "hidden", "cell", "gates", "cells"))
-        given: dict[str, Any] = dict(known)
-        for number, name in enumerate(names):
-            known[name] = results[number]
-            given[name] = None if undefined[number] else grads[number]
-        return layer_gradients(mode, known, given, *operands)
+    def gradients(saved: dict[str, Any], grads: Any, undefined: Any, *operands: Any) -> tuple[Any, ...]:
+        given = {name: None if none else g for name, none, g in zip(names, undefined, grads, strict=True)}
+        nothing: dict[str, Any] = dict.fromkeys(RESULTS)
+        return layer_gradients(mode, nothing | saved, nothing | given, *operands)
 
     def of_lstm(
         grads: Any, undefined: Any, result0: Any, result3: Any, result4: Any, input: Any, hx: Any, cx: Any, inside: Any,
         w_ih: Any, w_hh: Any, w_hr: Any, reverse: bool,
     ) -> tuple[Any, ...]:  # fmt: skip
-        results = (result0, None, None, result3, result4)
-        return gradients(results, grads, undefined, input, hx, cx, inside, w_ih, w_hh, w_hr, reverse)
+        saved = {"outputs": result0, "gates": result3, "states": result4}
+        return gradients(saved, grads, undefined, input, hx, cx, inside, w_ih, w_hh, w_hr, reverse)
 
     def of_gru(
-        grads: Any, undefined: Any, result0: Any, result2: Any, input: Any, hx: Any, inside: Any, w_ih: Any, w_hh: Any,
+        grads: Any, undefined: Any, result2: Any, result3: Any, input: Any, hx: Any, inside: Any, w_ih: Any, w_hh: Any,
         reverse: bool,
     ) -> tuple[Any, ...]:  # fmt: skip
-        return gradients(
-            (result0, None, result2), grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse
-        )
+        saved = {"gates": result2, "states": result3}
+        return gradients(saved, grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse)
 
     def of_rnn(
-        grads: Any,
-        undefined: Any,
-        result0: Any,
-        input: Any,
-        hx: Any,
-        inside: Any,
-        w_ih: Any,
-        w_hh: Any,
-        reverse: bool,
-    ) -> tuple[Any, ...]:
+        grads: Any, undefined: Any, result2: Any, input: Any, hx: Any, inside: Any, w_ih: Any, w_hh: Any, reverse: bool
+    ) -> tuple[Any, ...]:  # fmt: skip
         return gradients(
-            (result0, None), grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse
+            {"gates": result2}, grads, undefined, input, hx, None, inside, w_ih, w_hh, None, reverse
         )
 
     def run(
@@ -182,9 +185,9 @@ def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str)
         reverse: bool,
     ) -> Any:
         weights = {"ih": w_ih, "hh": w_hh, "b_ih": b_ih, "b_hh": b_hh, "hr": w_hr}
-        outputs, hidden, cell, gates, cells = scan_layer(mode, input, hx, cx, weights, inside, reverse, True)
-        made = {"outputs": outputs, "hidden": hidden, "cell": cell, "gates": gates, "cells": cells}
-        return tuple([made[name] for name in names])
+        made = scan_layer(mode, input, hx, cx, weights, inside, reverse, True)
+        known: dict[str, Any] = dict(zip(RESULTS, made, strict=True))
+        return tuple([known[name] for name in names])
 
     run.__annotations__["return"] = f"tuple[{', '.join(['Array'] * len(names))}]"
     hidden = ", ".join(names[shown:])
@@ -207,20 +210,22 @@ def layer(mode: str, names: Sequence[str], shown: int, autocast: Any, what: str)
 LAYERS = {
     "LSTM": layer(
         "LSTM",
-        ("outputs", "hidden", "cell", "gates", "cells"),
+        RESULTS,
         3,
         dict(cpu="short", accelerator="short"),
         "A layer of long short-term memory",
     ),
     "GRU": layer(
         "GRU",
-        ("outputs", "hidden", "gates"),
+        ("outputs", "hidden", "gates", "states"),
         2,
         dict(accelerator="short"),
         "A layer of gated recurrent units",
     ),
     **{
-        mode: layer(mode, ("outputs", "hidden"), 2, dict(cpu="short", accelerator="short"), "An Elman layer")
+        mode: layer(
+            mode, ("outputs", "hidden", "gates"), 2, dict(cpu="short", accelerator="short"), "An Elman layer"
+        )
         for mode in ("RNN_TANH", "RNN_RELU")
     },
 }
