@@ -47,6 +47,13 @@ def test_outputs_and_gradients_of_a_model(model):
     assert all(t.first > 0 and t.forward > 0 and t.backward > 0 for t in found.times)
 
 
+def test_devices_run_programs_of_the_same_sizes(model):
+    """What a process did before on one of them is no difference between them."""
+    for rows in (4, 9, 11, 13, 14, 15, 17, 18, 19, 21, 22):
+        model(xtensor.randn(rows, 5)).sum().backward()
+    assert compare(model, xtensor.randn(23, 5, requires_grad=True), devices=BOTH, repeat=1).max_ulps == 0
+
+
 def wrong_elsewhere(x):
     y = x.sin()
     return y if x.device.index is None else y * (1 + 2.0**-20)

@@ -135,7 +135,7 @@ def start():
 
     def begin(*arguments):
         command = [sys.executable, *arguments]
-        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         started.append(subprocess.Popen(command, start_new_session=True, **pipes))
         return started[-1]
 
@@ -231,7 +231,8 @@ def test_an_interrupt_ends_the_program_and_its_workers(start):
 @pytest.mark.parametrize("end", ["return", "kill"])
 def test_nobody_is_left_when_a_program_ends_with_a_live_iterator(end, start):
     """Workers that were never told to end do so when the program returns, or is killed."""
-    process = start("-c", WAITING + ("threading.Event().wait()" if end == "kill" else ""))
+    # It returns once its input ends, which `finished` does: before, a worker may not have said yet that it is busy.
+    process = start("-c", WAITING + ("threading.Event().wait()" if end == "kill" else "os.read(0, 1)"))
     workers = busy(process)
     if end == "kill":
         process.kill()

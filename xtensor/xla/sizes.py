@@ -11,10 +11,11 @@ and until a signature has come `OFTEN` times: then it is compiled as it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +40,7 @@ __all__ = [
     "forget",
     "is_one_cpu",
     "stats",
+    "switched",
 ]
 
 OFTEN = 128
@@ -77,6 +79,17 @@ def enable(on: bool) -> None:
 def enabled() -> bool:
     """Whether programs for several sizes are made and used."""
     return _State.enabled
+
+
+@contextlib.contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """Within the block programs for several sizes are made and used, or not."""
+    before = enabled()
+    enable(on)
+    try:
+        yield
+    finally:
+        enable(before)
 
 
 def stats() -> dict[str, int]:
