@@ -314,3 +314,38 @@ def test_batches_that_are_views_need_one_program() -> None:
             run(data[start : start + 3], labels[start : start + 3])
     assert len(run._xt_compiled.entries) == 1
     assert run._xt_compiled.entries[0].program.calls == 3
+
+
+def test_values_that_operators_refuse_are_looked_at_by_every_call() -> None:
+    """As eager code does, and before anything is written."""
+    written = xtensor.zeros(())
+
+    @xtensor.compile(fullgraph=True)
+    def solved(x: Any, q: Any) -> Any:
+        written.add_(1)
+        return xtensor.quantile(xtensor.linalg.inv(x), q)
+
+    good, half = xtensor.eye(3) * 2, xtensor.tensor(0.5)
+    for _ in range(4):
+        assert solved(good, half) == 0
+    with pytest.raises(xtensor.linalg.LinAlgError, match="diagonal element 1 is zero"):
+        solved(xtensor.zeros(3, 3), half)
+    with pytest.raises(RuntimeError, match="quantile"):
+        solved(good, half * 3)
+    assert written == 6
+    assert solved(good, half) == 0
+
+
+def test_code_whose_source_does_not_stand_alone_runs_as_it_is(tmp_path: Any, monkeypatch: Any) -> None:
+    """Such as a comprehension of a module that the first call imports."""
+    (tmp_path / "imported_late.py").write_text("TABLE = dict(\n    a={k: k for k in range(3)}\n)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @xtensor.compile(fullgraph=True)
+    def added(x: Any) -> Any:
+        import imported_late
+
+        return x + imported_late.TABLE["a"][2]
+
+    for _ in range(3):
+        assert added(xtensor.ones(2)).tolist() == [3, 3]

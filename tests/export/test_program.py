@@ -1,13 +1,22 @@
 """Exported programs in memory: their graph, signature and results."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
 
 import xtensor
 from xtensor import nn
-from xtensor.export import Dim, InputKind, OutputKind, export
+from xtensor.export import (
+    AdditionalInputs,
+    Dim,
+    InputKind,
+    OutputKind,
+    ShapesCollection,
+    export,
+    register_dataclass,
+)
 
 
 class Net(nn.Module):
@@ -23,6 +32,15 @@ class Net(nn.Module):
         x = self.drop(self.norm(self.layer(x)).relu_()) * self.scale + self.shift
         x[:, 0] = 0
         return {"value": x * times, "times": times, "extra": extra}
+
+
+@dataclasses.dataclass
+class Pair:
+    one: xtensor.Tensor
+    two: xtensor.Tensor
+
+
+register_dataclass(Pair)
 
 
 @pytest.fixture
@@ -382,3 +400,49 @@ def test_wrong_dynamic_shapes_are_refused():
         export(module, (x,), dynamic_shapes=({0: Dim("b")}, None))
     with pytest.raises(ValueError, match="outside of its range"):
         export(module, (x,), dynamic_shapes=({0: Dim("b", min=6)},))
+
+
+def test_open_sizes_told_by_tensors_and_by_examples():
+    class Sum(nn.Module):
+        def forward(self, pair, more):
+            return pair.one + pair.two + more[0]
+
+    x, y = xtensor.ones(3), xtensor.ones(3)
+    pair = Pair(x, xtensor.ones(1))
+    batch, told, seen = Dim("batch"), ShapesCollection(), AdditionalInputs()
+    told[x], told[y] = {0: batch}, (batch,)
+    seen.add((Pair(xtensor.ones(5), xtensor.ones(1)), [xtensor.ones(5)]))
+    other = Pair(xtensor.ones(7), xtensor.ones(1))
+    for shapes in (told, seen):
+        program = export(Sum(), (pair, [y]), dynamic_shapes=shapes)
+        assert program.module()(other, [xtensor.ones(7)]).shape == (7,)
+    seen.verify(program)
+    with pytest.raises(ValueError, match="were not found in args"):
+        told.dynamic_shapes(Sum(), (pair, [x]))
+    with pytest.raises(AssertionError, match="non-tensor"):
+        told[3] = {0: batch}
+    with pytest.raises(AssertionError, match="do not match"):
+        told[x] = {}
+    with pytest.raises(ValueError, match="differing types"):
+        seen.dynamic_shapes(Sum(), (pair, [3]))
+
+
+@pytest.mark.parametrize(
+    "function, x",
+    [
+        (xtensor.linalg.inv, xtensor.eye(3) * 2),
+        (xtensor.linalg.cholesky, xtensor.eye(3) * 2),
+        (lambda x: xtensor.linalg.lu_factor(x)[0], xtensor.eye(3) * 2),
+        (lambda x: xtensor.quantile(x, x.flatten()[:1] / 4), xtensor.ones(2, 3)),
+        (lambda x: xtensor.histc(x, 4), xtensor.arange(9.0)),
+        (lambda x: xtensor.cov(x, aweights=x[0]), xtensor.rand(2, 5)),
+    ],
+)
+def test_values_that_would_be_refused_are_not_asked_for(function, x):
+    """Of programs; what eager code refuses, and compiled code with it, gives whatever it gives."""
+
+    class Calls(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    assert xtensor.equal(export(Calls(), (x,)).module()(x), function(x))

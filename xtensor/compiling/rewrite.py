@@ -12,6 +12,7 @@ import dis
 import inspect
 import linecache
 import textwrap
+import tokenize
 import types
 from typing import Any
 
@@ -193,7 +194,7 @@ def source_tree(code: types.CodeType) -> Any:
     try:
         block = inspect.getblock(lines[code.co_firstlineno - 1 :])
         tree = ast.parse(textwrap.dedent("".join(block)))
-    except (SyntaxError, IndexError, OSError, inspect.EndOfBlock):
+    except (SyntaxError, IndexError, OSError, inspect.EndOfBlock, tokenize.TokenError):
         raise Unfollowable("its source cannot be read") from None
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     found = tree.body[0] if tree.body else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..trees import register_dataclass
 from .dims import Dim, dims
+from .dynamic_shapes import AdditionalInputs, ShapesCollection
 from .files import load, save
 from .graph import Graph, GraphModule, Node
 from .looking import Cost, Explanation, Roof, draw, explain
@@ -19,6 +21,7 @@ from .signature import (
 from .steps import TrainingStep, export_step
 
 __all__ = [
+    "AdditionalInputs",
     "ConstantArgument",
     "Cost",
     "Dim",
@@ -34,6 +37,7 @@ __all__ = [
     "OutputKind",
     "OutputSpec",
     "Roof",
+    "ShapesCollection",
     "TensorArgument",
     "TrainingStep",
     "dims",
@@ -42,5 +46,6 @@ __all__ = [
     "export",
     "export_step",
     "load",
+    "register_dataclass",
     "save",
 ]

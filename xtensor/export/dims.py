@@ -186,13 +186,16 @@ def symbols(ranges: Mapping[str, Range]) -> dict[str, Any]:
 class Opened(NamedTuple):
     """What `dynamic_shapes` says.
 
-    sizes: of each tensor among the arguments its sizes, ints and `Size`s. ranges: of the names. automatic: the names that stand for
-    `Dim.AUTO`, by the sizes of the examples: equal sizes are one. allowed: which of those are opened.
+    sizes: of each tensor among the arguments its sizes, ints and `Size`s. ranges: of the names. hinted: the sizes of the examples at the
+    places of `Dim.AUTO` and `Dim.DYNAMIC`; one name stands for equal ones, except at the places that are `apart`. allowed: which of
+    `Dim.AUTO` are opened.
     """
 
     sizes: list[tuple[Any, ...]]
     ranges: dict[str, Range]
-    automatic: dict[int, str]
+    hinted: dict[str, int]
+    named: dict[int, str]
+    apart: frozenset[str]
     allowed: str
 
 
@@ -201,9 +204,14 @@ AUTOMATIC = ("all", "first", "none")
 
 
 def named_sizes(
-    forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any, allowed: str = "all"
+    forward: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    dynamic: Any,
+    allowed: str = "all",
+    apart: frozenset[str] = frozenset(),
 ) -> Opened:
-    """The sizes of all tensors among arguments, some of which `dynamic` leaves open; see `export` and `AUTOMATIC`."""
+    """The sizes of all tensors among arguments, some of which `dynamic` leaves open; see `export`, `Opened` and `AUTOMATIC`."""
     combined = combined_arguments(forward, args, kwargs)
     if isinstance(dynamic, dict):
         if set(dynamic) != set(combined):
@@ -222,7 +230,7 @@ def named_sizes(
                 "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
                 f"{len(combined)} elements, but `dynamic_shapes` has {len(wishes)} elements"
             )
-    found = Opened([], {}, {}, allowed)
+    found = Opened([], {}, {}, {}, apart, allowed)
     for (name, value), wish in zip(combined.items(), wishes, strict=True):
         open_tree(found, f"inputs[{name!r}]", value, wish)
     return found
@@ -255,9 +263,13 @@ def open_tree(found: Opened, where: str, value: Any, wish: Any) -> None:
         for i, part in enumerate(value):
             open_tree(found, f"{where}[{i}]", part, None if wish is None else wish[i])
     else:
-        for leaf in trees.tree_leaves(value):
-            if isinstance(leaf, Tensor):
-                found.sizes.append(tuple(leaf.shape))
+        node = trees.NODES.get(type(value))
+        if node is None:
+            return
+        parts, context = node.flatten(value)
+        wishes = wish if wish is None or isinstance(wish, (list, tuple)) else node.flatten(wish)[0]
+        for i, (part, key) in enumerate(zip(parts, node.keys(context, len(parts)), strict=True)):
+            open_tree(found, f"{where}{key}", part, None if wishes is None else wishes[i])
 
 
 def open_tensor(found: Opened, where: str, tensor: Tensor, wish: Any) -> tuple[Any, ...]:
@@ -296,13 +308,13 @@ def open_size(found: Opened, place: str, size: int, dim: Any, first: bool) -> An
     if dim is AUTO:
         if size < 2 or found.allowed == "none" or (found.allowed == "first" and not first):
             return size
-        if size in found.automatic:
-            return Size(found.automatic[size])
     if dim is AUTO or dim is DYNAMIC:
+        found.hinted[place] = size
+        if size in found.named and place not in found.apart:
+            return Size(found.named[size])
         name = next(f"s{i}" for i in range(len(found.ranges) + 1) if f"s{i}" not in found.ranges)
         found.ranges[name] = Range(0 if size < 2 else 2, math.inf)
-        if dim is AUTO:
-            found.automatic[size] = name
+        found.named.setdefault(size, name)
         return Size(name)
     if not isinstance(dim, Dim):
         raise ValueError(f"Unexpected dynamic_shape {dim!r} at {place}: a Dim, an int or None is meant")

@@ -25,6 +25,7 @@ from .dims import (
     multiplied,
     named_sizes,
 )
+from .dynamic_shapes import AdditionalInputs, ShapesCollection
 from .graph import Graph, GraphModule
 from .lowering import PLATFORMS, lower, random_words, weights_of
 from .replay import replay
@@ -389,8 +390,9 @@ def export(
 
     args, kwargs: examples, whose sizes and dtypes count; what is no tensor is fixed. dynamic_shapes: which sizes are left open: by
     the names of arguments, or in their order, for each tensor a dict from dimensions to `Dim`s (or a tuple with one of each dimension's), and
-    None for what is fixed. strict: taken and not needed, as tracing sees all operators. What a module in training writes to its
-    buffers is among the outputs.
+    None for what is fixed; or a ShapesCollection, or AdditionalInputs. strict: taken and not needed, as tracing sees all operators.
+    What a module in training writes to its buffers is among the outputs. Values that an operator refuses in eager code (a singular matrix, a
+    quantile that is not in [0, 1]) are not looked at in a program.
 
     RuntimeError where the code needs the values of tensors, or a size that is left open; it names the line.
 
@@ -405,6 +407,8 @@ def export(
     given = dict(kwargs or {})
     # In the order of the function's parameters, in which their sizes are told.
     kwargs = {name: given[name] for name in combined_arguments(mod.forward, args, given) if name in given}
+    if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
+        dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
     traced, ranges = opened_trace(mod, args, kwargs, dynamic_shapes)
     state = dict(mod.state_dict(keep_vars=True))
     extra = {name: t for name, t in mod.named_buffers() if name not in state}
@@ -413,18 +417,39 @@ def export(
     return program
 
 
+SEPARATED = 16
+"""Of how many sizes it is tried which of them must be equal: each takes a trace."""
+
+
 def opened_trace(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any
 ) -> tuple[Traced, dict[str, Range]]:
-    """A trace with the sizes open that `dynamic` says, and their ranges; of those that are open by themselves as many as the code allows."""
-    for allowed in AUTOMATIC[:-1]:
-        opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed)
-        if not opened.automatic:
-            break
+    """A trace with the sizes open that `dynamic` says, and their ranges; of those that have no name as many as the code allows, and as
+    few of them equal as it takes.
+    """
+
+    def attempt(allowed: str, apart: frozenset[str]) -> tuple[Traced, dict[str, Range]] | None:
+        opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed, apart)
         try:
             return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
-        except Exception:  # whatever comes of a size that the code fixes
-            continue
+        except Exception:  # whatever comes of a size that the code fixes, or that it takes for equal to another
+            return None
+
+    for allowed in AUTOMATIC[:-1]:
+        hinted = named_sizes(mod.forward, args, kwargs, dynamic, allowed).hinted
+        again = [place for at, (place, size) in enumerate(hinted.items()) if size in list(hinted.values())[:at]]
+        every: frozenset[str] = frozenset(again)
+        found = attempt(allowed, every) if hinted else None
+        if found is not None:
+            return found
+        found = attempt(allowed, frozenset()) if again else None
+        if found is not None:
+            apart: frozenset[str] = frozenset()
+            for place in again if 1 < len(again) <= SEPARATED else ():
+                better = attempt(allowed, apart | {place})
+                if better is not None:
+                    found, apart = better, apart | {place}
+            return found
     opened = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
     try:
         return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges

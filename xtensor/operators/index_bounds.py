@@ -19,21 +19,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from .. import capture, geometry
+from .. import capture, devices, geometry
 from ..storage import MetaArray
 from ..tensor import Tensor, sizes_of, strides_of
 from ..xla.cache import BoundedCache
-from ..xla.levels import ground
+from ..xla.levels import batches_of, ground
 from ..xla.x64 import call, jit
 
 __all__ = [
     "bounds_of",
     "check_bounds",
     "check_has_values",
+    "check_values",
     "in_bounds",
     "known_bounds",
     "later",
     "on_cpu",
+    "readable",
     "refuse_overlap",
     "remember",
 ]
@@ -91,6 +93,33 @@ def later(array: Any, fits: Callable[[Any], bool]) -> None:
     watcher = capture.running()
     if watcher is not None:
         watcher.unseen(array, fits)
+
+
+def readable(array: Any) -> bool:
+    """Whether looking at the values of an array costs no transfer from a device."""
+    if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
+        return False
+    array = ground(array)
+    if isinstance(array, Tracer):
+        return capture.running() is not None and devices.current().type == "cpu"
+    places = array.devices()
+    return len(places) == 1 and next(iter(places)).platform == "cpu"
+
+
+def check_values(array: Any, wrong: Callable[[np.ndarray[Any, Any]], Exception | None]) -> None:
+    """Raise what `wrong` gives for the values of an array, where looking at them costs no transfer from a device.
+
+    Those of a program that is being captured are looked at when it has them, those of any other trace never.
+    """
+    if not readable(array):
+        return
+    array = ground(array)
+    if isinstance(array, Tracer):
+        later(array, lambda values: wrong(np.asarray(values)) is None)
+        return
+    error = wrong(np.asarray(array))
+    if error is not None:
+        raise error
 
 
 def in_bounds(array: Any, size: int, wrap: bool) -> bool:

@@ -11,14 +11,14 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
-from ...operators.index_bounds import in_bounds
+from ...operators.index_bounds import check_values, in_bounds, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import arange
 from ..reduce.reductions import argument
 from ..shape.joining import cat
 from . import embedding
-from .embedding import readable, renormalise_rows
+from .embedding import renormalise_rows
 
 __all__ = ["embedding_bag"]
 
@@ -180,19 +180,24 @@ def bags(
 def check_lookups(input: Tensor, offsets: Tensor, rows: int, mode: int) -> None:
     """PyTorch's errors for values of indices and offsets, where looking at them costs no transfer."""
     array, begins = array_of(input), array_of(offsets)
-    if readable(begins) and begins.dtype.kind in "iu" and begins.size:
-        values = np.asarray(begins)
+    count = array.size
+
+    def wrong(values: np.ndarray[Any, Any]) -> Exception | None:
         if values[0] != 0:
-            raise RuntimeError(
+            return RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
                 f"However, got {values[0]}"
             )
-        if values[-1] > array.size:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {array.size} but got offsets[-1] of {values[-1]}"
+        if values[-1] > count:
+            return RuntimeError(
+                f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of {values[-1]}"
             )
         if (np.diff(values) < 0).any():
-            raise RuntimeError("offsets has to be sorted in ascending order")
+            return RuntimeError("offsets has to be sorted in ascending order")
+        return None
+
+    if begins.dtype.kind in "iu" and begins.size:
+        check_values(begins, wrong)
     if array.dtype.kind in "iu" and readable(array) and not in_bounds(array, rows, False):
         values = np.asarray(array).reshape(-1)
         at = int(np.flatnonzero((values < 0) | (values >= rows))[0])

@@ -7,17 +7,14 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
-from jax.core import Tracer
 
-from ... import capture, checks, devices, dtypes
+from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...engine import modes
 from ...operators.declare import general
-from ...operators.index_bounds import in_bounds
+from ...operators.index_bounds import in_bounds, readable
 from ...operators.schema import Array
-from ...storage import MetaArray
 from ...tensor import Tensor, array_of, asks_grad, sizes_of
-from ...xla.levels import batches_of, ground
 from ..reduce.reductions import argument
 
 __all__ = ["embedding", "one_hot"]
@@ -97,17 +94,6 @@ sparse_rows: Callable[[Tensor, Tensor, int | None, bool], Tensor] | None = None
 def follows(tensor: Tensor) -> bool:
     """Whether autograd follows what is made of a tensor now."""
     return not modes.state.mode & modes.NO_GRAD and asks_grad(tensor)
-
-
-def readable(array: Any) -> bool:
-    """Whether looking at the values of an array costs no transfer from a device."""
-    if type(array) is MetaArray or not hasattr(array, "devices") or batches_of(array):
-        return False
-    array = ground(array)
-    if isinstance(array, Tracer):
-        return capture.running() is not None and devices.current().type == "cpu"
-    places = array.devices()
-    return len(places) == 1 and next(iter(places)).platform == "cpu"
 
 
 @general(name="embedding_renorm", inplace=True, derivatives=None)

@@ -6,6 +6,7 @@ the result is NaN, as values are not read back.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -15,11 +16,11 @@ from jax import lax
 from ... import checks
 from ...dtypes import complex_type, dtype_of
 from ...operators.declare import general
+from ...operators.index_bounds import check_values
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
 
 if TYPE_CHECKING:
     from ... import return_types
@@ -118,16 +119,16 @@ def cholesky_factor(input: Array, *, upper: bool = False) -> tuple[Array, ...]:
     return (adjoint(factor) if upper else factor), jnp.where(failed, info, 0)
 
 
-def failures(info: Tensor) -> tuple[tuple[int, ...], int] | None:
-    """The index and the number of the first matrix of a batch with a nonzero `info`, where values can be read."""
-    array = array_of(info)
-    if not readable(array):
-        return None
-    values = np.asarray(array)
-    if not values.any():
-        return None
-    where = tuple(int(i) for i in np.argwhere(values)[0]) if values.ndim else ()
-    return where, int(values[where])
+def check_failures(info: Tensor, error: Callable[[tuple[int, ...], int], Exception]) -> None:
+    """Raise `error(index, number)` for the first matrix of a batch whose `info` is not 0, where values can be read."""
+
+    def wrong(values: np.ndarray[Any, Any]) -> Exception | None:
+        if not values.any():
+            return None
+        where = tuple(int(i) for i in np.argwhere(values)[0]) if values.ndim else ()
+        return error(where, int(values[where]))
+
+    check_values(array_of(info), wrong)
 
 
 NOT_POSITIVE = (
@@ -138,10 +139,10 @@ NOT_POSITIVE = (
 
 def check_info(name: str, info: Tensor, reason: str) -> None:
     """LinAlgError where a matrix of the batch failed; `{}` in the reason stands for its `info`."""
-    found = failures(info)
-    if found is not None:
-        note = batch_note(found[0], tuple(sizes_of(info)))
-        raise LinAlgError(f"{name}: {note}{reason.format(found[1])}")
+    lead = tuple(sizes_of(info))
+    check_failures(
+        info, lambda at, number: LinAlgError(f"{name}: {batch_note(at, lead)}{reason.format(number)}")
+    )
 
 
 def cholesky_ex(

@@ -20,7 +20,7 @@ from ...operators.derivatives import no_derivative
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor
-from .decompositions import check_floating, failures, given
+from .decompositions import check_failures, check_floating, given
 
 if TYPE_CHECKING:
     from ... import return_types
@@ -136,9 +136,9 @@ Factor: Any = structure("linalg_ldl_factor", ("LD", "pivots"))
 
 
 def check_factors(name: str, info: Tensor) -> None:
-    found = failures(info)
-    if found is not None:
-        raise RuntimeError(f"{name}: D[{found[1]},{found[1]}] is zero: the factors are singular.")
+    check_failures(
+        info, lambda _, at: RuntimeError(f"{name}: D[{at},{at}] is zero: the factors are singular.")
+    )
 
 
 def ldl_factor_ex(

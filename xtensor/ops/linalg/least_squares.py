@@ -11,10 +11,10 @@ from ... import checks, dtypes
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
+from ...operators.index_bounds import readable
 from ...operators.operator import structure
 from ...operators.schema import Array, Operand
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
 from .decompositions import adjoint, check_floating, dot, eigh, given, qr_of, svdvals
 from .linear_algebra import solve_triangular
 from .matmul import matmul

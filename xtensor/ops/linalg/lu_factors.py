@@ -14,11 +14,11 @@ from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.index_bounds import check_values
 from ...operators.operator import structure
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
-from .decompositions import adjoint, check_floating, failures, given
+from .decompositions import adjoint, check_failures, check_floating, given
 from .linear_algebra import check_system, solve_factored, zero_pivots
 from .reflectors import check_lapack
 
@@ -99,18 +99,17 @@ Unpacked: Any = structure("lu_unpack", ("P", "L", "U"))
 
 
 def check_factors(name: str, info: Tensor) -> None:
-    found = failures(info)
-    if found is not None:
-        at = (
-            f"(Batch element {int(np.ravel_multi_index(found[0], tuple(sizes_of(info))))}): "
-            if found[0]
-            else ""
-        )
-        raise RuntimeError(
-            f"{name}: {at}U[{found[1]},{found[1]}] is zero and using it on lu_solve would result in a division by zero. "
+    lead = tuple(sizes_of(info))
+
+    def error(where: tuple[int, ...], number: int) -> RuntimeError:
+        at = f"(Batch element {int(np.ravel_multi_index(where, lead))}): " if where else ""
+        return RuntimeError(
+            f"{name}: {at}U[{number},{number}] is zero and using it on lu_solve would result in a division by zero. "
             "If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
             "linalg.lu_factor_ex(A, pivot)"
         )
+
+    check_failures(info, error)
 
 
 def lu_factor_ex(
@@ -271,15 +270,14 @@ def lu_unpack(
     array = array_of(LU_pivots)
     rows, columns = tuple(sizes_of(LU_data))[-2:]
     if unpack_pivots and array.dtype == np.int32:
-        wrong = tuple(sizes_of(LU_pivots)) != (*tuple(sizes_of(LU_data))[:-2], min(rows, columns))
-        if not wrong and array.size and readable(array):
-            values = np.asarray(array)
-            wrong = bool(values.min() < 1 or values.max() > rows)
-        if wrong:
-            raise RuntimeError(
-                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
-                "Did you properly pass the result of lu_factor?"
-            )
+        error = RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+            "Did you properly pass the result of lu_factor?"
+        )
+        if tuple(sizes_of(LU_pivots)) != (*tuple(sizes_of(LU_data))[:-2], min(rows, columns)):
+            raise error
+        if array.size:
+            check_values(array, lambda values: error if values.min() < 1 or values.max() > rows else None)
     p, lower, upper = matrices_of(LU_data, LU_pivots, unpack_data, unpack_pivots)
     made = Unpacked(
         p.detach(), lower if unpack_data else lower.detach(), upper if unpack_data else upper.detach()

@@ -14,10 +14,9 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.attach import named
 from ...operators.declare import general
-from ...operators.index_bounds import in_bounds
+from ...operators.index_bounds import in_bounds, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
 from ..reduce.reductions import argument
 from .pooling import better, lowest, scatter_flat
 

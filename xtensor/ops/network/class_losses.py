@@ -19,11 +19,10 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.index_bounds import bounds_of, known_bounds, later
+from ...operators.index_bounds import bounds_of, known_bounds, later, readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ...xla.levels import ground
-from ..index.embedding import readable
 from ..shape.joining import joined_shape
 from .losses import check_reduction, legacy, reduced, refuse_gradient, together
 

@@ -17,11 +17,11 @@ from jax.core import Tracer
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.index_bounds import readable
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ingest import tensor
 from ..create.ranges import arange
-from ..index.embedding import readable
 from .losses import check_reduction
 
 __all__ = ["ctc_loss"]

@@ -6,9 +6,9 @@ from typing import Any
 
 from ... import checks, dtypes
 from ...operators.attach import attach_methods
+from ...operators.index_bounds import check_values
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import complex as complex_of
-from ..index.embedding import readable
 from ..linalg.matmul import matmul
 
 __all__ = ["corrcoef", "cov"]
@@ -33,8 +33,8 @@ def check_weights(name: str, weights: Tensor, count: int) -> None:
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{weights.numel()} != {count}"
         )
-    if count and readable(array_of(weights)) and bool((weights.detach() < 0).any()):
-        raise RuntimeError(f"cov(): {name} cannot be negative")
+    error = RuntimeError(f"cov(): {name} cannot be negative")
+    check_values(array_of(weights), lambda values: error if (values < 0).any() else None)
 
 
 def cov(
@@ -65,8 +65,9 @@ def cov(
             check_weights(name, given, count)
             weights = given if weights is None else weights * given
     total: Any = count if weights is None else weights.sum()
-    if weights is not None and readable(array_of(total)) and not bool(total.detach() != 0):
-        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    if weights is not None:
+        error = RuntimeError("cov(): weights sum to zero, can't be normalized")
+        check_values(array_of(total), lambda values: None if values != 0 else error)
     weighted = x if weights is None else x * weights
     mean = weighted.sum(1) / total
     if weights is not None and aweights is not None and correction != 0:
@@ -74,8 +75,7 @@ def cov(
     else:
         factor = total - correction
     if isinstance(factor, Tensor):
-        if readable(array_of(factor)) and bool(factor.detach() <= 0):
-            warn_freedom()
+        check_values(array_of(factor), lambda values: warn_freedom() if values <= 0 else None)
         factor = factor.clamp(min=0)
     elif factor <= 0:
         warn_freedom()

@@ -13,12 +13,12 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general
 from ...operators.functions.overloads import overloads
+from ...operators.index_bounds import check_values
 from ...operators.operator import structure
 from ...operators.schema import Array, Arrays
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
 from ..create.ranges import even_values
-from ..index.embedding import readable
 
 if TYPE_CHECKING:
     from ... import return_types
@@ -117,14 +117,18 @@ def checked(input: Tensor, bins: list[Any], limits: Sequence[float] | None, weig
                     "torch.histogramdd: min should not exceed max, but got min "
                     f"{low:g} max {high:g} for dimension {i}"
                 )
-    elif any(not isinstance(b, Tensor) for b in bins) and input.numel() and readable(array_of(input)):
-        values = np.asarray(array_of(input)).reshape(-1, columns)
-        for i in range(columns):
-            low, high = values[:, i].min(), values[:, i].max()
-            if not (np.isfinite(low) and np.isfinite(high)):
-                raise RuntimeError(
-                    f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"
-                )
+    elif any(not isinstance(b, Tensor) for b in bins) and input.numel():
+
+        def without_range(values: np.ndarray[Any, Any]) -> Exception | None:
+            for i, column in enumerate(values.reshape(-1, columns).T):
+                low, high = column.min(), column.max()
+                if not (np.isfinite(low) and np.isfinite(high)):
+                    return RuntimeError(
+                        f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"
+                    )
+            return None
+
+        check_values(array_of(input), without_range)
     if weight is not None:
         if weight.dtype is not own:
             raise RuntimeError(

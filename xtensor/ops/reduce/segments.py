@@ -6,14 +6,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.index_bounds import check_values
 from ...operators.promotion import as_dtype
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
 
 __all__ = ["_segment_reduce", "segment_reduce"]
 
@@ -137,15 +138,20 @@ def segment_reduce(
             "segment_reduce(): Expected lengths.dim() to be one more than the dimension that is reduced, and its leading "
             "dimensions to be those of data"
         )
-    array = array_of(lengths)
-    if not unsafe and readable(array):
-        if bool((array < 0).any()):
-            raise RuntimeError("lengths contains negative value!")
-        if offsets is None and bool((array.sum(axis=-1) != sizes_of(data)[axis]).any()):
-            raise RuntimeError(
+    size = sizes_of(data)[axis]
+
+    def wrong(values: np.ndarray[Any, Any]) -> Exception | None:
+        if (values < 0).any():
+            return RuntimeError("lengths contains negative value!")
+        if offsets is None and (values.sum(axis=-1) != size).any():
+            return RuntimeError(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
                 "!unsafe."
             )
+        return None
+
+    if not unsafe:
+        check_values(array_of(lengths), wrong)
     return by_lengths(data, lengths, reduce, axis, initial)
 
 

@@ -18,14 +18,13 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import general, reduction
 from ...operators.functions.overloads import overloads
-from ...operators.index_bounds import in_bounds
+from ...operators.index_bounds import in_bounds, readable
 from ...operators.promotion import promote
 from ...operators.schema import Array, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of
 from ...xla.platforms import on_cpu
 from ...xla.symbolic import at_most
-from ..index.embedding import readable
 from .extrema import selected_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
 

@@ -15,13 +15,12 @@ from ...operators.attach import attach_methods, named
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import overloads
-from ...operators.index_bounds import bounds_of, check_has_values
+from ...operators.index_bounds import bounds_of, check_has_values, check_values
 from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of, wrap
-from ..index.embedding import readable
 from ..index.hostindex import trimmed
 from .extrema import selected_grad, shared_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
@@ -282,10 +281,11 @@ def _quantile_function(name: str, doc: str) -> Any:
                 f"quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
             )
         if isinstance(q, Tensor):
-            if q.dtype.is_floating_point and q.numel() and readable(array_of(q)):
-                values = np.asarray(array_of(q))
-                if not ((values >= 0) & (values <= 1)).all():
-                    raise RuntimeError("quantile() q values must be in the range [0, 1]")
+            if q.dtype.is_floating_point:
+                error = RuntimeError("quantile() q values must be in the range [0, 1]")
+                check_values(
+                    array_of(q), lambda values: None if ((values >= 0) & (values <= 1)).all() else error
+                )
         elif not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         else:
@@ -337,6 +337,13 @@ def histogram(input: Array, low: Number, high: Number, bins: int) -> Array:
     return jnp.zeros((bins,), jnp.float32).at[at].add(inside.astype(jnp.float32)).astype(input.dtype)
 
 
+def without_range(values: np.ndarray[Any, Any]) -> Exception | None:
+    low, high = float(values.min()), float(values.max())
+    if math.isfinite(low) and math.isfinite(high):
+        return None
+    return RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+
+
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
 ) -> Tensor:
@@ -354,11 +361,8 @@ def histc(
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    if min == max and input.numel() and readable(array_of(input)):
-        values = np.asarray(array_of(input)).astype(np.float64)
-        low, high = values.min(), values.max()
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
+    if min == max and input.numel():
+        check_values(array_of(input), without_range)
     return histogram(input, float(min), float(max), bins, out=out)
 
 

@@ -14,10 +14,10 @@ from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.index_bounds import check_values
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...tensor import Tensor, array_of, sizes_of
-from ..index.embedding import readable
 from ..shape.reinterpret import view_as_real
 from .fourier import from_half, to_half, whole
 from .padding import constant_pad_nd, pad
@@ -304,9 +304,8 @@ def istft(
             "'dim' argument."
         )
     total, squares = total[..., start:end], squares[start:end]
-    values = array_of(squares)
-    if readable(values) and float(np.abs(np.asarray(values)).min()) <= 1e-11:
-        raise RuntimeError(f"{shown} window overlap add min: 1")
+    overlap = RuntimeError(f"{shown} window overlap add min: 1")
+    check_values(array_of(squares), lambda values: overlap if np.abs(values).min() <= 1e-11 else None)
     made = total / squares
     if length is not None and length > end - start:
         checks.warn(
