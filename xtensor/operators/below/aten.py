@@ -279,6 +279,10 @@ BESIDES = {
 """Operators of PyTorch's dispatcher that have no function of their own here, or one that takes less."""
 
 
+CHOOSING: dict[str, Callable[..., Any]] = {}
+"""Of operators with another form where derivatives will be asked for, the functions that choose: what calls by name run."""
+
+
 ALSO = {f"{name}_{how}": name for name in ("max", "min", "median", "nanmedian") for how in ("all", "dim")}
 ALSO["equal_split"] = "split"
 """Operators that are a form of another one in PyTorch."""
@@ -292,6 +296,8 @@ def packet(name: str, namespace: str = "aten") -> Packet:
 
 def resolved(name: str) -> Callable[..., Any] | None:
     """The function or method of a name; None where there is none."""
+    if name in CHOOSING:
+        return CHOOSING[name]
     if name in BESIDES and name not in REGISTRY:
         return BESIDES[name]
     if name.startswith("native_") and getattr(REGISTRY.get(name[7:]), "hidden", 0):

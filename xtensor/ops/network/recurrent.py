@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ...engine import modes
+from ...operators.below.aten import CHOOSING
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.functions.overloads import unfit_call
@@ -171,14 +172,27 @@ def keeping(
 
 
 def run_layers(
-    input: Tensor, hidden: Tensor, cell: Tensor | None, batch_sizes: Any, weights: list[Tensor], *options: Any
-) -> Any:
+    input: Tensor,
+    hidden: Tensor,
+    cell: Tensor | None,
+    batch_sizes: Tensor | None,
+    weights: Sequence[Tensor],
+    mode: str,
+    bidirectional: bool,
+    biases: bool,
+    projects: bool,
+    batch_first: bool,
+) -> tuple[Tensor, ...]:
     """Layers as one operator, or, where their derivatives will be asked for, as those that keep what these need."""
+    options = (mode, bidirectional, biases, projects, batch_first)
     # The rules of `layer` are for real numbers.
     recorded = not (modes.state.mode & modes.NO_GRAD or modes.state.transforms or input.dtype.is_complex)
     if recorded and any(asks_grad(t) for t in (input, hidden, cell, *weights) if t is not None):
-        return keeping(options[0], input, hidden, cell, batch_sizes, weights, *options[1:])
-    return recurrent(input, hidden, cell, batch_sizes, weights, *options)
+        return keeping(mode, input, hidden, cell, batch_sizes, weights, *options[1:])
+    return recurrent(input, hidden, cell, batch_sizes, list(weights), *options)
+
+
+CHOOSING["_recurrent"] = run_layers
 
 
 def run_stack(
