@@ -6,6 +6,8 @@
     python benchmarks/steps.py --torch-compile     with a column for PyTorch's compiler, which takes a minute for each case
 
 `memory` is what the compiled step's program needs at most (arguments, results and between), by that of the one by hand: XLA's own count.
+The columns behind `with .grad` are the same two ratios to the step by hand that gives its gradients back as well, as one has to whose `.grad`
+stay visible.
 PyTorch's compiler compiles the model and the optimizer's step, each for itself, since it cannot compile `backward()` along with them.
 A step is zero_grad, forward, loss, backward, optimizer step. The contenders take turns within one run, so that what else
 the machine does falls on all of them; a figure is the median over turns of a step's mean time, and a ratio the median of
@@ -223,6 +225,7 @@ def main(argv: list[str] | None = None) -> int:
     figures: dict[str, Any] = {}
     print(
         f"{'case':<20}{'us':>10}{'torch':>10}{'ratio':>8}{'bound':>7}{'jit':>10}{'ratio':>8}{'compiled':>10}{'ratio':>8}{'memory':>8}"
+        f"{'with .grad':>12}{'memory':>8}"
     )
     for name, case in CASES.items():
         if options.cases and not any(part in name for part in options.cases):
@@ -236,7 +239,9 @@ def main(argv: list[str] | None = None) -> int:
             if options.torch_compile:
                 steps["torch.compile"], _ = eager(torch, case, weights, torch.compile)
         steps["compiled"] = xtensor.compile(eager(xtensor, case, weights)[0], fullgraph=True)
-        steps["jit"] = handwritten.step_of(case.by_hand, weights, data_of(case), case.optimizer, case.clip)
+        by_hand = case.by_hand, weights, data_of(case), case.optimizer, case.clip
+        steps["jit"] = handwritten.step_of(*by_hand)
+        steps["with .grad"] = handwritten.step_of(*by_hand, gradients=True)
         losses: dict[str, float] = {}
         for _ in range(6):
             losses = {n: float(s().item()) for n, s in steps.items()}
@@ -252,10 +257,12 @@ def main(argv: list[str] | None = None) -> int:
         figures[name]["ratio to jit"] = ratio(found, "xtensor", "jit")
         row += f"{figures[name]['jit']:>10.0f}{figures[name]['ratio to jit']:>8.2f}"
         figures[name]["compiled to jit"] = ratio(found, "compiled", "jit")
-        figures[name]["memory to jit"] = peak(compiled_program(steps["compiled"])) / peak(
-            steps["jit"].lowered()
-        )  # type: ignore[attr-defined]
+        needed = peak(compiled_program(steps["compiled"]))
+        figures[name]["memory to jit"] = needed / peak(steps["jit"].lowered())  # type: ignore[attr-defined]
         row += f"{figures[name]['compiled']:>10.0f}{figures[name]['compiled to jit']:>8.2f}{figures[name]['memory to jit']:>8.2f}"
+        figures[name]["compiled to jit with .grad"] = ratio(found, "compiled", "with .grad")
+        figures[name]["memory to jit with .grad"] = needed / peak(steps["with .grad"].lowered())  # type: ignore[attr-defined]
+        row += f"{figures[name]['compiled to jit with .grad']:>12.2f}{figures[name]['memory to jit with .grad']:>8.2f}"
         if "torch.compile" in found:
             figures[name]["compiled to torch.compile"] = ratio(found, "compiled", "torch.compile")
             row += f"  torch.compile {figures[name]['torch.compile']:.0f}, ratio {figures[name]['compiled to torch.compile']:.2f}"

@@ -127,7 +127,11 @@ def value_of(var: Any, values: dict[Any, Any]) -> Any:
         return var.val
     value = values[var]
     if type(value) is At:
-        value = values[var] = lax.index_in_dim(value.stack, value.number, keepdims=False)
+        # It stays where it lies, too: a loop that takes it with the others reads them there.
+        place = (id(value.stack), value.number)
+        if place not in values:
+            values[place] = lax.index_in_dim(value.stack, value.number, keepdims=False)
+        value = values[place]
     return value
 
 

@@ -6,12 +6,16 @@ smaller than that, the loop keeps those of all passes, and one product after it 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
+
+from ..lowering.row_products import over_rows
 
 __all__ = ["Sum", "Variable", "inlined", "is_literal", "sums_of"]
 
@@ -41,26 +45,36 @@ class Term(NamedTuple):
 
     def over(self, stacks: Sequence[Any]) -> Any:
         """The sum over all passes, from its operands of all passes."""
-        given = [
-            stack
-            if list(o.order) == sorted(o.order)
-            else lax.transpose(stack, (0, *[i + 1 for i in o.order]))
-            for o, stack in zip(self.operands, stacks, strict=True)
-        ]
         params = self.equation.params
+        # The dimensions of the stacks in the order of the equation's operands.
+        orders = [(0, *[i + 1 for i in o.order]) for o in self.operands]
         with self.equation.ctx.manager:
-            if len(given) == 1:
-                found: Any = jnp.sum(
-                    given[0], axis=(0, *[i + 1 for i in params["axes"]]), dtype=given[0].dtype
-                )
+            if len(stacks) == 1:
+                (stack,), (order,) = stacks, orders
+                axes = (0, *[order[i + 1] for i in params["axes"]])
+                found: Any = jnp.sum(stack, axis=axes, dtype=stack.dtype)
+                found = lax.transpose(found, ranks([i for i in order if i not in axes]))
             else:
-                (left, right), _ = params["dimension_numbers"]
-                along = ((0, *[i + 1 for i in left]), (0, *[i + 1 for i in right]))
+                (a, free_a), (b, free_b) = map(rows_of, stacks, orders, params["dimension_numbers"][0])
                 precision, wide = params["precision"], params["preferred_element_type"]
-                a, b = given
-                dims = along, ((), ())
-                found = lax.dot_general(a, b, dims, precision=precision, preferred_element_type=wide)
+                options = dict(precision=precision, preferred_element_type=wide)
+                product = partial(lax.dot_general, dimension_numbers=(((1,), (0,)), ((), ())), **options)
+                found = over_rows(a, b, product) if a.size >= b.size else over_rows(b, a, product).T
+                found = found.reshape(*free_a, *free_b)
         return found if self.dtype is None else lax.convert_element_type(found, self.dtype)
+
+
+def ranks(numbers: Sequence[int]) -> tuple[int, ...]:
+    """The place of each number among all in order."""
+    return tuple([sorted(numbers).index(i) for i in numbers])
+
+
+def rows_of(stack: Any, order: Sequence[int], along: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
+    """An operand of all passes as a matrix whose rows are summed over, and the sizes of the other dimensions."""
+    summed = [0, *[order[i + 1] for i in along]]
+    free = [i for i in order if i not in summed]
+    rows, sizes = math.prod(stack.shape[i] for i in summed), tuple([stack.shape[i] for i in free])
+    return lax.transpose(stack, (*summed, *free)).reshape(rows, math.prod(sizes)), sizes
 
 
 class Sum(NamedTuple):

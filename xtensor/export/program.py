@@ -432,12 +432,16 @@ def opened_trace(
         opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed, apart)
         try:
             return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
-        except Exception:  # whatever comes of a size that the code fixes, or that it takes for equal to another
+        except (
+            Exception
+        ):  # whatever comes of a size that the code fixes, or that it takes for equal to another
             return None
 
     for allowed in AUTOMATIC[:-1]:
         hinted = named_sizes(mod.forward, args, kwargs, dynamic, allowed).hinted
-        again = [place for at, (place, size) in enumerate(hinted.items()) if size in list(hinted.values())[:at]]
+        again = [
+            place for at, (place, size) in enumerate(hinted.items()) if size in list(hinted.values())[:at]
+        ]
         every: frozenset[str] = frozenset(again)
         found = attempt(allowed, every) if hinted else None
         if found is not None:

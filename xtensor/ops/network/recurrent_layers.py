@@ -8,12 +8,13 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
+from ...lowering.row_products import over_rows
 from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import rules_of
 from ...operators.schema import Array
 from ..linalg.matmul import product
-from .cells import advance, affine, flat, over_rows, retreat, to_weights
+from .cells import advance, affine, flat, retreat, to_weights
 
 __all__: list[str] = []
 
@@ -135,7 +136,7 @@ def layer_gradients(
     weights = to_weights(flat(to_input), flat(to_hidden), flat(input), flat(hiddens))
     to_hr = None
     if w_hr is not None:
-        to_hr = over_rows(flat(to_projected), flat(made[3] * jnp.tanh(results["states"])))
+        to_hr = over_rows(flat(to_projected), flat(made[3] * jnp.tanh(results["states"])), product)
     return product(flat(to_input), w_ih).reshape(input.shape), to_hx, to_cx, *weights, to_hr
 
 

@@ -1,0 +1,20 @@
+"""Products of matrices over their rows, `a.T @ b`: gradients of weights from many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jax import lax
+
+__all__ = ["over_rows"]
+
+ROWS = 128
+"""From so many rows on such a product is faster with its second operand turned round in memory: 0.4 to 0.85 of the time on a CPU."""
+
+
+def over_rows(a: Any, b: Any, product: Callable[[Any, Any], Any]) -> Any:
+    """`product(a.T, b)`, b being the smaller: XLA's CPU backend has a library's product for operands that lie as they are read, no other."""
+    if a.shape[0] < ROWS:
+        return product(a.T, b)
+    return lax.optimization_barrier(product(lax.optimization_barrier(b.T), a)).T
