@@ -78,7 +78,7 @@ def described(entry: Entry) -> list[str]:
         f"backward: {'one program, ' + counted(len(program.leaves.borders), 'gradient') if program.pull else 'none'}",
         (
             f"guards: {counted(len(guards.tensors), 'tensor')}, {counted(len(guards.modules), 'module')}, "
-            f"{counted(len(guards.states), 'optimizer')}, {counted(len(guards.told), 'value')} read: "
+            f"{counted(len(guards.fixed), 'optimizer')}, {counted(len(guards.told), 'value')} read: "
             f"{', '.join(guards.told[:12])}{', ...' if len(guards.told) > 12 else ''}"
         ),
         (

@@ -18,6 +18,8 @@ from .watch import UNSET, Trace, grad_slot, hooks_of, storage_slot
 
 __all__ = ["Guards"]
 
+CHAIN = 100
+"""Objects that are compared in one expression, each with the next one."""
 END = {0: object()}
 """Stands last, so that members of another count are other members."""
 READS = "a number, a container or an object that the function reads"
@@ -113,7 +115,6 @@ class Guards:
         # Optimizers whose options, but for the learning rate, are compared one by one; those whose options change often are loose.
         self.fixed = [(o, o.facts()) for o in steppers.values()]
         self.loose: list[list[Any]] = []
-        self.states = [(o, o.state, len(o.state)) for o in steppers.values()]
         self.tensors = [
             (m.tensor, m.storage, m.view, m.edge is None, hooks_of(m.edge))
             for k, m in trace.met.items()
@@ -142,8 +143,10 @@ class Guards:
                 if own:
                     members.members(own, True)
         for group in trace.groups.values():
-            for held in group[1:]:
-                alike.add("{0}.array is {1}.array", held.storage, group[0].storage)
+            storages = [held.storage for held in group]
+            for at in range(0, len(storages) - 1, CHAIN):
+                some = storages[at : at + CHAIN + 1]
+                alike.add(" is ".join(f"{{{i}}}.array" for i in range(len(some))), *some)
         self.parts = [
             (gone, "a gradient is there that was None"),
             (found, "a gradient is None that was there"),
@@ -151,6 +154,10 @@ class Guards:
             (alike, "tensors that held the same array hold different ones"),
             (bare, "a parameter has a gradient that had none"),
         ]
+        for o in steppers.values():
+            states = Comparisons()
+            states.add(f"{{0}}.state is {{1}} and len({{1}}) == {len(o.state)}", o, o.state)
+            self.parts.append((states, f"the state of {type(o).__name__}"))
         self.options = [(o, facts, options_of(o)) for o, facts in self.fixed]
         self.fast = self._joined()
         self.settings = settings()
@@ -220,10 +227,6 @@ class Guards:
             grad = grad_slot.__get__(meta)
             if grad is None or self._form(grad) != form:
                 self.said = "a gradient is None, or of another form"
-                return False
-        for optimizer, state, count in self.states:
-            if optimizer.state is not state or len(state) != count:
-                self.said = f"the state of {type(optimizer).__name__}"
                 return False
         for found in self.loose:
             optimizer, facts, values = found
