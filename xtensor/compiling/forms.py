@@ -11,7 +11,7 @@ from ..operators.write import covers
 from ..storage import MetaArray, Storage
 from ..tensor import Tensor, asks_grad
 
-__all__ = ["Form", "aliases", "capturable", "exchanged", "skeleton_of"]
+__all__ = ["Form", "aliases", "capturable", "exchanged", "plain_skeleton", "skeleton_of"]
 
 
 class Form:
@@ -126,10 +126,23 @@ class Same:
     __hash__ = None  # type: ignore[assignment]
 
 
-def aliases(tensors: list[Tensor]) -> tuple[int, ...]:
-    """Of every tensor, which is the first that is the same one, and that has the same memory."""
-    ids = [id(t) for t in tensors]
-    memory = [id(t._xt_storage) for t in tensors]
+JUST_TENSORS = {Tensor}
+PLAIN: dict[int, Any] = {}
+"""The skeletons of calls with so many tensors and nothing else."""
+
+
+def plain_skeleton(args: tuple[Any, ...], tensors: list[Tensor]) -> Any:
+    """`skeleton_of` positional arguments that are all tensors, without a walk; None for others."""
+    if {*map(type, args)} != JUST_TENSORS:
+        return None
+    tensors += args
+    found = PLAIN.get(len(args))
+    return found or PLAIN.setdefault(len(args), skeleton_of((args, {}), []))
+
+
+def aliases(tensors: list[Tensor], memory: list[int]) -> tuple[int, ...]:
+    """Of every tensor, which is the first that is the same one, and that has the same memory; memory: the ids of their storages."""
+    ids = [*map(id, tensors)]
     return (*map(ids.index, ids), *map(memory.index, memory))
 
 

@@ -19,7 +19,7 @@ from ..storage import cell
 from ..tensor import Tensor
 from ..xla.x64 import call
 from .follow import Follower
-from .forms import Form, aliases, capturable, exchanged, skeleton_of
+from .forms import Form, aliases, capturable, exchanged, plain_skeleton, skeleton_of
 from .guards import READS, Guards
 from .joint import parts_of
 from .numbers import Slot, is_number, key_of, named_numbers, with_numbers
@@ -82,9 +82,10 @@ class Entry:
         for form, tensor in zip(self.forms, tensors):
             if not form.fits(tensor):
                 return False
-        if len(tensors) > 1 and aliases(tensors) != self.aliases:
+        memory = [id(t._xt_storage) for t in tensors]
+        if len(tensors) > 1 and aliases(tensors, memory) != self.aliases:
             return False
-        return not any(id(t._xt_storage) in self.held for t in tensors)
+        return self.held.isdisjoint(memory)
 
 
 class Compiled:
@@ -149,7 +150,9 @@ class Compiled:
             given, options, numbers = named_numbers(self.numbered, self.slots, args, kwargs)
             skeleton = skeleton_of((tuple(given), options), tensors)
         else:
-            skeleton = skeleton_of((args, kwargs), tensors)
+            skeleton = None if kwargs else plain_skeleton(args, tensors)
+            if skeleton is None:
+                skeleton = skeleton_of((args, kwargs), tensors)
         key = world()
         for at, entry in enumerate(self.entries):
             if entry.fits_arguments(tensors, skeleton, key) and entry.guards.hold():
@@ -450,7 +453,7 @@ class Compiled:
             skeleton,
             key,
         )
-        entry.aliases = aliases(tensors)
+        entry.aliases = aliases(tensors, [id(t._xt_storage) for t in tensors])
         own = {id(t._xt_storage) for t in tensors}
         apart = trace.arguments.keys() | trace.borrowed
         others = {id(m.storage) for k, m in trace.met.items() if k not in apart}
