@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,17 +34,19 @@ def is_node_output_tensor(node: Node) -> bool:
 
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
     """Put each node behind those that it uses, and change the order as little as that takes; RuntimeError for a circle."""
-    waits = {node: len(node.all_input_nodes) for node in gm.graph.nodes}
-    ready = [node for node in gm.graph.nodes if not waits[node]]
+    nodes = list(gm.graph.nodes)
+    places = {node: at for at, node in enumerate(nodes)}
+    waits = {node: len(node.all_input_nodes) for node in nodes}
+    ready = [places[node] for node in nodes if not waits[node]]  # a heap: the first in the graph goes first
     graph, values = Graph(tracer_cls=gm.graph._tracer_cls), {}
     graph._codegen = gm.graph._codegen
     while ready:
-        node = ready.pop(0)
+        node = nodes[heapq.heappop(ready)]
         values[node] = graph.node_copy(node, values.__getitem__)
         for user in node.users:
             waits[user] -= 1
             if not waits[user]:
-                ready.append(user)
+                heapq.heappush(ready, places[user])
     if len(values) != len(waits):
         raise RuntimeError(f"Input graph has cycles, unable to add {[n for n, w in waits.items() if w]}")
     gm.graph = graph
