@@ -97,7 +97,7 @@ def single(self: Tensor) -> Any:
     """The one value, for Python's conversions."""
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.requires_grad and not asked_by_plotting():
+    if self.requires_grad and modes.is_grad_enabled() and not asked_by_plotting():
         checks.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",

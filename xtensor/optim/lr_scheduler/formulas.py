@@ -6,8 +6,8 @@ import math
 import types
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, set_value, values_of
@@ -25,15 +25,18 @@ __all__ = [
     "StepLR",
 ]
 
+Factors: TypeAlias = Callable[[int], Any] | list[Callable[[int], Any]] | tuple[Callable[[int], Any], ...]
+"""A function of the epoch for all groups, or one for each."""
+
 
 class _ByLambda(LRScheduler):
     """A function of the epoch for every group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
-            self.lr_lambdas = [lr_lambda] * count
+            self.lr_lambdas: list[Any] = [lr_lambda] * count
         elif len(lr_lambda) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
         else:
@@ -75,7 +78,7 @@ class LambdaLR(_ByLambda):
 class MultiplicativeLR(_ByLambda):
     """The last learning rate times a function of the epoch."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1) -> None:
         for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
