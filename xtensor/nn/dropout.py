@@ -54,6 +54,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     >>> F.dropout(xtensor.ones(3), 0.5, training=False)
     tensor([1., 1., 1.])
     >>> set(F.dropout(xtensor.ones(100), 0.5).tolist()) <= {0.0, 2.0}

@@ -78,6 +78,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with values drawn uniformly from [a, b).
 
+    Raises: RuntimeError where `a` is above `b`.
+
     >>> nn.init.uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -87,6 +89,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with values drawn from a normal distribution.
+
+    Raises: RuntimeError for a negative `std`.
 
     >>> nn.init.normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -206,6 +210,8 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill uniformly so that variance is kept forward and backward (Glorot and Bengio, 2010).
 
+    Raises: ValueError for fewer than two dimensions.
+
     >>> nn.init.xavier_uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -216,6 +222,8 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from a normal distribution so that variance is kept forward and backward (Glorot and Bengio, 2010).
+
+    Raises: ValueError for fewer than two dimensions.
 
     >>> nn.init.xavier_normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -240,6 +248,8 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Fill uniformly so that variance is kept through a rectifier (He et al., 2015).
 
+    Raises: ValueError for fewer than two dimensions.
+
     >>> nn.init.kaiming_uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -258,6 +268,8 @@ def kaiming_normal_(
     generator: Any = None,
 ) -> Tensor:
     """Fill from a normal distribution so that variance is kept through a rectifier (He et al., 2015).
+
+    Raises: ValueError for fewer than two dimensions.
 
     >>> nn.init.kaiming_normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -286,6 +298,8 @@ def _orthonormal(matrix: Any) -> Any:
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix, dimensions after the first taken as one (Saxe et al., 2013).
+
+    Raises: ValueError for fewer than two dimensions.
 
     >>> w = nn.init.orthogonal_(xtensor.empty(2, 2))
     >>> xtensor.allclose(w @ w.T, xtensor.eye(2), atol=1e-5)

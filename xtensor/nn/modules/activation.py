@@ -459,6 +459,8 @@ class PReLU(Module):
 
     Shape: input `(N, C, *)` with `num_parameters` C, or `(*)` with one; output as the input.
 
+    Raises: RuntimeError where there is neither one slope nor one a channel.
+
     >>> nn.PReLU()(xtensor.tensor([-1.0, 2.0])).tolist()
     [-0.25, 2.0]
     """
@@ -540,6 +542,8 @@ class Softmax(_AlongDim):
     """Exponentials along a dimension, scaled to sum to one.
 
     Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
+
+    Raises: IndexError where `dim` is out of range.
 
     >>> nn.Softmax(dim=0)(xtensor.tensor([1.0, 1.0, 2.0]))
     tensor([0.2119, 0.2119, 0.5761])

@@ -138,6 +138,8 @@ class BatchNorm1d(_BatchNorm):
 
     Shape: input `(N, C)` or `(N, C, L)`, output as the input; C is `num_features`.
 
+    Raises: ValueError for an input of other than 2 or 3 dimensions, and in training for one value a channel.
+
     >>> nn.BatchNorm1d(2, affine=False)(xtensor.tensor([[1.0, 10.0], [3.0, 30.0]]))
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
@@ -152,6 +154,8 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W) (Ioffe and Szegedy, 2015).
 
     Shape: input `(N, C, H, W)`, output as the input; C is `num_features`.
+
+    Raises: ValueError for an input of other than 4 dimensions; RuntimeError for another number of channels.
 
     >>> norm = nn.BatchNorm2d(3)
     >>> norm(xtensor.ones(2, 3, 4, 4)).shape

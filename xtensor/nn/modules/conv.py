@@ -178,6 +178,9 @@ class Conv1d(_Forward):
     `L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`. Weight
     `(C_out, C_in / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels, or an input smaller than the kernel; ValueError where
+    `groups` does not divide the channels.
+
     >>> nn.Conv1d(16, 32, kernel_size=3, stride=2)(xtensor.zeros(4, 16, 50)).shape
     xtensor.Size([4, 32, 24])
     """
@@ -192,6 +195,9 @@ class Conv2d(_Forward):
     Shape: input `(N, C_in, H, W)` or `(C_in, H, W)`, output `(N, C_out, H_out, W_out)` or
     `(C_out, H_out, W_out)` with `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`,
     and so for W. Weight `(C_out, C_in / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels, or an input smaller than the kernel; ValueError where
+    `groups` does not divide the channels.
 
     >>> nn.Conv2d(3, 8, kernel_size=3, padding=1)(xtensor.zeros(2, 3, 16, 16)).shape
     xtensor.Size([2, 8, 16, 16])
@@ -327,6 +333,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     `(C_out, H_out, W_out)` with
     `H_out = (H - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for
     W. Weight `(C_in, C_out / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
 
     >>> nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)(xtensor.zeros(2, 8, 5, 5)).shape
     xtensor.Size([2, 3, 10, 10])

@@ -30,6 +30,8 @@ class Dropout(_DropoutNd):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     >>> nn.Dropout(0.5).eval()(xtensor.ones(3))
     tensor([1., 1., 1.])
     >>> sorted(set(nn.Dropout(0.5)(xtensor.ones(100)).tolist()))

@@ -111,6 +111,8 @@ class InstanceNorm2d(_InstanceNorm):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
 
+    Raises: ValueError for an input of other than 3 or 4 dimensions.
+
     >>> nn.InstanceNorm2d(3)(xtensor.ones(2, 3, 4, 4)).shape
     xtensor.Size([2, 3, 4, 4])
     """

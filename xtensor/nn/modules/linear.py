@@ -35,6 +35,8 @@ class Linear(Module):
 
     Shape: input `(*, in_features)`, output `(*, out_features)`.
 
+    Raises: RuntimeError where the last size is not `in_features`.
+
     >>> layer = nn.Linear(3, 2)
     >>> layer(xtensor.zeros(4, 5, 3)).shape
     xtensor.Size([4, 5, 2])

@@ -66,6 +66,8 @@ class L1Loss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> nn.L1Loss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 5.0]))
     tensor(1.5000)
     """
@@ -81,6 +83,8 @@ class NLLLoss(_WeightedLoss):
 
     Shape: input `(N, C)`, `(C)` or `(N, C, *)`, target `(N)`, `()` or `(N, *)`; output `()`, or as the target
     with reduction "none".
+
+    Raises: ValueError where input and target differ in their batch.
 
     >>> nn.NLLLoss()(xtensor.tensor([[-0.5, -1.0]]), xtensor.tensor([1]))
     tensor(1.)
@@ -179,6 +183,8 @@ class KLDivLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
     >>> nn.KLDivLoss(reduction="batchmean")(log_p, q)
     tensor(0.3681)
@@ -205,6 +211,8 @@ class MSELoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> nn.MSELoss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 4.0]))
     tensor(2.)
     """
@@ -220,6 +228,8 @@ class BCELoss(_WeightedLoss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: ValueError where the sizes of input and target differ.
+
     >>> nn.BCELoss()(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4979)
     """
@@ -234,6 +244,8 @@ class BCEWithLogitsLoss(_Loss):
     """The binary cross-entropy of the sigmoid of the input.
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Raises: ValueError where the sizes of input and target differ.
 
     >>> nn.BCEWithLogitsLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4100)
@@ -306,6 +318,8 @@ class SmoothL1Loss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> nn.SmoothL1Loss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
     """
@@ -367,6 +381,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Shape: input `(N, C)`, `(C)` or `(N, C, *)`; target class numbers `(N)`, `()` or `(N, *)`, or
     probabilities as the input; output `()`, or as class numbers with reduction "none".
+
+    Raises: ValueError where input and target differ in their batch; IndexError where a target is no class.
 
     >>> loss = nn.CrossEntropyLoss()
     >>> loss(xtensor.tensor([[2.0, 0.0, 0.0]]), xtensor.tensor([0]))

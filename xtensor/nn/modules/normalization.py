@@ -85,6 +85,8 @@ class LayerNorm(_Scaled):
 
     Shape: input `(*, *normalized_shape)`, output as the input.
 
+    Raises: RuntimeError where the last sizes are others.
+
     >>> nn.LayerNorm(2, elementwise_affine=False)(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
@@ -121,6 +123,8 @@ class GroupNorm(_Scaled):
     """Normalisation over groups of channels of every sample (Wu and He, 2018).
 
     Shape: input `(N, C, *)`, output as the input; C is `num_channels`, a multiple of `num_groups`.
+
+    Raises: ValueError where `num_groups` does not divide the channels.
 
     >>> nn.GroupNorm(2, 6)(xtensor.ones(3, 6, 4, 4)).shape
     xtensor.Size([3, 6, 4, 4])

@@ -273,6 +273,8 @@ class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
 
+    Raises: RuntimeError where nothing is left of a dimension.
+
     >>> nn.ZeroPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[0., 1., 2., 0.],
              [0., 3., 4., 0.]]])

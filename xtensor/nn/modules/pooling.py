@@ -92,6 +92,8 @@ class MaxPool2d(_MaxPoolNd):
     `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for W; rounded up
     with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
+
     >>> nn.MaxPool2d(3, stride=2, padding=1)(xtensor.zeros(1, 8, 32, 32)).shape
     xtensor.Size([1, 8, 16, 16])
     >>> nn.MaxPool2d(2)(xtensor.arange(16.0).reshape(1, 4, 4))
@@ -264,6 +266,8 @@ class AvgPool2d(_DividedAvgPoolNd):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = (H + 2 * padding - kernel_size) // stride + 1`, and so for W; rounded up with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
+
     >>> nn.AvgPool2d(2)(xtensor.arange(16.0).reshape(1, 4, 4))
     tensor([[[ 2.5000,  4.5000],
              [10.5000, 12.5000]]])
@@ -435,6 +439,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Adaptive average pooling of images; a size of None keeps the input's.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
 
     >>> nn.AdaptiveAvgPool2d((5, None))(xtensor.zeros(1, 8, 10, 9)).shape
     xtensor.Size([1, 8, 5, 9])

@@ -77,6 +77,8 @@ class Embedding(_Table):
 
     Shape: input `(*)` of integers, output `(*, embedding_dim)`.
 
+    Raises: IndexError where an index is out of range; AssertionError where `padding_idx` is out of range.
+
     >>> table = nn.Embedding(10, 3, padding_idx=0)
     >>> table(xtensor.tensor([[1, 2], [0, 4]])).shape
     xtensor.Size([2, 2, 3])

@@ -360,6 +360,8 @@ class TransformerEncoderLayer(_Layer):
     Shape: source `(S, N, E)`, output `(S, N, E)`; E is `d_model`. N is left out without a batch, and comes
     first with `batch_first`.
 
+    Raises: AssertionError where `nhead` does not divide `d_model`.
+
     >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32)
     >>> layer(xtensor.zeros(5, 2, 16)).shape
     xtensor.Size([5, 2, 16])

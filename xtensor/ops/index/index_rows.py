@@ -442,6 +442,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 
     Shape: `input` `(*)`, `index` `(n)`; result as `input`, with n at `dim`.
 
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
+
     >>> x = xtensor.tensor([[1, 2], [3, 4], [5, 6]])
     >>> xtensor.index_select(x, 0, xtensor.tensor([2, 0]))
     tensor([[5, 6],
@@ -486,6 +488,9 @@ def index_add(
 
     Shape: `input` `(*)`, `index` `(n)`, `source` as `input` with n at `dim`; result as `input`.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+
     >>> xtensor.zeros(3).index_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
     tensor([1., 0., 2.])
     """
@@ -509,6 +514,8 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
 
+    Raises: RuntimeError where an index is out of range.
+
     >>> xtensor.zeros(3).index_add_(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
@@ -520,7 +527,11 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of `input` with the slices along `dim` that `index` names replaced by those of `source`."""
+    """A copy of `input` with the slices along `dim` that `index` names replaced by those of `source`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where sizes do not fit; RuntimeError where
+    sizes do not fit; IndexError where `dim` is out of range.
+    """
     dim = check_copy(input, dim, index, source)
     return COPY.call((input, dim, index, source), out)
 
@@ -553,6 +564,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names.
 
     Shape: `input` `(*)`, `index` `(n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     dim = check_fill(input, dim, index, value)
     return run_like(FILL, (input, dim, index, value))
@@ -578,7 +591,11 @@ def index_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A copy of `input` with `source` folded ("prod", "mean", "amax", "amin") into the slices that `index` names."""
+    """A copy of `input` with `source` folded ("prod", "mean", "amax", "amin") into the slices that `index` names.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+    """
     dim = check_index_reduce(input, dim, index, source, reduce)
     return REDUCE.call((input, dim, index, source, reduce, bool(include_self)), out)
 
@@ -606,7 +623,10 @@ def index_reduce_(
 
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`."""
+    """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     for name, position, value in (("input", 1, input), ("index", 2, index)):
         if not isinstance(value, Tensor):
             raise checks.argument_error("take", name, position, "Tensor", value)
@@ -634,6 +654,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """A copy of `input` with the elements of `source` at the element numbers `index`.
 
     Shape: `input` `(*)`, `index` and `source` of equally many elements, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where sizes do not fit.
     """
     check_put(input, index, source)
     return run_like(PUT, (input, index, source, bool(accumulate)))

@@ -519,6 +519,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there.
 
     Shape: `input` `(*)`, `values` broadcast to that of `input[indices]`, result `(*)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put", "values", 2, "Tensor", values)
@@ -544,6 +546,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     The length depends on the mask's values, which are read on the host.
 
     Shape: `input` and `mask` broadcast together; result `(n)`, one for each place where the mask holds.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
 
     >>> x = xtensor.tensor([1, 5, 3])
     >>> xtensor.masked_select(x, x > 2)

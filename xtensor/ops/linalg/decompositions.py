@@ -103,6 +103,8 @@ def cholesky_factor(input: Array, *, upper: bool = False) -> tuple[Array, ...]:
     """The lower (or upper) Cholesky factors, and the order of the first minor that is not positive-definite (or 0).
 
     A factor that could not be completed is NaN.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.cholesky", input)
     check_floating("linalg.cholesky", input, "cholesky_cpu")
@@ -164,6 +166,8 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is not positive-definite; differs from PyTorch on an accelerator: NaN.
 
+    Raises: LinAlgError where a matrix is not positive-definite.
+
     >>> xtensor.linalg.cholesky(xtensor.tensor([[4.0, 0.0], [0.0, 9.0]]))
     tensor([[2., 0.],
             [0., 3.]])
@@ -216,7 +220,10 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     derivatives=dict(input=lambda grads, results, input, form: _qr_grad(grads, results, input, form)),
 )
 def qr_of(input: Array, form: str = "reduced") -> tuple[Array, ...]:
-    """An orthonormal Q and an upper triangular R with `Q @ R == input`; form: reduced, complete or r (no Q)."""
+    """An orthonormal Q and an upper triangular R with `Q @ R == input`; form: reduced, complete or r (no Q).
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     check_matrix("linalg.qr", input)
     if form not in ("reduced", "complete", "r"):
         raise RuntimeError(
@@ -234,6 +241,8 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> return_types.lin
     """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out).
 
     Shape: `A` `(*, n, m)`; Q `(*, n, k)`, R `(*, k, m)` with k = min(n, m), or k = n if complete.
+
+    Raises: RuntimeError for fewer than two dimensions.
 
     >>> xtensor.linalg.qr(xtensor.ones(3, 2)).R.shape
     xtensor.Size([2, 2])
@@ -291,6 +300,8 @@ def eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
 
     Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
 
+    Raises: NotImplementedError for bool and integer tensors.
+
     >>> xtensor.linalg.eigh(xtensor.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
     tensor([2., 3.])
     """
@@ -333,6 +344,8 @@ def eig(input: Array) -> tuple[Array, ...]:
 
     Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
     Differs from PyTorch: XLA has this only for CPUs.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.eig", input)
     own = dtype_of(input)
@@ -417,7 +430,10 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
     derivatives=dict(input=_svd_grad),
 )
 def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
-    """Singular vectors and values: `U @ diag(S) @ Vh == input`, values descending."""
+    """Singular vectors and values: `U @ diag(S) @ Vh == input`, values descending.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     check_matrix("linalg.svd", input)
     check_floating("linalg.svd", input, "linalg_svd_cpu")
     m, n = input.shape[-2:]
@@ -438,6 +454,8 @@ def svd(
     """The singular value decomposition as `(U, S, Vh)`; `driver` is for CUDA only and must be None.
 
     Shape: `A` `(*, n, m)`; U `(*, n, n)`, S `(*, k)`, Vh `(*, m, m)` with k = min(n, m), or U `(*, n, k)` and Vh `(*, k, m)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
 
     >>> xtensor.linalg.svd(xtensor.tensor([[3.0, 0.0], [0.0, 2.0]])).S
     tensor([3., 2.])

@@ -120,7 +120,10 @@ def over_batch(function: Any, batch: tuple[int, ...], *arrays: Any) -> Any:
     derivatives=dict(input=no_derivative("linalg_ldl_factor_ex")),
 )
 def factors(input: Array, *, hermitian: bool = False) -> tuple[Array, ...]:
-    """The packed factors L and D of symmetric (or Hermitian) matrices, the pivots, and the first zero pivot, or 0."""
+    """The packed factors L and D of symmetric (or Hermitian) matrices, the pivots, and the first zero pivot, or 0.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     name = "torch.linalg.ldl_factor_ex"
     checks.check_square(name, input)
     check_floating(name, input, "ldl_factor_kernel_cpu")
@@ -232,6 +235,8 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) ->
     """The X with `A @ X == B`, given the LDL factors of A; without a derivative.
 
     Shape: `LD` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)`, result `(*, n, k)`.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     name = "torch.linalg.ldl_solve"
     checks.check_square(name, LD)

@@ -107,6 +107,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     (input,) = cast_for(input, cpu="float32")
     return pinv(input, rcond)

@@ -47,6 +47,8 @@ def det(input: Array) -> Array:
 
     Shape: `input` `(*, n, n)`, result `(*)`.
 
+    Raises: RuntimeError for bool and integer tensors.
+
     >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
     tensor(-1.)
     """
@@ -77,6 +79,8 @@ def slogdet(input: Array) -> tuple[Array, ...]:
     """The signs and the logarithms of the absolute values of determinants.
 
     Shape: `input` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.slogdet", input)
     check_floating("linalg.slogdet", input)
@@ -91,6 +95,8 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants; NaN of negative ones.
 
     Shape: `input` `(*, n, n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     sign, log = slogdet(input)
     return log + sign.log()
@@ -167,6 +173,8 @@ def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
+
     >>> xtensor.linalg.inv(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
@@ -209,7 +217,10 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     derivatives=rules_of("A B", _solve_grads),
 )
 def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
-    """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
+    """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    """
     checks.check_square("linalg.solve", A)
     check_floating("linalg.solve", A)
     a, b = dtype_of(A), dtype_of(B)
@@ -282,6 +293,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, batches broadcast.
     LinAlgError where A is singular; differs from PyTorch on an accelerator: infinities and NaN.
 
+    Raises: LinAlgError where a matrix is singular.
+
     >>> xtensor.linalg.solve(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]), xtensor.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -298,6 +311,8 @@ def solve_triangular(
 
     Shape: `input` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`, batches
     broadcast.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     checks.check_square("linalg.solve_triangular", input)
     check_matrix("linalg.solve_triangular", B, "B")
@@ -323,6 +338,8 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     """The X with `A @ X == input`, given the Cholesky factor L of A.
 
     Shape: `input` `(*, n, k)`, `L` `(*, n, n)`, result `(*, n, k)`.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     input, L = cast_for(input, L, cpu="float32")
     for name, x in (("b", input), ("u", L)):
@@ -349,6 +366,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     """The inverses of matrices given by their Cholesky factors.
 
     Shape: `L` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: TypeError for bool and integer tensors.
     """
     (L,) = cast_for(L, cpu="float32")
     if L.dim() < 2:
@@ -369,6 +388,8 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses.
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: NotImplementedError for bool tensors.
     """
     checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:
@@ -430,6 +451,8 @@ def matrix_exp(input: Array) -> Array:
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
@@ -488,6 +511,8 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated.
 
     Shape: `x` and `y` broadcast to `(*)`; result `(*)` without the dimension `dim`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     a, b = promote(x, y)
     a, b = jnp.broadcast_arrays(a, b)

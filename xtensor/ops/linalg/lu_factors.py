@@ -59,7 +59,10 @@ def permutation_matrix(order: Array, dtype: Any) -> Array:
 
 @general(out="exact", name="linalg_lu", node="LinalgLu", returns=("P", "L", "U"), derivatives=FROM_KERNEL)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
+    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`.
+
+    Raises: NotImplementedError for bool and integer tensors.
+    """
     check_matrices("linalg.lu", input)
     check_lapack("lu_cpu", dtype_of(input))
     check_pivoting(pivot)
@@ -84,7 +87,10 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     derivatives=FROM_KERNEL,
 )
 def factors(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """L and U packed in one matrix, the pivots (row exchanges, from 1) and the number of the one that is 0, or 0."""
+    """L and U packed in one matrix, the pivots (row exchanges, from 1) and the number of the one that is 0, or 0.
+
+    Raises: NotImplementedError for bool and integer tensors.
+    """
     check_matrices("torch.lu_factor", input)
     check_lapack("lu_cpu", dtype_of(input))
     check_pivoting(pivot)
@@ -145,6 +151,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`.
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
     """
     (A,) = cast_for(A, cpu="float32")
     made = factors(A, pivot=pivot)
@@ -164,7 +172,10 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 def factored_solution(
     LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:
-    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors."""
+    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    """
     return solved(LU, pivots, B, left, adjoint)
 
 
@@ -215,6 +226,9 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`.
 
     Shape: `input` `(*, n, k)`, `LU_data` `(*, n, n)`, `LU_pivots` `(*, n)`, result `(*, n, k)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    and integer tensors.
     """
     input, LU_data = cast_for(input, LU_data, cpu="float32")
     return factored_solution(LU_data, LU_pivots, input, out=out)
@@ -266,7 +280,10 @@ def lu_unpack(
     *,
     out: Any = None,
 ) -> return_types.lu_unpack:
-    """The matrices P, L and U of packed LU factors; what is not asked for is empty."""
+    """The matrices P, L and U of packed LU factors; what is not asked for is empty.
+
+    Raises: RuntimeError where sizes do not fit.
+    """
     check_matrices("torch.lu_unpack", LU_data)
     array = array_of(LU_pivots)
     rows, columns = tuple(sizes_of(LU_data))[-2:]

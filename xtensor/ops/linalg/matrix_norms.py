@@ -85,6 +85,8 @@ def linalg_norm(
     Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without
     `dim`.
 
+    Raises: RuntimeError for `dim` of more than two dimensions, or an order that is none.
+
     >>> xtensor.linalg.norm(xtensor.tensor([3.0, 4.0]))
     tensor(5.)
     """

@@ -95,6 +95,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the scales under which activations keep mean 0 and variance 1.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     return selu_(input) if inplace else selu_kernel(input)
 
@@ -103,6 +105,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -171,6 +175,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """Every element, or `value` where it is at most `threshold`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex and bool tensors.
     """
     return threshold_(input, threshold, value) if inplace else threshold_kernel(input, threshold, value)
 
@@ -206,6 +212,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Shape: `input` `(N, C, *)`, `weight` `(C)` or `(1)`, result `(N, C, *)`.
     weight: a single number, or one per channel.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
     """
     if modes.state.mode & modes.AUTOCAST:
         input, weight = cast_for(input, weight, cpu="short", accelerator="short")
@@ -246,6 +254,8 @@ def rrelu(
     """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`).
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     if lower > upper:
         raise RuntimeError(
@@ -295,6 +305,8 @@ def softmax(
 
     Shape: `input` `(*)`, result `(*)`, which sums to one along `dim`.
 
+    Raises: IndexError where `dim` is out of range.
+
     >>> F.softmax(xtensor.tensor([[1.0, 1.0], [0.0, 1.0]]), dim=1)
     tensor([[0.5000, 0.5000],
             [0.2689, 0.7311]])
@@ -319,6 +331,8 @@ def log_softmax(
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: IndexError where `dim` is out of range.
+
     >>> F.log_softmax(xtensor.tensor([[1.0, 1.0]]), dim=1)
     tensor([[-0.6931, -0.6931]])
     """
@@ -332,6 +346,8 @@ def gumbel_softmax(
 
     Shape: `logits` `(*)`, result `(*)`.
     tau: the temperature. eps: unused, as in PyTorch.
+
+    Raises: IndexError where `dim` is out of range.
 
     >>> F.gumbel_softmax(xtensor.ones(2, 3), hard=True).sum(-1)
     tensor([1., 1.])

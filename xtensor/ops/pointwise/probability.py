@@ -69,6 +69,8 @@ def erfcx(input: Array) -> Array:
     """`exp(input * input) * erfc(input)`, which neither overflows nor vanishes for large elements.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return full_unary("erfcx", scaled_erfc, input)
 
@@ -86,6 +88,8 @@ def ndtr(input: Array) -> Array:
     """The standard normal distribution's cumulative function.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
 
     def of(x: Array) -> Array:
@@ -115,6 +119,8 @@ def log_ndtr(input: Array) -> Array:
     """The logarithm of `ndtr`, exact far below zero.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return full_unary("log_ndtr", log_ndtr_of, input)
 
@@ -129,6 +135,8 @@ def ndtri(input: Array) -> Array:
     """The inverse of `ndtr`: -inf at 0, inf at 1, NaN outside.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
 
     def of(x: Array) -> Array:
@@ -159,6 +167,8 @@ def entr(input: Array) -> Array:
     """`-input * log(input)`: 0 at 0, -inf below.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return real_unary("entr_cpu", entr_of, input)
 
@@ -179,6 +189,8 @@ def xlog1py(input: Operand, other: Operand) -> Array:
     """`input * log1p(other)`, and 0 where `input` is 0 and `other` is no NaN.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     needs_tensor("special_xlog1py", input, other)
     a, b, dtype = float_operands(input, other)

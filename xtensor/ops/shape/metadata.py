@@ -61,6 +61,8 @@ def detach_(self: Tensor) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: RuntimeError for a view.
+
     >>> xtensor.ones(2, requires_grad=True).exp().detach_().requires_grad
     False
     """

@@ -110,6 +110,8 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """`reshape` to another tensor's sizes, by its deprecated name.
 
     Shape: `(*)` of as many elements as `tensor`; result that of `tensor`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     checks.warn("non-inplace resize_as is deprecated")
     return self.reshape(tuple(sizes_of(tensor)))

@@ -195,6 +195,8 @@ def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
 
     Shape: `input` `(*)`, result with every size times its number.
 
+    Raises: RuntimeError for negative repeats.
+
     >>> xtensor.tile(xtensor.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
@@ -234,6 +236,8 @@ def repeat_interleave(
     Shape: `input` `(*)`; `n` slices along `dim` become `n * repeats`, or the sum of `repeats` `(n)`; without
     `dim` one dimension.
     Repeats in a tensor are read on the host, since the shape of the result depends on them.
+
+    Raises: IndexError where `dim` is out of range.
 
     >>> xtensor.repeat_interleave(xtensor.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -378,6 +382,8 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
     Shape: `input` `(n)`, result `(n, n)`; or `input` `(n, m)`, result `(min(n, m))`, for `diagonal` 0.
 
+    Raises: RuntimeError for more than two dimensions.
+
     >>> xtensor.diag(xtensor.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
@@ -413,6 +419,8 @@ def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix; integers sum to int64.
 
     Shape: `input` `(n, m)`, result `()`.
+
+    Raises: NotImplementedError for bool tensors.
 
     >>> xtensor.trace(xtensor.tensor([[1, 2], [3, 4]]))
     tensor(5)

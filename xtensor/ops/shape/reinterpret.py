@@ -33,6 +33,8 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
 
     Shape: the tensor `(*)`; result the sizes given, where one may be -1: what is left.
 
+    Raises: RuntimeError where the sizes have another number of elements, or strides do not allow it.
+
     >>> xtensor.arange(6).view(3, 2)
     tensor([[0, 1],
             [2, 3],
@@ -68,7 +70,10 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of pairs as complex numbers."""
+    """A real tensor with a last dimension of pairs as complex numbers.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
+    """
     (input,) = cast_for(input, cpu="float32")
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
@@ -106,6 +111,8 @@ def conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.conj(xtensor.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -165,6 +172,8 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary parts of a complex tensor, as a view.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for real tensors.
 
     >>> xtensor.imag(xtensor.tensor([1 + 2j]))
     tensor([2.])

@@ -23,6 +23,8 @@ def item(self: Tensor) -> Any:
 
     Shape: one element, of any number of dimensions; a number.
 
+    Raises: RuntimeError where there is not one element.
+
     >>> xtensor.tensor([2.5]).item()
     2.5
     """
@@ -56,6 +58,8 @@ def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; of a tensor of no dimensions, its number.
 
     Shape: any; lists nested as deep as there are dimensions.
+
+    Raises: NotImplementedError on the meta device.
 
     >>> xtensor.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]

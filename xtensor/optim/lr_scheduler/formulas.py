@@ -62,6 +62,8 @@ class _ByLambda(LRScheduler):
 class LambdaLR(_ByLambda):
     """The initial learning rate times a function of the epoch.
 
+    Raises: ValueError for another number of functions than of groups.
+
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
     >>> optimizer.step()
@@ -93,6 +95,8 @@ class MultiplicativeLR(_ByLambda):
 
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` epochs.
+
+    Raises: TypeError for what is no optimizer.
 
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
@@ -246,6 +250,8 @@ class PolynomialLR(LRScheduler):
 
 class CosineAnnealingLR(LRScheduler):
     """Down to `eta_min` in `T_max` epochs along half a cosine, and up again (Loshchilov and Hutter, 2017).
+
+    Raises: TypeError for what is no optimizer.
 
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
