@@ -56,6 +56,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
     Raises: ValueError where `p` is not in [0, 1].
 
+    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15.
+
     >>> F.dropout(xtensor.ones(3), 0.5, training=False)
     tensor([1., 1., 1.])
     >>> set(F.dropout(xtensor.ones(100), 0.5).tolist()) <= {0.0, 2.0}
@@ -84,6 +86,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, L) or (C, L) zero with probability `p`, else divided by 1 - p.
 
     Shape: `input` `(N, C, L)` or `(C, L)`, result the same.
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     return by_channel("dropout1d", input, p, training, inplace, 2)
 
@@ -92,6 +96,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L).
 
     Shape: `input` `(N, C, H, W)`, result the same.
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     check_probability(p)
     if input.dim() == 3:
@@ -120,6 +126,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p.
 
     Shape: `input` `(N, C, D, H, W)` or `(C, D, H, W)`, result the same.
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     check_probability(p)
     warn_of_rank(3, input)
@@ -133,6 +141,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017).
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, False)
@@ -144,6 +154,8 @@ def feature_alpha_dropout(
     """`alpha_dropout` of whole channels.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, True)

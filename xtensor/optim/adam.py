@@ -33,6 +33,8 @@ class Adam(RuleOptimizer):
 
     Raises: ValueError for options out of their range, and for no parameters.
 
+    Source: Kingma and Ba 2015, arXiv:1412.6980.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.Adam([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

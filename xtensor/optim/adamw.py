@@ -15,6 +15,8 @@ class AdamW(Adam):
 
     Raises: ValueError for options out of their range, and for no parameters.
 
+    Source: Loshchilov and Hutter 2019, arXiv:1711.05101.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.AdamW([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

@@ -40,6 +40,9 @@ class RMSprop(RuleOptimizer):
 
     Raises: ValueError for options out of their range, and for no parameters.
 
+    Source: Hinton 2012, Neural Networks for Machine Learning, lecture 6e; centered: Graves 2013,
+    arXiv:1308.0850.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.RMSprop([weight], lr=0.01)
     >>> (weight * weight).sum().backward()

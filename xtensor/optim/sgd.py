@@ -32,6 +32,8 @@ class SGD(RuleOptimizer):
 
     Raises: ValueError for options out of their range, and for no parameters.
 
+    Source: momentum: Sutskever et al. 2013, International Conference on Machine Learning.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.SGD([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

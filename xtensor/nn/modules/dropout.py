@@ -32,6 +32,8 @@ class Dropout(_DropoutNd):
 
     Raises: ValueError where `p` is not in [0, 1].
 
+    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15.
+
     >>> nn.Dropout(0.5).eval()(xtensor.ones(3))
     tensor([1., 1., 1.])
     >>> sorted(set(nn.Dropout(0.5)(xtensor.ones(100)).tolist()))
@@ -47,6 +49,8 @@ class Dropout1d(_DropoutNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output as the input.
 
+    Source: Tompson et al. 2015, arXiv:1411.4280.
+
     >>> nn.Dropout1d(0.5).eval()(xtensor.ones(1, 2, 2))
     tensor([[[1., 1.],
              [1., 1.]]])
@@ -60,6 +64,8 @@ class Dropout2d(_DropoutNd):
     """Dropout of whole channels of images (Tompson et al., 2014).
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
 
     >>> kept = nn.Dropout2d(0.5)(xtensor.ones(1, 9, 4, 4))
     >>> set(kept.sum((2, 3)).flatten().tolist()) <= {0.0, 32.0}
@@ -75,6 +81,8 @@ class Dropout3d(_DropoutNd):
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
 
+    Source: Tompson et al. 2015, arXiv:1411.4280.
+
     >>> nn.Dropout3d(0.5)(xtensor.ones(1, 2, 3, 4, 4)).shape
     xtensor.Size([1, 2, 3, 4, 4])
     """
@@ -88,6 +96,8 @@ class AlphaDropout(_DropoutNd):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
+
     >>> nn.AlphaDropout(0.5).eval()(xtensor.ones(3))
     tensor([1., 1., 1.])
     """
@@ -100,6 +110,8 @@ class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels.
 
     Shape: input `(N, C, *)`, output as the input.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(xtensor.ones(1, 2, 2))
     tensor([[[1., 1.],

@@ -163,6 +163,8 @@ class GaussianNLLLoss(_Loss):
     Shape: input, target and var `(*)`, or var without its last dimension, or with 1 there; output `()`, or
     `(*)` with reduction "none".
 
+    Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
+
     >>> nn.GaussianNLLLoss()(xtensor.tensor([0.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
     tensor(2.)
     """
@@ -184,6 +186,8 @@ class KLDivLoss(_Loss):
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
     Raises: RuntimeError where the sizes do not broadcast.
+
+    Source: Kullback and Leibler 1951, Annals of Mathematical Statistics 22.
 
     >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
     >>> nn.KLDivLoss(reduction="batchmean")(log_p, q)
@@ -320,6 +324,8 @@ class SmoothL1Loss(_Loss):
 
     Raises: RuntimeError where the sizes do not broadcast.
 
+    Source: Girshick 2015, arXiv:1504.08083.
+
     >>> nn.SmoothL1Loss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
     """
@@ -344,6 +350,8 @@ class HuberLoss(_Loss):
     """Quadratic below `delta`, linear above, scaled so that the quadratic part is half the square (Huber, 1964).
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Source: Huber 1964, Annals of Mathematical Statistics 35.
 
     >>> nn.HuberLoss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
@@ -383,6 +391,8 @@ class CrossEntropyLoss(_WeightedLoss):
     probabilities as the input; output `()`, or as class numbers with reduction "none".
 
     Raises: ValueError where input and target differ in their batch; IndexError where a target is no class.
+
+    Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567.
 
     >>> loss = nn.CrossEntropyLoss()
     >>> loss(xtensor.tensor([[2.0, 0.0, 0.0]]), xtensor.tensor([0]))
@@ -488,6 +498,8 @@ class MultiMarginLoss(_WeightedLoss):
 
     Shape: input `(N, C)` or `(C)`, target `(N)` or `()`; output `()`, or as the target with reduction "none".
 
+    Source: Crammer and Singer 2001, Journal of Machine Learning Research 2.
+
     >>> nn.MultiMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([2]))
     tensor(0.5000)
     """
@@ -528,6 +540,8 @@ class TripletMarginLoss(_Loss):
     """`max(0, d(anchor, positive) - d(anchor, negative) + margin)`, d the p-norm (Balntas et al., 2016).
 
     Shape: inputs `(N, D)` or `(D)`; output `()`, or `(N)` with reduction "none".
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
 
     >>> anchor, near, far = xtensor.tensor([[0.0]]), xtensor.tensor([[1.0]]), xtensor.tensor([[1.5]])
     >>> nn.TripletMarginLoss()(anchor, near, far)
@@ -570,6 +584,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss by any distance.
 
     Shape: inputs `(N, *)`, of which the distance makes `(N)`; output `()`, or `(N)` with reduction "none".
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
 
     >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(1))
     >>> loss(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.5]]))

@@ -275,6 +275,8 @@ class RNN(RNNBase):
 
     Raises: RuntimeError for an input of another size; ValueError for a `nonlinearity` that is neither.
 
+    Source: Elman 1990, Cognitive Science 14.
+
     >>> output, hidden = nn.RNN(4, 8, num_layers=2)(xtensor.zeros(5, 3, 4))
     >>> output.shape, hidden.shape
     (xtensor.Size([5, 3, 8]), xtensor.Size([2, 3, 8]))
@@ -308,6 +310,8 @@ class GRU(RNNBase):
 
     Raises: RuntimeError for an input of another size.
 
+    Source: Cho et al. 2014, arXiv:1406.1078.
+
     >>> output, hidden = nn.GRU(4, 8, bidirectional=True)(xtensor.zeros(5, 3, 4))
     >>> output.shape, hidden.shape
     (xtensor.Size([5, 3, 16]), xtensor.Size([2, 3, 8]))
@@ -329,6 +333,8 @@ class LSTM(RNNBase):
     bidirectional, else 1. N is left out without a batch; with `batch_first`, input and output begin `(N, L)`.
 
     Raises: RuntimeError for an input of another size.
+
+    Source: Hochreiter and Schmidhuber 1997, Neural Computation 9.
 
     >>> output, (hidden, cell) = nn.LSTM(4, 8, batch_first=True)(xtensor.zeros(3, 5, 4))
     >>> output.shape, hidden.shape, cell.shape

@@ -201,6 +201,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     sampling.check_float("binomial_cpu", count.dtype)
     if prob.dtype is not count.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    geometry.broadcast_shapes(count.shape, prob.shape)  # refuses in our words
     array, good = sample("binomial", _binomial_of, [count, prob], generator)
     if good is not None and not holds(good):
         raise RuntimeError("invalid binomial count or probability")

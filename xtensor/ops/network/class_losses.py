@@ -366,6 +366,8 @@ def cross_entropy(
     Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
     complex, bool and integer tensors; IndexError where a target is no class.
 
+    Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567.
+
     >>> logits = xtensor.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> F.cross_entropy(logits, xtensor.tensor([0, 2]))
     tensor(0.6691)
@@ -448,6 +450,8 @@ def multi_margin_loss(
     Shape: `input` `(N, C)` or `(C)`, `target` `(N)` or `()`; result `()`, or `(N)` if not reduced.
 
     Raises: RuntimeError where sizes do not fit.
+
+    Source: Crammer and Singer 2001, Journal of Machine Learning Research 2.
     """
     reduction = legacy(size_average, reduce, reduction)
     if weight is not None and weight.dim() != 1:

@@ -205,6 +205,8 @@ def ctc_loss(
     loss of a sequence with lengths that do not fit is NaN.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Graves et al. 2006, International Conference on Machine Learning.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)  # pyright: ignore[reportArgumentType, reportCallIssue]
     check_reduction(reduction)

@@ -79,6 +79,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     W)`: `(N, D, H, W, 3)`.
 
     Raises: ValueError for complex, bool and integer tensors.
+
+    Source: Jaderberg et al. 2015, arXiv:1506.02025.
     """
     if align_corners is None:
         checks.warn(CORNERS)
@@ -309,6 +311,8 @@ def grid_sample(
     `mode`: bilinear, nearest, bicubic (images only). `padding_mode` says what lies outside: zeros, border, reflection.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Jaderberg et al. 2015, arXiv:1506.02025.
 
     >>> F.grid_sample(xtensor.ones(1, 1, 3, 3), xtensor.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.]]]])

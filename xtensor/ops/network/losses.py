@@ -259,6 +259,8 @@ def smooth_l1_loss(
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
 
+    Source: Girshick 2015, arXiv:1504.08083.
+
     >>> F.smooth_l1_loss(xtensor.zeros(2), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
     """
@@ -274,6 +276,8 @@ def huber_loss(
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Huber 1964, Annals of Mathematical Statistics 35.
 
     >>> F.huber_loss(xtensor.tensor([0.0, 3.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.5000)
@@ -478,6 +482,8 @@ def kl_div(
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
     and integer tensors.
 
+    Source: Kullback and Leibler 1951, Annals of Mathematical Statistics 22.
+
     >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
     >>> F.kl_div(log_p, q, reduction="batchmean")
     tensor(0.3681)
@@ -573,6 +579,8 @@ def gaussian_nll_loss(
 
     Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; RuntimeError for bool and
     integer tensors.
+
+    Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
     """
     if isinstance(var, (int, float)):
         if var < 0:

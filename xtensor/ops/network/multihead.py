@@ -159,6 +159,8 @@ def multi_head_attention_forward(
 
     Raises: AssertionError where sizes do not fit; RuntimeError where sizes do not fit; NotImplementedError
     for complex and bool tensors; RuntimeError for integer tensors.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
     """
     batched = check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -250,6 +250,8 @@ def batch_norm(
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
 
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
+
     >>> F.batch_norm(xtensor.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
             [ 1.0000]])
@@ -458,6 +460,8 @@ def layer_norm(
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
 
+    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+
     >>> F.layer_norm(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
@@ -541,6 +545,8 @@ def rms_norm(
     Shape: `input` `(*, *normalized_shape)`, result the same.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
+
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 
     >>> F.rms_norm(xtensor.tensor([3.0, 4.0]), (2,))
     tensor([0.8485, 1.1314])
@@ -648,6 +654,8 @@ def group_norm(
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
 
+    Source: Wu and He 2018, arXiv:1803.08494.
+
     >>> F.group_norm(xtensor.ones(3, 6, 4, 4), 2).shape
     xtensor.Size([3, 6, 4, 4])
     """
@@ -711,6 +719,8 @@ def instance_norm(
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
     """
     sizes = tuple(sizes_of(input))
     if use_input_stats and math.prod(sizes[2:]) <= 1:
@@ -740,6 +750,8 @@ def local_response_norm(
     """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
     """
     sizes = sizes_of(input)
     if len(sizes) < 3:

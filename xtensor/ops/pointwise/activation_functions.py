@@ -47,6 +47,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Source: Nair and Hinton 2010, International Conference on Machine Learning.
+
     >>> F.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
@@ -57,6 +59,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Every element brought to [0, 6].
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Howard et al. 2017, arXiv:1704.04861.
     """
     return hardtanh(input, 0.0, 6.0, inplace)
 
@@ -65,6 +69,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """Every element, times `negative_slope` where it is not positive.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Maas, Hannun and Ng 2013, International Conference on Machine Learning.
 
     >>> F.leaky_relu(xtensor.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -76,6 +82,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289.
 
     >>> F.elu(xtensor.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -97,6 +105,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     return selu_(input) if inplace else selu_kernel(input)
 
@@ -107,6 +117,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Barron 2017, arXiv:1704.07483.
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -126,6 +138,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Source: Elfwing, Uchibe and Doya 2018, arXiv:1702.03118.
+
     >>> F.silu(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
@@ -136,6 +150,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * tanh(softplus(x))`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Misra 2019, arXiv:1908.08681.
     """
     return mish_inplace(input) if inplace else mish_kernel(input)
 
@@ -159,6 +175,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """`relu6(x + 3) / 6`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Courbariaux, Bengio and David 2015, arXiv:1511.00363.
     """
     return hardsigmoid_inplace(input) if inplace else hardsigmoid_kernel(input)
 
@@ -167,6 +185,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * relu6(x + 3) / 6`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Howard et al. 2019, arXiv:1905.02244.
     """
     return hardswish_inplace(input) if inplace else hardswish_kernel(input)
 
@@ -185,6 +205,8 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd].
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Donoho and Johnstone 1994, Biometrika 81.
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
@@ -195,6 +217,8 @@ def softsign(input: Tensor) -> Tensor:
     """`x / (1 + |x|)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics, section 2.
     """
     return div(input, abs(input) + 1)
 
@@ -214,6 +238,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     weight: a single number, or one per channel.
 
     Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: He et al. 2015, arXiv:1502.01852.
     """
     if modes.state.mode & modes.AUTOCAST:
         input, weight = cast_for(input, weight, cpu="short", accelerator="short")
@@ -256,6 +282,8 @@ def rrelu(
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Xu et al. 2015, arXiv:1505.00853.
     """
     if lower > upper:
         raise RuntimeError(
@@ -307,6 +335,8 @@ def softmax(
 
     Raises: IndexError where `dim` is out of range.
 
+    Source: Bridle 1990, Neurocomputing.
+
     >>> F.softmax(xtensor.tensor([[1.0, 1.0], [0.0, 1.0]]), dim=1)
     tensor([[0.5000, 0.5000],
             [0.2689, 0.7311]])
@@ -333,6 +363,8 @@ def log_softmax(
 
     Raises: IndexError where `dim` is out of range.
 
+    Source: Bridle 1990, Neurocomputing.
+
     >>> F.log_softmax(xtensor.tensor([[1.0, 1.0]]), dim=1)
     tensor([[-0.6931, -0.6931]])
     """
@@ -348,6 +380,8 @@ def gumbel_softmax(
     tau: the temperature. eps: unused, as in PyTorch.
 
     Raises: IndexError where `dim` is out of range.
+
+    Source: Jang, Gu and Poole 2017, arXiv:1611.01144.
 
     >>> F.gumbel_softmax(xtensor.ones(2, 3), hard=True).sum(-1)
     tensor([1., 1.])

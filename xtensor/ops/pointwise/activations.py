@@ -159,6 +159,8 @@ def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Donoho and Johnstone 1994, Biometrika 81.
     """
     x, dtype = computed("hardshrink_cpu", input)
     bound = number(lambd, x)
@@ -289,6 +291,8 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
 
     Raises: NotImplementedError for complex, bool and integer tensors.
 
+    Source: Dugas et al. 2001, Advances in Neural Information Processing Systems 13.
+
     >>> F.softplus(xtensor.tensor([0.0, 1.0]))
     tensor([0.6931, 1.3133])
     """
@@ -346,6 +350,8 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
 
     Raises: NotImplementedError for complex, bool and integer tensors.
 
+    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415.
+
     >>> F.gelu(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
     """
@@ -387,6 +393,8 @@ def glu(input: Array, dim: int = -1) -> Array:
     Shape: `input` `(*, 2 * n, *)`, result `(*, n, *)`.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Dauphin et al. 2017, arXiv:1612.08083.
 
     >>> F.glu(xtensor.tensor([2.0, 0.0]))
     tensor([1.])

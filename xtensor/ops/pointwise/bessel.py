@@ -89,6 +89,8 @@ def bessel_j0(input: Array) -> Array:
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_j0", lambda x: first_kind(0, x), input)
 
@@ -101,6 +103,8 @@ def bessel_j1(input: Array) -> Array:
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_j1", lambda x: first_kind(1, x), input)
 
@@ -113,6 +117,8 @@ def bessel_y0(input: Array) -> Array:
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_y0", lambda x: second_kind(0, x), input)
 
@@ -125,6 +131,8 @@ def bessel_y1(input: Array) -> Array:
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_y1", lambda x: second_kind(1, x), input)
 
@@ -136,6 +144,8 @@ def spherical_bessel_j0(x: Array) -> Array:
     Shape: `x` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.47.
     """
 
     def of(x: Array) -> Array:
@@ -174,6 +184,8 @@ def modified_bessel_i0(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_i0", jax.scipy.special.i0, input)
 
@@ -185,6 +197,8 @@ def modified_bessel_i1(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_i1", jax.scipy.special.i1, input)
 
@@ -196,6 +210,8 @@ def modified_bessel_k0(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_k0", lambda x: modified_second(0, x, False), input)
 
@@ -207,6 +223,8 @@ def modified_bessel_k1(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_k1", lambda x: modified_second(1, x, False), input)
 
@@ -218,6 +236,8 @@ def scaled_modified_bessel_k0(x: Array) -> Array:
     Shape: `x` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("scaled_modified_bessel_k0", lambda x: modified_second(0, x, True), x)
 
@@ -229,6 +249,8 @@ def scaled_modified_bessel_k1(x: Array) -> Array:
     Shape: `x` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("scaled_modified_bessel_k1", lambda x: modified_second(1, x, True), x)
 
@@ -265,6 +287,8 @@ def i0e(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i0e_cpu", lax.bessel_i0e, input)
 
@@ -281,6 +305,8 @@ def i1(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i1_cpu", jax.scipy.special.i1, input)
 
@@ -297,6 +323,8 @@ def i1e(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i1e_cpu", lax.bessel_i1e, input)
 
@@ -332,5 +360,7 @@ def airy_ai(x: Array) -> Array:
     Shape: `x` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 9.2.
     """
     return full_unary("airy_ai", airy, x)

@@ -56,6 +56,8 @@ def igamma(input: Array, other: Array) -> Array:
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: DLMF 8.2.
     """
     return incomplete("igamma", input, other, False)
 
@@ -73,6 +75,8 @@ def igammac(input: Array, other: Array) -> Array:
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: DLMF 8.2.
     """
     return incomplete("igammac", input, other, True)
 
@@ -151,6 +155,8 @@ def zeta(input: Operand, other: Operand) -> Array:
     Differs from PyTorch: 0 where `other` is inf, not NaN.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 25.11.
     """
     needs_tensor("special_zeta", input, other)
     x, q, dtype = float_operands(input, other)

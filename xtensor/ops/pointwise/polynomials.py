@@ -93,6 +93,8 @@ def chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_t", x, n, lambda x: x, wave_t, False)
 
@@ -104,6 +106,8 @@ def chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, False)
 
@@ -115,6 +119,8 @@ def chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, False)
 
@@ -126,6 +132,8 @@ def chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, False)
 
@@ -137,6 +145,8 @@ def shifted_chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_t", x, n, lambda x: x, wave_t, True)
 
@@ -148,6 +158,8 @@ def shifted_chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, True)
 
@@ -159,6 +171,8 @@ def shifted_chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, True)
 
@@ -170,6 +184,8 @@ def shifted_chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, True)
 
@@ -198,6 +214,8 @@ def hermite_polynomial_h(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "hermite_polynomial_h",
@@ -216,6 +234,8 @@ def hermite_polynomial_he(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "hermite_polynomial_he", x, n, lambda x: x, lambda x: lambda k, q, p: x * q - k * p, hermite_limit
@@ -229,6 +249,8 @@ def laguerre_polynomial_l(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "laguerre_polynomial_l",
@@ -246,6 +268,8 @@ def legendre_polynomial_p(x: Operand, n: Operand) -> Array:
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "legendre_polynomial_p",

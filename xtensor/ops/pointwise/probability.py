@@ -71,6 +71,8 @@ def erfcx(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return full_unary("erfcx", scaled_erfc, input)
 
@@ -90,6 +92,8 @@ def ndtr(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
 
     def of(x: Array) -> Array:
@@ -121,6 +125,8 @@ def log_ndtr(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return full_unary("log_ndtr", log_ndtr_of, input)
 
@@ -137,6 +143,8 @@ def ndtri(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.17.
     """
 
     def of(x: Array) -> Array:

@@ -91,6 +91,8 @@ def erf(input: Array) -> Array:
 
     Raises: NotImplementedError for complex tensors.
 
+    Source: DLMF 7.2.
+
     >>> xtensor.erf(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """
@@ -104,6 +106,8 @@ def erfc(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return real_unary("erfc_vml_cpu", lax.erfc, input)
 
@@ -127,6 +131,8 @@ def erfinv(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.17.
     """
     return real_unary("erfinv_vml_cpu", erf_inverse, input)
 
@@ -192,6 +198,8 @@ def lgamma(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.2.
     """
     return real_unary("lgamma_vml_cpu", lax.lgamma, input)
 
@@ -203,6 +211,8 @@ def digamma(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.2.
     """
     return real_unary("digamma", digamma_of, input)
 
@@ -218,6 +228,8 @@ def polygamma(n: int, input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.15.
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -240,6 +252,8 @@ def mvlgamma(input: Array, p: int) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 35.3.
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -257,6 +271,8 @@ def i0(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i0_vml_cpu", jax.scipy.special.i0, input)
 

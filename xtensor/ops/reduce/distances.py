@@ -314,6 +314,8 @@ def triplet_margin_loss(
     Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
 
     Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
     """
     anchor, positive, negative = cast_for(anchor, positive, negative, cpu="float32", accelerator="float32")
     reduction = legacy(size_average, reduce, reduction)
@@ -346,6 +348,8 @@ def triplet_margin_with_distance_loss(
 
     Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
     tensors.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
     """
     check_reduction(reduction)
     if margin <= 0:

@@ -253,6 +253,8 @@ class CosineAnnealingLR(LRScheduler):
 
     Raises: TypeError for what is no optimizer.
 
+    Source: Loshchilov and Hutter 2017, arXiv:1608.03983.
+
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
     >>> optimizer.step()
@@ -285,7 +287,10 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to `eta_min` along half a cosine, again and again, each time `T_mult` times as long."""
+    """Down to `eta_min` along half a cosine, again and again, each time `T_mult` times as long.
+
+    Source: Loshchilov and Hutter 2017, arXiv:1608.03983.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
