@@ -464,7 +464,10 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> engine.RemovableH
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> engine.RemovableHandle:
-    """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`."""
+    """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`.
+
+    Raises: RuntimeError for what is no leaf that requires grad.
+    """
     edge = edge_of(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")

@@ -484,7 +484,10 @@ class Tensor(Methods):
         return self.numel() * self.dtype.itemsize
 
     def untyped_storage(self) -> UntypedStorage:
-        """The bytes under this tensor; equal for tensors that share them."""
+        """The bytes under this tensor; equal for tensors that share them.
+
+        Raises: NotImplementedError for a sparse tensor.
+        """
         return UntypedStorage(self._xt_storage)
 
     def data_ptr(self) -> int:

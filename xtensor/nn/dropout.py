@@ -87,6 +87,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
     Shape: `input` `(N, C, L)` or `(C, L)`, result the same.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     return by_channel("dropout1d", input, p, training, inplace, 2)
@@ -96,6 +98,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L).
 
     Shape: `input` `(N, C, H, W)`, result the same.
+
+    Raises: ValueError where `p` is not in [0, 1].
 
     Source: Tompson et al. 2015, arXiv:1411.4280.
     """
@@ -127,6 +131,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
     Shape: `input` `(N, C, D, H, W)` or `(C, D, H, W)`, result the same.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     check_probability(p)
@@ -142,6 +148,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     check_probability(p)
@@ -154,6 +162,8 @@ def feature_alpha_dropout(
     """`alpha_dropout` of whole channels.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Raises: ValueError where `p` is not in [0, 1].
 
     Source: Klambauer et al. 2017, arXiv:1706.02515.
     """

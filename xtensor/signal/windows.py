@@ -125,6 +125,8 @@ def exponential(
 
     Shape: result `(M)`.
 
+    Raises: ValueError for a negative `M`.
+
     Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if tau <= 0:
@@ -152,6 +154,8 @@ def gaussian(
 
     Shape: result `(M)`.
 
+    Raises: ValueError for a negative `M`.
+
     Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if std <= 0:
@@ -177,6 +181,8 @@ def general_cosine(
 
     Shape: result `(M)`.
 
+    Raises: ValueError for a negative `M`, and for no coefficients.
+
     Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if not isinstance(a, (list, tuple)) and M > 0:
@@ -201,6 +207,8 @@ def general_hamming(
 
     Shape: result `(M)`.
 
+    Raises: ValueError for a negative `M`.
+
     Source: Harris 1978, Proceedings of the IEEE 66.
     """
     values = cosines(alpha, 1 - alpha)
@@ -220,6 +228,8 @@ def kaiser(
     """Kaiser's window of shape `beta`.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`.
 
     Source: Harris 1978, Proceedings of the IEEE 66.
     """

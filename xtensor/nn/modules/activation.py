@@ -135,6 +135,8 @@ class Hardtanh(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: AssertionError where `min_val` is not below `max_val`.
+
     >>> nn.Hardtanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-1.,  0.,  1.])
     """
@@ -336,6 +338,8 @@ class GLU(Module):
     """The first half of a dimension times the sigmoid of the second (Dauphin et al., 2016).
 
     Shape: input `(*, 2 * N, *)`, output `(*, N, *)`, at dimension `dim`.
+
+    Raises: RuntimeError where the size of `dim` is odd.
 
     Source: Dauphin et al. 2017, arXiv:1612.08083.
 
@@ -566,6 +570,8 @@ class Softmin(_AlongDim):
 
     Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
 
+    Raises: IndexError where `dim` is out of range.
+
     >>> nn.Softmin(dim=0)(xtensor.tensor([0.0, 0.0, 1.0]))
     tensor([0.4223, 0.4223, 0.1554])
     """
@@ -596,6 +602,8 @@ class Softmax2d(Module):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
 
+    Raises: ValueError for an input of other dimensions.
+
     >>> nn.Softmax2d()(xtensor.zeros(1, 4, 1, 2))[0, :, 0, 0]
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
@@ -610,6 +618,8 @@ class LogSoftmax(_AlongDim):
     """The logarithm of the softmax along a dimension.
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
 
     Source: Bridle 1990, Neurocomputing.
 

@@ -178,6 +178,8 @@ class BatchNorm3d(_BatchNorm):
 
     Shape: input `(N, C, D, H, W)`, output as the input; C is `num_features`.
 
+    Raises: ValueError for an input of other dimensions.
+
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 
     >>> nn.BatchNorm3d(3)(xtensor.ones(2, 3, 4, 4, 4)).shape
@@ -200,6 +202,8 @@ class SyncBatchNorm(_BatchNorm):
     `xtensor.distributed.init_process_group` was called; of a tensor that lies on a mesh they are those of the whole batch anyway.
 
     Shape: input `(N, C, *)`, output as the input; C is `num_features`.
+
+    Raises: ValueError for an input of one dimension.
 
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 

@@ -440,6 +440,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """A dictionary of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
 
+    Raises: TypeError for keys that are no text.
+
     >>> nn.ParameterDict({"left": xtensor.zeros(2), "right": xtensor.zeros(3)})["right"].shape
     xtensor.Size([3])
     """

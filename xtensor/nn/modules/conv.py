@@ -217,6 +217,9 @@ class Conv3d(_Forward):
     `D_out = (D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for H and W. Weight
     `(C_out, C_in / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
+
     >>> nn.Conv3d(1, 4, kernel_size=3)(xtensor.zeros(1, 1, 5, 8, 8)).shape
     xtensor.Size([1, 4, 3, 6, 6])
     """
@@ -318,6 +321,9 @@ class ConvTranspose1d(_ConvTransposeNd):
     `L_out = (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`. Weight
     `(C_in, C_out / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
+
     >>> nn.ConvTranspose1d(16, 8, kernel_size=4, stride=2)(xtensor.zeros(4, 16, 10)).shape
     xtensor.Size([4, 8, 22])
     """
@@ -352,6 +358,9 @@ class ConvTranspose3d(_ConvTransposeNd):
     `(C_out, D_out, H_out, W_out)` with
     `D_out = (D - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for H
     and W. Weight `(C_in, C_out / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
 
     >>> nn.ConvTranspose3d(4, 1, kernel_size=3)(xtensor.zeros(1, 4, 3, 6, 6)).shape
     xtensor.Size([1, 1, 5, 8, 8])

@@ -49,6 +49,8 @@ class Dropout1d(_DropoutNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output as the input.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Tompson et al. 2015, arXiv:1411.4280.
 
     >>> nn.Dropout1d(0.5).eval()(xtensor.ones(1, 2, 2))
@@ -64,6 +66,8 @@ class Dropout2d(_DropoutNd):
     """Dropout of whole channels of images (Tompson et al., 2014).
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    Raises: ValueError where `p` is not in [0, 1].
 
     Source: Tompson et al. 2015, arXiv:1411.4280.
 
@@ -81,6 +85,8 @@ class Dropout3d(_DropoutNd):
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Tompson et al. 2015, arXiv:1411.4280.
 
     >>> nn.Dropout3d(0.5)(xtensor.ones(1, 2, 3, 4, 4)).shape
@@ -96,6 +102,8 @@ class AlphaDropout(_DropoutNd):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
     Source: Klambauer et al. 2017, arXiv:1706.02515.
 
     >>> nn.AlphaDropout(0.5).eval()(xtensor.ones(3))
@@ -110,6 +118,8 @@ class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels.
 
     Shape: input `(N, C, *)`, output as the input.
+
+    Raises: ValueError where `p` is not in [0, 1].
 
     Source: Klambauer et al. 2017, arXiv:1706.02515.
 

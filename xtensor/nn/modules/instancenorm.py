@@ -99,6 +99,8 @@ class InstanceNorm1d(_InstanceNorm):
 
     Shape: input `(N, C, L)` or `(C, L)`, output as the input.
 
+    Raises: ValueError for an input of other dimensions.
+
     Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
 
     >>> nn.InstanceNorm1d(1)(xtensor.tensor([[[1.0, 3.0]]]))
@@ -128,6 +130,8 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W) (Ulyanov et al., 2016).
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
+
+    Raises: ValueError for an input of other dimensions.
 
     Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
 

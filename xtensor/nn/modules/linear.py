@@ -85,6 +85,8 @@ class Bilinear(Module):
 
     Shape: inputs `(*, in1_features)` and `(*, in2_features)`, output `(*, out_features)`.
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.Bilinear(3, 4, 5)(xtensor.zeros(2, 3), xtensor.zeros(2, 4)).shape
     xtensor.Size([2, 5])
     """

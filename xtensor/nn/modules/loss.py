@@ -126,6 +126,8 @@ class PoissonNLLLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.PoissonNLLLoss()(xtensor.tensor([0.0, 1.0]), xtensor.tensor([1.0, 2.0]))
     tensor(0.8591)
     """
@@ -162,6 +164,8 @@ class GaussianNLLLoss(_Loss):
 
     Shape: input, target and var `(*)`, or var without its last dimension, or with 1 there; output `()`, or
     `(*)` with reduction "none".
+
+    Raises: ValueError where sizes do not fit.
 
     Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
 
@@ -281,6 +285,8 @@ class HingeEmbeddingLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.HingeEmbeddingLoss()(xtensor.tensor([0.5, 0.2]), xtensor.tensor([1.0, -1.0]))
     tensor(0.6500)
     """
@@ -306,6 +312,8 @@ class MultiLabelMarginLoss(_Loss):
 
     Shape: input and target `(N, C)` or `(C)`, the target's classes ending at the first -1; output `()`, or
     `(N)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> nn.MultiLabelMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([[2, -1, 0]]))
     tensor(0.5000)
@@ -351,6 +359,8 @@ class HuberLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     Source: Huber 1964, Annals of Mathematical Statistics 35.
 
     >>> nn.HuberLoss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
@@ -373,6 +383,8 @@ class SoftMarginLoss(_Loss):
     """The logistic loss of targets 1 and -1.
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> nn.SoftMarginLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, -1.0]))
     tensor(1.4100)
@@ -432,6 +444,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     Shape: input and target `(N, C)` or `(C)`; output `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.MultiLabelSoftMarginLoss()(xtensor.tensor([[0.0, 2.0]]), xtensor.tensor([[1.0, 0.0]]))
     tensor(1.4100)
     """
@@ -446,6 +460,8 @@ class CosineEmbeddingLoss(_Loss):
     """One minus the cosine for targets 1, the cosine above `margin` for targets -1.
 
     Shape: inputs `(N, D)` or `(D)`, target `(N)` or `()`; output `()`, or `(N)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> x, y = xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.0]])
     >>> nn.CosineEmbeddingLoss()(x, y, xtensor.tensor([1]))
@@ -473,6 +489,8 @@ class MarginRankingLoss(_Loss):
 
     Shape: inputs and target `(N)` or `()`; output `()`, or as the inputs with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.MarginRankingLoss(margin=0.5)(xtensor.tensor([1.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
     tensor(1.5000)
     """
@@ -497,6 +515,8 @@ class MultiMarginLoss(_WeightedLoss):
     """The hinge loss of several classes, one of which is right (Crammer and Singer, 2001).
 
     Shape: input `(N, C)` or `(C)`, target `(N)` or `()`; output `()`, or as the target with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     Source: Crammer and Singer 2001, Journal of Machine Learning Research 2.
 
@@ -541,6 +561,8 @@ class TripletMarginLoss(_Loss):
 
     Shape: inputs `(N, D)` or `(D)`; output `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where `margin` is not positive.
+
     Source: Balntas et al. 2016, British Machine Vision Conference.
 
     >>> anchor, near, far = xtensor.tensor([[0.0]]), xtensor.tensor([[1.0]]), xtensor.tensor([[1.5]])
@@ -584,6 +606,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss by any distance.
 
     Shape: inputs `(N, *)`, of which the distance makes `(N)`; output `()`, or `(N)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     Source: Balntas et al. 2016, British Machine Vision Conference.
 

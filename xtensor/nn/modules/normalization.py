@@ -36,6 +36,8 @@ class LocalResponseNorm(_ResponseNorm):
 
     Shape: input `(N, C, *)`, output as the input.
 
+    Raises: ValueError for an input of other dimensions.
+
     Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
 
     >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
@@ -49,6 +51,8 @@ class CrossMapLRN2d(_ResponseNorm):
     """LocalResponseNorm under the name it had in Torch 7.
 
     Shape: input `(N, C, H, W)`, output as the input.
+
+    Raises: ValueError for an input of other dimensions.
 
     Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
 
@@ -174,6 +178,8 @@ class RMSNorm(Module):
     """Values divided by their root mean square over the last dimensions (Zhang and Sennrich, 2019).
 
     Shape: input `(*, *normalized_shape)`, output as the input.
+
+    Raises: RuntimeError where the last sizes are others.
 
     Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 

@@ -173,6 +173,8 @@ class EmbeddingBag(_Table):
 
     Shape: input `(B, N)`, or `(N)` with offsets `(B)`; output `(B, embedding_dim)`.
 
+    Raises: ValueError for an input of one dimension without `offsets`.
+
     >>> bags = nn.EmbeddingBag.from_pretrained(xtensor.tensor([[1.0, 1.0], [3.0, 5.0]]))
     >>> bags(xtensor.tensor([0, 1, 1]), xtensor.tensor([0, 2]))
     tensor([[2., 3.],

@@ -52,6 +52,8 @@ class Transformer(Module):
     Shape: source `(S, N, E)`, target `(T, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
     batch, and comes first with `batch_first`.
 
+    Raises: AssertionError where `nhead` does not divide `d_model`.
+
     Source: Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> model = nn.Transformer(16, 4, 1, 1, dim_feedforward=32, batch_first=True)
@@ -412,6 +414,8 @@ class TransformerDecoderLayer(_Layer):
 
     Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
     batch, and comes first with `batch_first`.
+
+    Raises: AssertionError where `nhead` does not divide `d_model`.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762.
 

@@ -71,6 +71,8 @@ class UpsamplingNearest2d(Upsample):
     Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
     down.
 
+    Raises: NotImplementedError for an input of other dimensions.
+
     >>> nn.UpsamplingNearest2d(scale_factor=2)(xtensor.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1., 1., 2., 2.],
               [1., 1., 2., 2.]]]])
@@ -85,6 +87,8 @@ class UpsamplingBilinear2d(Upsample):
 
     Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
     down.
+
+    Raises: NotImplementedError for an input of other dimensions.
 
     >>> nn.UpsamplingBilinear2d(size=(1, 3))(xtensor.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1.0000, 1.5000, 2.0000]]]])

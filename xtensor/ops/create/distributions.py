@@ -497,6 +497,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros.
 
     Shape: that of the tensor itself, which stays; a tensor `p` is broadcast to it.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     if not isinstance(p, Tensor):
         chance = number("bernoulli_", "p", 1, p)

@@ -477,6 +477,8 @@ def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices along `dim` that the vector `index` names, as a copy.
 
     Shape: `(*, n, *)`, `index` `(m)`, result `(*, m, *)`.
+
+    Raises: IndexError where an index or `dim` is out of range.
     """
     return index_select(self, dim, index)
 
@@ -540,6 +542,8 @@ def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     """A copy with the slices along `dim` that `index` names replaced by those of `source`.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+
+    Raises: IndexError where an index is out of range or sizes do not fit.
     """
     return index_copy(self, dim, index, source)
 
@@ -548,6 +552,8 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """Replace the slices along `dim` that `index` names by those of `source`, in place.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range or sizes do not fit.
     """
     dim = check_arguments("index_copy_", self, dim, index)
     if isinstance(source, Tensor) and not index.dim() > 1:
@@ -575,6 +581,8 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Write `value` to the slices along `dim` that `index` names, in place.
 
     Shape: `index` `(n)`; that of the tensor itself stays.
+
+    Raises: IndexError where an index or `dim` is out of range.
     """
     dim = check_fill(self, dim, index, value)
     refuse_overlap(self, index)
@@ -646,6 +654,8 @@ def take_method(self: Tensor, index: Tensor) -> Tensor:
     """The elements, as if flat, that `index` numbers, in its shape.
 
     Shape: `index` `(*)`, result `(*)`.
+
+    Raises: IndexError where an index is out of range.
     """
     return take(self, index)
 
@@ -665,6 +675,8 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place.
 
     Shape: `index` and `source` of equally many elements; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range.
     """
     check_put(self, index, source)
     refuse_overlap(self, index, source)

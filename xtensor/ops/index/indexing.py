@@ -507,6 +507,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included.
 
     Shape: `values` broadcast to that of `self[indices]`; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range.
     """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put_", "values", 2, "Tensor", values)
@@ -583,6 +585,8 @@ def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, one dimension.
 
     Shape: the tensor and `mask` broadcast; result `(n)`, n the number of elements where it holds.
+
+    Raises: RuntimeError where the mask is not of bools, or does not broadcast.
     """
     return masked_select(self, mask)
 

@@ -298,6 +298,8 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Put the elements of `source`, in order, where the mask holds, in place.
 
     Shape: `mask` broadcast to that of the tensor itself, which stays; `source` of enough elements.
+
+    Raises: RuntimeError where the mask is not of bools, or the source has too few elements.
     """
     check_scatter(self, mask, source)
     if tuple(sizes_of(mask)) != tuple(sizes_of(self)):

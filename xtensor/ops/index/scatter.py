@@ -450,6 +450,8 @@ def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = 
 
     Shape: `index` as many dimensions as the tensor; result that of `index`.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.tensor([[1, 2], [3, 4]]).gather(1, xtensor.tensor([[0], [1]]))
     tensor([[1],
             [4]])
@@ -498,6 +500,8 @@ def scatter_method(
     """A copy with `src`, a tensor or a number, at `index` along `dim`; `reduce`: "add" or "multiply".
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.zeros(3).scatter(0, xtensor.tensor([2]), 5.0)
     tensor([0., 0., 5.])
@@ -555,6 +559,8 @@ def scatter_add_method(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.zeros(2).scatter_add(0, xtensor.tensor([1, 1]), xtensor.ones(2))
     tensor([0., 2.])
     """
@@ -611,6 +617,8 @@ def scatter_reduce_method(
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.zeros(2).scatter_reduce(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
     tensor([0., 4.])
     """
@@ -623,6 +631,8 @@ def scatter_reduce_(
     """Fold `src` in at `index` along `dim`, in place.
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.zeros(2).scatter_reduce_(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
     tensor([0., 4.])

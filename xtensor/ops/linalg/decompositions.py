@@ -153,6 +153,8 @@ def cholesky_ex(
 
     Shape: `input` `(*, n, n)`; factors `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = cholesky_factor(input, upper=upper, out=out)
     if check_errors:
@@ -364,6 +366,8 @@ def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Te
     """The eigenvalues of Hermitian matrices, ascending.
 
     Shape: `input` `(*, n, n)`, result `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return given(eigh(input, UPLO)[0], out)
 
@@ -372,6 +376,8 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex eigenvalues of square matrices.
 
     Shape: `input` `(*, n, n)`, result `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         check_matrix("linalg.eigvals", array_of(input))
@@ -471,6 +477,8 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     """The singular values, descending.
 
     Shape: `A` `(*, n, m)`, result `(*, min(n, m))`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return given(svd(A, False, driver=driver)[1], out)
 

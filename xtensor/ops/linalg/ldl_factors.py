@@ -150,6 +150,8 @@ def ldl_factor_ex(
     """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0.
 
     Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)` and `info` `(*)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = factors(input, hermitian=hermitian, out=out)
     if check_errors:
@@ -161,6 +163,8 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> re
     """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular.
 
     Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     packed, pivots, info = factors(input, hermitian=hermitian)
     check_factors("torch.linalg.ldl_factor", info)

@@ -160,6 +160,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_
 
     Shape: `A` `(*, n, n)`; inverses `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = inverses(A, out=out)
     if check_errors:
@@ -280,6 +282,8 @@ def solve_ex(
     Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, `info`
     `(*)`.
     Without `check_errors` nothing is read back.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     made = solutions(A, B, left=left, out=out)
     if check_errors:
@@ -472,6 +476,8 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     """The product of two or more matrices (the first and last may be vectors) by the cheapest bracketing.
 
     Shape: `(n, m)`, `(m, k)`, ..., `(l, p)`, result `(n, p)`; a vector first or last takes its size away.
+
+    Raises: RuntimeError for fewer than two tensors, and where sizes do not fit.
     """
     matrices = list(tensors)
     if len(matrices) < 2:

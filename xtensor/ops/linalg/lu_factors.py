@@ -74,6 +74,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`.
 
     Shape: `A` `(*, n, m)`; P `(*, n, n)`, L `(*, n, k)`, U `(*, k, m)` with k = min(n, m).
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = lu_of(A, pivot=pivot, out=out)
     return type(made)(made[0].detach(), *made[1:])
@@ -125,6 +127,8 @@ def lu_factor_ex(
     """L and U packed in one matrix with the pivots and `info`: 0, or the number of the pivot that is 0.
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))` and `info` `(*)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = factors(A, pivot=pivot, out=out)
     if check_errors:
@@ -137,6 +141,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
     RuntimeError where a pivot is 0; differs from PyTorch on an accelerator, where values are not read back.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     packed, pivots, info = factors(A, pivot=pivot)
     check_factors("torch.linalg.lu_factor", info)
@@ -246,6 +252,8 @@ def linalg_lu_solve(
     """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors.
 
     Shape: `LU` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     return factored_solution(LU, pivots, B, left=left, adjoint=adjoint, out=out)
 

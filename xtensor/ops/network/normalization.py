@@ -751,6 +751,8 @@ def local_response_norm(
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
 
+    Raises: ValueError for fewer than three dimensions.
+
     Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
     """
     sizes = sizes_of(input)

@@ -350,6 +350,8 @@ def softmin(
     """`softmax(-input, dim)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return activations.softmax(-input, explicit("softmin", input, dim), dtype)
 

@@ -551,6 +551,8 @@ def true_divide_(input: Tensor, other: Any) -> Tensor:
     """`input /= other`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     return input.div_(other)
 
@@ -564,6 +566,8 @@ def abs_(self: Tensor) -> Tensor:
     """In-place version of `abs`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     if isinstance(self, Tensor) and self.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")

@@ -150,6 +150,8 @@ def pow_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of `pow`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     return POW_(input, exponent, fixed_exponent(input, exponent))
 
@@ -200,6 +202,8 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     """In-place `float_power`; RuntimeError unless `input` is double already.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     complex_ = (
         input.dtype.is_complex

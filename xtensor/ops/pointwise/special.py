@@ -423,6 +423,8 @@ def polygamma_of_order(input: Tensor, n: int) -> Tensor:
     """The n-th derivative of `digamma`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for a negative `n`.
     """
     return polygamma(n, input)
 
@@ -431,6 +433,8 @@ def polygamma_(input: Tensor, n: int) -> Tensor:
     """In-place `polygamma`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     # The derivative needs the values from before the write.
     result = polygamma(n, input.clone())

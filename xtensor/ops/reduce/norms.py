@@ -209,6 +209,8 @@ def _norm_method(
     """The p-norm over `dim`; see `norm`.
 
     Shape: `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without `dim`.
+
+    Raises: IndexError for fewer dimensions than `dim` names.
     """
     return norm(self, p, dim, keepdim, dtype=dtype)
 

@@ -48,7 +48,12 @@ def removed(name: str, instead: str) -> Callable[..., NoReturn]:
 def part(name: str, layout: str) -> Callable[..., NoReturn]:
     """A function that gives a part of a layout that no tensor has."""
     message = f"{name} expected {layout} tensor layout but got Strided"
-    return refusal(name, RuntimeError, message, "Raises RuntimeError of a dense tensor.")
+    return refusal(
+        name,
+        RuntimeError,
+        message,
+        f"What a tensor in another layout has.\n\nRaises: RuntimeError for a dense tensor.",
+    )
 
 
 eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")

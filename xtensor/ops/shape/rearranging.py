@@ -79,6 +79,8 @@ def fliplr(input: Tensor) -> Tensor:
     """A copy with the order of the columns reversed.
 
     Shape: `input` `(n, m, *)`, result the same.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
@@ -89,6 +91,8 @@ def flipud(input: Tensor) -> Tensor:
     """A copy with the order of the rows reversed.
 
     Shape: `input` `(n, *)`, result the same.
+
+    Raises: RuntimeError for a tensor of no dimensions.
     """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")

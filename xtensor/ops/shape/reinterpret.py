@@ -189,6 +189,8 @@ def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for a tensor of one dimension.
     """
     if input.dim() < 2 and input.dim() != 0:
         raise RuntimeError(
@@ -201,6 +203,8 @@ def H(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix, as a view.
 
     Shape: `(n, m)`, result `(m, n)`.
+
+    Raises: RuntimeError for other than two dimensions.
     """
     if self.dim() not in (0, 2):
         raise RuntimeError(
@@ -214,6 +218,8 @@ def mH(self: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view.
 
     Shape: `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return adjoint(self)
 

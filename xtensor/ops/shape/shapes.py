@@ -636,6 +636,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sum over broadcast dimensions that has these sizes.
 
     Shape: `(*)`, to which `size` broadcasts; result `size`.
+
+    Raises: RuntimeError where the sizes do not broadcast to the tensor's.
     """
     sizes = shape_arguments("sum_to_size", size, None)
     have = tuple(sizes_of(self))
@@ -666,6 +668,8 @@ def mT(self: Tensor) -> Tensor:
 
     Shape: `(*, n, m)`, result `(*, m, n)`.
     Differs from PyTorch: which warns of the latter.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if self.dim() == 0:
         return self

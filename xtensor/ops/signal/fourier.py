@@ -434,7 +434,7 @@ def frequencies(name: str, half: bool) -> Any:
 
     transform = name.removesuffix("freq")
     doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart.\n\n"
-    doc += f"Shape: result `({'n // 2 + 1' if half else 'n'})`."
+    doc += f"Shape: result `({'n // 2 + 1' if half else 'n'})`.\n\nRaises: RuntimeError for dtypes of integers, and for a negative `n`."
     return named(made_frequencies, name, doc)
 
 

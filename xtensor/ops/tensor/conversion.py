@@ -719,6 +719,8 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
     With `wrap` the diagonal of a tall matrix starts again after each square block (and one row).
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     sizes = tuple(sizes_of(self))
     if len(sizes) < 2:

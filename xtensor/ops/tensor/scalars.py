@@ -152,7 +152,10 @@ def backwards(self: Tensor) -> Tensor:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
+    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one.
+
+    Raises: RuntimeError where there is not one element.
+    """
     return truth(input)
 
 
