@@ -183,7 +183,7 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
 
     Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
 
-    Raises: TypeError where the mask is not of bools, or has other sizes.
+    Raises: TypeError where the mask is not of bools; ValueError where it has other sizes.
 
     >>> from xtensor.masked import masked_tensor
     >>> masked_tensor(xtensor.tensor([1, 2]), xtensor.tensor([False, True])).to_tensor(0)
@@ -197,7 +197,7 @@ def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
 
     Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
 
-    Raises: TypeError where the mask is not of bools, or has other sizes.
+    Raises: TypeError where the mask is not of bools; ValueError where it has other sizes.
     """
     check(data, mask)
     return with_mask(fitted(data, mask), mask)

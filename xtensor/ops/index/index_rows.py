@@ -321,7 +321,8 @@ def no_index(kind: type[Exception], prefix: str, dim: int, size: int) -> Any:
 def check_add(name: str, input: Any, dim: Any, index: Any, source: Any, alpha: Any) -> int:
     dim = check_source(name, input, dim, index, source)
     size = extent(input, dim)
-    check_bounds(array_of(index), size, False, no_index(RuntimeError, "", dim, size))
+    error = no_index(RuntimeError, "", dim, size) if input.dim() > 1 else out_of_range
+    check_bounds(array_of(index), size, False, error)
     if isinstance(alpha, complex) and not input.dtype.is_complex:
         number_array(alpha, input.dtype)
     return dim
@@ -516,7 +517,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
 
-    Raises: RuntimeError where an index is out of range.
+    Raises: RuntimeError where an index is out of range; IndexError for one of a vector.
 
     >>> xtensor.zeros(3).index_add_(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])

@@ -52,7 +52,7 @@ def part(name: str, layout: str) -> Callable[..., NoReturn]:
         name,
         RuntimeError,
         message,
-        f"What a tensor in another layout has.\n\nRaises: RuntimeError for a dense tensor.",
+        "What a tensor in another layout has.\n\nRaises: RuntimeError for a dense tensor.",
     )
 
 

@@ -43,7 +43,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
-    Raises: RuntimeError on the meta device, and for a tensor that requires grad.
+    Raises: RuntimeError for a tensor that requires grad; TypeError on the meta device.
     """
     return by_element("apply_", self, callable)
 
