@@ -111,7 +111,7 @@ def test_public_names_tell_their_errors():
 # They take no arguments that could be wrong, or only hand them on.
 NOTHING_TO_REFUSE = set(
     """
-    equal inference_mode is_grad_enabled is_tensor real Tensor.bfloat16 Tensor.bool Tensor.contiguous Tensor.cpu
+    inference_mode is_grad_enabled is_tensor Tensor.bfloat16 Tensor.bool Tensor.contiguous Tensor.cpu
     Tensor.cuda Tensor.detach Tensor.device Tensor.dim Tensor.double Tensor.dtype Tensor.float Tensor.half Tensor.int
     Tensor.is_contiguous Tensor.is_floating_point Tensor.is_leaf Tensor.long Tensor.ndim Tensor.numel Tensor.shape
     Tensor.type_as nn.ELU nn.GELU nn.Identity nn.LeakyReLU nn.ReLU nn.SiLU nn.Sigmoid nn.Softplus nn.Tanh

@@ -166,9 +166,15 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
     Shape: any two; a bool.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.equal(xtensor.tensor([1, 2]), xtensor.tensor([1, 2]))
     True
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("equal", "input", 1, "Tensor", input)
+    if not isinstance(other, Tensor):
+        raise checks.argument_error("equal", "other", 2, "Tensor", other)
     return tuple(input.shape) == tuple(other.shape) and bool(all_equal(input, other))
 
 

@@ -253,6 +253,8 @@ def diff(
     >>> xtensor.diff(xtensor.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("diff", "input", 1, "Tensor", input)
     if input.dim() < 1:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:

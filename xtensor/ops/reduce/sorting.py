@@ -245,11 +245,14 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: IndexError where `dim` is out of range; RuntimeError for complex tensors.
+    Raises: IndexError where `dim` is out of range; RuntimeError for complex tensors; TypeError for arguments
+    of other kinds.
 
     >>> xtensor.argsort(xtensor.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("argsort", "input", 1, "Tensor", input)
     return sort_along(input.detach(), dim, descending)[1]
 
 

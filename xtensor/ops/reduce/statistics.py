@@ -349,11 +349,13 @@ def histc(
     Shape: `input` `(*)`, result `(bins)`.
     Differs from PyTorch: a range that is not finite gives zeros and no error on an accelerator.
 
-    Raises: NotImplementedError for complex, bool and integer tensors.
+    Raises: NotImplementedError for complex, bool and integer tensors; TypeError for arguments of other kinds.
 
     >>> xtensor.histc(xtensor.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4)
     tensor([2., 1.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("histc", "input", 1, "Tensor", input)
     if not input.dtype.is_floating_point:
         raise checks.not_implemented_for("histogram_cpu", input.dtype)
     if bins <= 0:
@@ -384,11 +386,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
     Shape: `input` `(n)`; result `(m)`, m one more than the largest, and at least `minlength`.
 
-    Raises: RuntimeError for negative numbers.
+    Raises: RuntimeError for negative numbers; TypeError for arguments of other kinds.
 
     >>> xtensor.bincount(xtensor.tensor([0, 1, 1, 3]))
     tensor([1, 2, 0, 1])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("bincount", "input", 1, "Tensor", input)
     if not input.dtype.is_integral:
         raise checks.not_implemented_for("bincount_cpu", input.dtype)
     if minlength < 0:

@@ -199,11 +199,13 @@ def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
 
     Shape: `input` `(*)`, result with every size times its number.
 
-    Raises: RuntimeError for negative repeats.
+    Raises: RuntimeError for negative repeats; TypeError for arguments of other kinds.
 
     >>> xtensor.tile(xtensor.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("tile", "input", 1, "Tensor", input)
     if dims is None and not sizes:
         raise TypeError('tile() missing 1 required positional arguments: "dims"')
     if len(sizes) > 1 and isinstance(sizes[0], (tuple, list)):
@@ -386,12 +388,14 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
     Shape: `input` `(n)`, result `(n, n)`; or `input` `(n, m)`, result `(min(n, m))`, for `diagonal` 0.
 
-    Raises: RuntimeError for more than two dimensions.
+    Raises: RuntimeError for more than two dimensions; TypeError for arguments of other kinds.
 
     >>> xtensor.diag(xtensor.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("diag", "input", 1, "Tensor", input)
     if input.dim() == 1:
         made = diag_embed(input, diagonal)
     elif input.dim() == 2:

@@ -160,9 +160,13 @@ def real(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.real(xtensor.tensor([1 + 2j]))
     tensor([1.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("real", "input", 1, "Tensor", input)
     if not input.dtype.is_complex:
         return input
     return select(view_as_real(conj(input) if input.is_conj() else input), -1, 0)
@@ -173,11 +177,13 @@ def imag(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Raises: RuntimeError for real tensors.
+    Raises: RuntimeError for real tensors; TypeError for arguments of other kinds.
 
     >>> xtensor.imag(xtensor.tensor([1 + 2j]))
     tensor([2.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("imag", "input", 1, "Tensor", input)
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input.is_conj():

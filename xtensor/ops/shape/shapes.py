@@ -615,11 +615,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     Shape: `input` `(*)`; sizes `start_dim` to `end_dim` as their product.
 
     Raises: IndexError where `start_dim` or `end_dim` is out of range; RuntimeError where `start_dim` comes
-    after `end_dim`.
+    after `end_dim`; TypeError for arguments of other kinds.
 
     >>> xtensor.zeros(2, 3, 4).flatten(1).shape
     xtensor.Size([2, 12])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("flatten", "input", 1, "Tensor", input)
     sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
     return input if len(sizes) == input.dim() else reshape(input, sizes)
 
