@@ -176,7 +176,7 @@ class ReLU6(Hardtanh):
 
     Shape: input `(*)`, output `(*)`.
 
-    Source: Howard et al. 2017, arXiv:1704.04861.
+    Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
 
     >>> nn.ReLU6()(xtensor.tensor([-1.0, 3.0, 8.0]))
     tensor([0., 3., 6.])
@@ -531,7 +531,7 @@ class Softsign(Module):
 
     Shape: input `(*)`, output `(*)`.
 
-    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics, section 2.
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
 
     >>> nn.Softsign()(xtensor.tensor([-1.0, 0.0, 3.0]))
     tensor([-0.5000,  0.0000,  0.7500])

@@ -60,7 +60,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Source: Howard et al. 2017, arXiv:1704.04861.
+    Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
     """
     return hardtanh(input, 0.0, 6.0, inplace)
 
@@ -218,7 +218,7 @@ def softsign(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
-    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics, section 2.
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
     """
     return div(input, abs(input) + 1)
 
