@@ -94,7 +94,7 @@ def shown(output: Any) -> str:
         return ""
     if "image/png" in data:
         return f'<img alt="" class="output" src="data:image/png;base64,{"".join(data["image/png"].split())}">'
-    if "image/svg+xml" in data:
+    if "image/svg+xml" in data and "text/html" not in data:
         code = base64.b64encode(data["image/svg+xml"].encode()).decode()
         return f'<img alt="" class="output" src="data:image/svg+xml;base64,{code}">'
     if "text/html" in data:

@@ -67,6 +67,8 @@ def compile(
     Differs from PyTorch: a module keeps its class and its names, and it is its own calls that are compiled. Any `backend` (or a function as one), `mode` and
     `options` give the same program of XLA's.
 
+    Raises: RuntimeError for what cannot be called.
+
     >>> @xtensor.compile
     ... def double(x):
     ...     return x * 2

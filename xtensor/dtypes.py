@@ -287,6 +287,8 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Choose the default dtype among float16, bfloat16, float32 and float64; TypeError for anything else.
 
+    Raises: TypeError for dtypes of integers.
+
     >>> xtensor.set_default_dtype(xtensor.float64)
     >>> xtensor.ones(1).dtype
     xtensor.float64
@@ -508,6 +510,8 @@ class _Limits:
 class finfo(_Limits):
     """The limits of a floating-point type, or of a complex type's parts; of the default dtype if none is given.
 
+    Raises: TypeError for dtypes of integers.
+
     >>> xtensor.finfo(xtensor.float32).eps
     1.1920928955078125e-07
     """
@@ -556,6 +560,8 @@ class finfo(_Limits):
 
 class iinfo(_Limits):
     """The limits of an integer type.
+
+    Raises: TypeError for dtypes of floats.
 
     >>> xtensor.iinfo(xtensor.int8).max
     127

@@ -337,6 +337,8 @@ def grad(
 
     is_grads_batched: the first dimension of each of `grad_outputs` runs over several gradients, taken in one pass.
 
+    Raises: RuntimeError where an input is not in the graph, unless `allow_unused`.
+
     >>> x = xtensor.tensor(3.0, requires_grad=True)
     >>> xtensor.autograd.grad(x * x, x)
     (tensor(6.),)
@@ -422,6 +424,9 @@ def tensor_backward(
 
     Shape: a tensor of one element, or any with `gradient` of its sizes.
 
+    Raises: RuntimeError where no gradient is required, `gradient` is not given for several elements, or the
+    graph was freed.
+
     >>> x = xtensor.tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).sum().backward()
     >>> x.grad
@@ -442,6 +447,8 @@ def tensor_backward(
 def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> engine.RemovableHandle:
     """Call `hook(grad)` whenever this tensor's gradient is computed; what it returns (not None) replaces it.
 
+    Raises: RuntimeError where no gradient is required.
+
     >>> x = xtensor.tensor([1.0], requires_grad=True)
     >>> handle = x.register_hook(lambda grad: grad * 10)
     >>> (x * 2).sum().backward()
@@ -457,7 +464,10 @@ def register_hook(self: Tensor, hook: Callable[[Any], Any]) -> engine.RemovableH
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> engine.RemovableHandle:
-    """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`."""
+    """Call `hook(tensor)` after a gradient was accumulated into this leaf's `.grad`.
+
+    Raises: RuntimeError for what is no leaf that requires grad.
+    """
     edge = edge_of(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -468,6 +478,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]
 
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of this non-leaf tensor in `.grad` when it is computed.
+
+    Raises: RuntimeError where no gradient is required.
 
     >>> x = xtensor.ones(1, requires_grad=True)
     >>> y = x * 2

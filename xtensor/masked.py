@@ -154,6 +154,8 @@ def sum(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     dims = dims_of(dim, input.dim())
     return reductions.sum(kept(input, mask, 0), dims, keepdim, dtype=total_dtype(input, dtype))
@@ -172,6 +174,8 @@ def prod(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, 1).to(total_dtype(input, dtype))
     for d in reversed(dims_of(dim, input.dim())):
@@ -185,6 +189,8 @@ def cumsum(
     """The running sum along `dim` of the elements that count.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return cumulative.cumsum(kept(input, mask, 0), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
@@ -195,6 +201,8 @@ def cumprod(
     """The running product along `dim` of the elements that count.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return cumulative.cumprod(kept(input, mask, 1), axis_of(dim, input.dim()), dtype=dtype or input.dtype)
 
@@ -215,6 +223,8 @@ def amax(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return extrema.amax(made, dims_of(dim, input.dim()), keepdim).to(dtype or input.dtype)
@@ -233,6 +243,8 @@ def amin(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
     return extrema.amin(made, dims_of(dim, input.dim()), keepdim).to(dtype or input.dtype)
@@ -250,6 +262,8 @@ def argmax(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, least("argmax", input) if mask is not None else None)
     return extrema.argmax(made, dim, keepdim).to(dtype or input.dtype)
@@ -267,6 +281,8 @@ def argmin(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, largest("argmin", input) if mask is not None else None)
     return extrema.argmin(made, dim, keepdim).to(dtype or input.dtype)
@@ -294,6 +310,8 @@ def mean(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     own = input.dtype if dtype is None else dtype
     if not (own.is_floating_point or own.is_complex):
@@ -319,6 +337,8 @@ def median(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimension `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     own = input.dtype if dtype is None else dtype
     axis = axis_of(dim, input.dim())
@@ -344,6 +364,8 @@ def logsumexp(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     identity = None
     if mask is not None:
@@ -382,6 +404,8 @@ def norm(
 
     Shape: `input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if
     `keepdim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, math.inf if ord == -math.inf else 0)
     dims = dims_of(dim, input.dim())
@@ -423,7 +447,7 @@ def spread(name: str, of_variance: Callable[[Tensor], Tensor], doc: str):
         return of_variance((total / count).to(own))
 
     shapes = "`input` `(*)`, `mask` broadcast to it; result without the dimensions `dim`, or with size 1 there if `keepdim`."
-    return named(over, name, f"{doc}\n\nShape: {shapes}")
+    return named(over, name, f"{doc}\n\nShape: {shapes}\n\nRaises: IndexError where `dim` is out of range.")
 
 
 var = spread(
@@ -443,6 +467,8 @@ def softmax(
     """The softmax along `dim` of the elements that count; 0 for the others, NaN where none counts.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return activations.softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
@@ -454,6 +480,8 @@ def log_softmax(
     """The logarithm of `softmax`.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, least("amax", input) if mask is not None else None)
     return activations.log_softmax(made, axis_of(dim, input.dim()), dtype or input.dtype)
@@ -465,6 +493,8 @@ def softmin(
     """The softmax of the negated elements that count.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     made = kept(input, mask, largest("amin", input) if mask is not None else None)
     return activations.softmax(-made, axis_of(dim, input.dim()), dtype or input.dtype)

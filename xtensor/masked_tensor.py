@@ -183,6 +183,8 @@ def masked_tensor(data: Tensor, mask: Tensor, requires_grad: bool = False) -> Ma
 
     Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
 
+    Raises: TypeError where the mask is not of bools; ValueError where it has other sizes.
+
     >>> from xtensor.masked import masked_tensor
     >>> masked_tensor(xtensor.tensor([1, 2]), xtensor.tensor([False, True])).to_tensor(0)
     tensor([0, 2])
@@ -194,6 +196,8 @@ def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor over data and a mask themselves; gradients go on to the data.
 
     Shape: `data` `(*)`, `mask` `(*)`, result `(*)`.
+
+    Raises: TypeError where the mask is not of bools; ValueError where it has other sizes.
     """
     check(data, mask)
     return with_mask(fitted(data, mask), mask)

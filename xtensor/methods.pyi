@@ -338,7 +338,7 @@ class Methods:
     def cauchy_(self, median: builtins.float = 0, sigma: builtins.float = 1, *, generator: Any = None) -> Tensor:
         """Fill with numbers of a Cauchy distribution."""
     def ccol_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def cdouble(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor as xtensor.complex128; itself where it is that already."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -378,9 +378,9 @@ class Methods:
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with memory of its own, that gradients pass through; `memory_format` orders its dimensions."""
     def coalesce(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def col_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def conj(self) -> Tensor:
         """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
@@ -416,7 +416,7 @@ class Methods:
     def cross(self, other: Tensor, dim: builtins.int | None = None, *, out: Tensor | None = None) -> Tensor:
         """The cross product of vectors of three elements along `dim`, by default the first dimension of that size."""
     def crow_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def cuda(self, device: devices.DeviceLike = None, non_blocking: builtins.bool = False, memory_format: dtypes.memory_format | None = None) -> Tensor:
         """The tensor on the cuda device; itself where it is there already."""
     def cummax(self, dim: builtins.int, *, axis: builtins.int | None = None, out: Sequence[Tensor] | None = None) -> return_types.cummax:
@@ -668,7 +668,7 @@ class Methods:
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices along `dim` that the vector `index` names, as a copy."""
     def indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products over the last dimension of both; a plain product if one is a number."""
     def int(self, *, memory_format: dtypes.memory_format | None = None) -> Tensor:
@@ -678,7 +678,7 @@ class Methods:
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices."""
     def is_coalesced(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def is_distributed(self) -> builtins.bool:
         """False: a tensor is one process's."""
     def is_nonzero(self) -> builtins.bool:
@@ -1049,7 +1049,7 @@ class Methods:
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         """In-place version of `round`."""
     def row_indices(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """One over the square root of every element."""
     def rsqrt_(self) -> Tensor:
@@ -1279,7 +1279,7 @@ class Methods:
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""
     def values(self, **kwargs: Any) -> Any:
-        """Raises RuntimeError of a dense tensor."""
+        """What a tensor in another layout has."""
     def var(self, dim: builtins.int | Sequence[builtins.int] | builtins.bool | None = None, unbiased: builtins.bool = ..., keepdim: builtins.bool = False, *, correction: builtins.float = ..., axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The variance over `dim`, its sum of squares divided by the number of elements less `correction`."""
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:

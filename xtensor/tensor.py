@@ -372,6 +372,8 @@ class Tensor(Methods):
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension.
 
+        Raises: IndexError where `dim` is out of range.
+
         >>> xtensor.ones(2, 3).size(1)
         3
         """
@@ -380,6 +382,8 @@ class Tensor(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, or the stride of one dimension.
+
+        Raises: IndexError where `dim` is out of range.
 
         >>> xtensor.ones(2, 3).stride()
         (3, 1)
@@ -480,7 +484,10 @@ class Tensor(Methods):
         return self.numel() * self.dtype.itemsize
 
     def untyped_storage(self) -> UntypedStorage:
-        """The bytes under this tensor; equal for tensors that share them."""
+        """The bytes under this tensor; equal for tensors that share them.
+
+        Raises: NotImplementedError for a sparse tensor.
+        """
         return UntypedStorage(self._xt_storage)
 
     def data_ptr(self) -> int:
@@ -562,6 +569,8 @@ class Tensor(Methods):
     def requires_grad(self) -> bool:
         """Whether gradients are recorded for it; settable for leaves of floating point or complex dtypes.
 
+        Raises: RuntimeError where it is set on tensors of integers.
+
         >>> xtensor.ones(2).requires_grad
         False
         """
@@ -581,6 +590,8 @@ class Tensor(Methods):
         """Ask autograd to follow this tensor, in place; only leaves can be asked not to be. RuntimeError inside of a transform.
 
         Shape: that of the tensor itself, which stays.
+
+        Raises: RuntimeError for tensors of integers, and to turn off what a graph has made.
 
         >>> xtensor.ones(2).requires_grad_()
         tensor([1., 1.], requires_grad=True)
@@ -687,6 +698,8 @@ class Tensor(Methods):
         Shape: that of the tensor itself.
         Differs from PyTorch: what was saved for backward keeps its values when it is written this way.
 
+        Raises: TypeError where it is set to what is no tensor.
+
         >>> xtensor.ones(2, requires_grad=True).data.requires_grad
         False
         """
@@ -739,6 +752,8 @@ class Tensor(Methods):
         """The accumulated gradient of a leaf, or of a tensor that retains it.
 
         Shape: that of the tensor itself.
+
+        Raises: RuntimeError where it is set to a tensor of other sizes.
 
         >>> x = xtensor.tensor(3.0, requires_grad=True)
         >>> (x * x).backward()

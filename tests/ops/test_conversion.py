@@ -603,3 +603,11 @@ def test_a_computed_tensor_copies_as_a_leaf_that_requires_grad():
     assert shared.data_ptr() == y.data_ptr() != alone.data_ptr()
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
         copy.deepcopy(y)
+
+
+def test_a_number_is_taken_of_what_requires_grad_without_a_warning_where_gradients_are_off():
+    total = xtensor.ones(2, requires_grad=True).sum()
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar"):
+        assert float(total) == 2
+    with xtensor.no_grad():
+        assert float(total) == 2

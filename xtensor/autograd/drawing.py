@@ -14,6 +14,7 @@ from ..operators.nodes import OpNode
 from ..tensor import Tensor, sizes_of
 from .function import BackwardCFunction
 from .rows import Arrows, Boxes, dot_text, in_rows
+from .themes import in_page_colours
 
 __all__ = ["GraphPicture", "draw"]
 
@@ -28,6 +29,9 @@ class GraphPicture:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+    def _repr_html_(self) -> str:
+        return in_page_colours(self.svg)
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write the SVG to a file."""

@@ -292,6 +292,8 @@ class Function:
     Subclasses define static methods `forward(ctx, *args)` and `backward(ctx, *grads)`, or `forward(*args)`,
     `setup_context(ctx, inputs, output)` and `backward`. Call it as `MyFunction.apply(*args)`.
 
+    Raises: NotImplementedError where `forward` or `backward` is not written.
+
     >>> class Double(xtensor.autograd.Function):
     ...     @staticmethod
     ...     def forward(ctx, x):

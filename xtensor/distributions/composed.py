@@ -118,7 +118,10 @@ class MixtureSameFamily(Distribution):
 
 
 class VonMises(Distribution):
-    """Angles around `loc`, the more closely the larger `concentration`."""
+    """Angles around `loc`, the more closely the larger `concentration`.
+
+    Source: Best and Fisher 1979, Applied Statistics 28.
+    """
 
     has_rsample = False
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
@@ -164,7 +167,10 @@ class VonMises(Distribution):
 
 
 class ContinuousBernoulli(ByOdds):
-    """Numbers between 0 and 1 whose density is that of a Bernoulli variable, read as continuous."""
+    """Numbers between 0 and 1 whose density is that of a Bernoulli variable, read as continuous.
+
+    Source: Loaiza-Ganem and Cunningham 2019, arXiv:1907.06845.
+    """
 
     has_rsample = True
     support = constraints.unit_interval
@@ -243,7 +249,10 @@ class ContinuousBernoulli(ByOdds):
 
 
 class GeneralizedPareto(Distribution):
-    """What lies above a high threshold `loc`: a tail whose weight `concentration` gives."""
+    """What lies above a high threshold `loc`: a tail whose weight `concentration` gives.
+
+    Source: Pickands 1975, Annals of Statistics 3.
+    """
 
     has_rsample = True
     arg_constraints = {
@@ -303,7 +312,10 @@ class GeneralizedPareto(Distribution):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors whose covariance is `cov_factor @ cov_factor.T` plus a diagonal."""
+    """Normal vectors whose covariance is `cov_factor @ cov_factor.T` plus a diagonal.
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions, chapter 45.
+    """
 
     has_rsample = True
     arg_constraints = {
@@ -392,7 +404,10 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(Distribution):
-    """Scatter matrices of normal vectors, with `df` degrees of freedom."""
+    """Scatter matrices of normal vectors, with `df` degrees of freedom.
+
+    Source: Wishart 1928, Biometrika 20.
+    """
 
     has_rsample = True
     arg_constraints = {"df": constraints.greater_than(0), "scale_tril": constraints.lower_cholesky}
@@ -475,7 +490,10 @@ class Wishart(Distribution):
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors of correlation matrices, by how much `concentration` favours the identity."""
+    """Cholesky factors of correlation matrices, by how much `concentration` favours the identity.
+
+    Source: Lewandowski, Kurowicka and Joe 2009, Journal of Multivariate Analysis 100.
+    """
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky

@@ -60,7 +60,10 @@ class LocationScale(Distribution):
 
 
 class Normal(LocationScale):
-    """The normal distribution with mean `loc` and standard deviation `scale`."""
+    """The normal distribution with mean `loc` and standard deviation `scale`.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 13.
+    """
 
     def _standard(self, shape: Any) -> Tensor:
         return randn(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
@@ -86,7 +89,10 @@ class Normal(LocationScale):
 
 
 class Laplace(LocationScale):
-    """The Laplace distribution."""
+    """The Laplace distribution.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 24.
+    """
 
     def _standard(self, shape: Any) -> Tensor:
         centred = 2 * self._uniform(shape) - 1
@@ -112,7 +118,10 @@ class Laplace(LocationScale):
 
 
 class Cauchy(LocationScale):
-    """The Cauchy distribution, which has no mean."""
+    """The Cauchy distribution, which has no mean.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 16.
+    """
 
     def _standard(self, shape: Any) -> Tensor:
         return empty(tuple(shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
@@ -139,7 +148,10 @@ class Cauchy(LocationScale):
 
 
 class Gumbel(LocationScale):
-    """The Gumbel distribution."""
+    """The Gumbel distribution.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 22.
+    """
 
     def _standard(self, shape: Any) -> Tensor:
         return -(-self._uniform(shape).log()).log()
@@ -167,7 +179,10 @@ class Gumbel(LocationScale):
 
 
 class Logistic(LocationScale):
-    """The logistic distribution (in PyTorch a transformed one)."""
+    """The logistic distribution (in PyTorch a transformed one).
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 23.
+    """
 
     def _standard(self, shape: Any) -> Tensor:
         return self._uniform(shape).logit()
@@ -182,7 +197,10 @@ class Logistic(LocationScale):
 
 
 class Uniform(Distribution):
-    """Numbers from `low` up to `high`, all as likely."""
+    """Numbers from `low` up to `high`, all as likely.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 26.
+    """
 
     has_rsample = True
     arg_constraints = {"low": constraints.real, "high": constraints.real}
@@ -229,7 +247,10 @@ class Uniform(Distribution):
 
 
 class Exponential(Distribution):
-    """The time to the next event, of which `rate` happen in a unit of time."""
+    """The time to the next event, of which `rate` happen in a unit of time.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 19.
+    """
 
     has_rsample = True
     arg_constraints = {"rate": constraints.positive}
@@ -286,7 +307,10 @@ def triangle_of(
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors with a mean and a covariance matrix, its inverse, or its Cholesky factor."""
+    """Normal vectors with a mean and a covariance matrix, its inverse, or its Cholesky factor.
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions, chapter 45.
+    """
 
     has_rsample = True
     arg_constraints = {

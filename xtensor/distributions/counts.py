@@ -43,7 +43,10 @@ class _Trials(Distribution):
 
 
 class Binomial(_Trials):
-    """How many of `total_count` trials succeed."""
+    """How many of `total_count` trials succeed.
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions, chapter 3.
+    """
 
     has_enumerate_support = True
     arg_constraints = {
@@ -97,7 +100,10 @@ class Binomial(_Trials):
 
 
 class NegativeBinomial(_Trials):
-    """How many successes come before `total_count` failures."""
+    """How many successes come before `total_count` failures.
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions, chapter 5.
+    """
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
@@ -131,7 +137,10 @@ class NegativeBinomial(_Trials):
 
 
 class Multinomial(OfCategorical):
-    """How often each class comes in `total_count` draws."""
+    """How often each class comes in `total_count` draws.
+
+    Source: Johnson, Kotz and Balakrishnan, Discrete Multivariate Distributions, chapter 35.
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 

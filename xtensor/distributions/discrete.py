@@ -66,7 +66,10 @@ class ByOdds(Distribution):
 
 
 class Bernoulli(ByOdds):
-    """1 with probability `probs`, else 0."""
+    """1 with probability `probs`, else 0.
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions, chapter 3.
+    """
 
     has_enumerate_support = True
     support = constraints.boolean
@@ -99,7 +102,10 @@ class Bernoulli(ByOdds):
 
 
 class Geometric(ByOdds):
-    """How many failures come before the first success."""
+    """How many failures come before the first success.
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions, chapter 5.
+    """
 
     support = constraints.nonnegative_integer
 
@@ -131,7 +137,10 @@ class Geometric(ByOdds):
 
 
 class Categorical(Distribution):
-    """Classes from 0 on, with probabilities (or unnormalised log-probabilities) in the last dimension."""
+    """Classes from 0 on, with probabilities (or unnormalised log-probabilities) in the last dimension.
+
+    Source: Johnson, Kotz and Balakrishnan, Discrete Multivariate Distributions, chapter 35.
+    """
 
     has_enumerate_support = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -208,7 +217,10 @@ class OfCategorical(Distribution):
 
 
 class OneHotCategorical(OfCategorical):
-    """`Categorical` whose values are one-hot vectors."""
+    """`Categorical` whose values are one-hot vectors.
+
+    Source: Johnson, Kotz and Balakrishnan, Discrete Multivariate Distributions, chapter 35.
+    """
 
     has_enumerate_support = True
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -254,7 +266,10 @@ class OneHotCategorical(OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """`OneHotCategorical` whose samples pass a gradient on to the probabilities as they come."""
+    """`OneHotCategorical` whose samples pass a gradient on to the probabilities as they come.
+
+    Source: Bengio, Leonard and Courville 2013, arXiv:1308.3432.
+    """
 
     has_rsample = True
 
@@ -267,7 +282,10 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Poisson(Distribution):
-    """How many events happen in a unit of time, of which `rate` do on average."""
+    """How many events happen in a unit of time, of which `rate` do on average.
+
+    Source: Johnson, Kemp and Kotz, Univariate Discrete Distributions, chapter 4.
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -91,7 +91,10 @@ def shares(shape: Tensor) -> Tensor:
 
 
 class Gamma(Distribution):
-    """The gamma distribution with shape `concentration` and rate `rate`."""
+    """The gamma distribution with shape `concentration` and rate `rate`.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 17.
+    """
 
     has_rsample = True
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
@@ -134,7 +137,10 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """The sum of `df` squared standard normal variables."""
+    """The sum of `df` squared standard normal variables.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 18.
+    """
 
     arg_constraints = {"df": constraints.positive}
 
@@ -154,7 +160,10 @@ class Chi2(Gamma):
 
 
 class Dirichlet(Distribution):
-    """Vectors on the simplex, with a concentration for each element."""
+    """Vectors on the simplex, with a concentration for each element.
+
+    Source: Kotz, Balakrishnan and Johnson, Continuous Multivariate Distributions, chapter 49.
+    """
 
     has_rsample = True
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
@@ -203,7 +212,10 @@ class Dirichlet(Distribution):
 
 
 class Beta(Distribution):
-    """Numbers between 0 and 1."""
+    """Numbers between 0 and 1.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 25.
+    """
 
     has_rsample = True
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -256,7 +268,10 @@ class Beta(Distribution):
 
 
 class StudentT(LocationScale):
-    """Student's t distribution with `df` degrees of freedom."""
+    """Student's t distribution with `df` degrees of freedom.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 28.
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
 
@@ -294,7 +309,10 @@ class StudentT(LocationScale):
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared variables, each divided by its degrees of freedom."""
+    """The ratio of two chi-squared variables, each divided by its degrees of freedom.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 27.
+    """
 
     has_rsample = True
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}

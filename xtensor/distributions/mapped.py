@@ -19,7 +19,10 @@ __all__ = ["HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """A variable whose logarithm is normal."""
+    """A variable whose logarithm is normal.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 14.
+    """
 
     base_dist: Normal
     has_rsample = True  # type: ignore[assignment]
@@ -79,7 +82,10 @@ class _Half(TransformedDistribution):
 
 
 class HalfNormal(_Half):
-    """The absolute value of a normal variable with mean 0."""
+    """The absolute value of a normal variable with mean 0.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 13.
+    """
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Normal(0, scale, validate_args=False), AbsTransform(), validate_args)
@@ -94,7 +100,10 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The absolute value of a Cauchy variable around 0."""
+    """The absolute value of a Cauchy variable around 0.
+
+    Source: Gelman 2006, Bayesian Analysis 1.
+    """
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
@@ -107,7 +116,10 @@ class HalfCauchy(_Half):
 
 
 class InverseGamma(TransformedDistribution):
-    """The reciprocal of a gamma variable."""
+    """The reciprocal of a gamma variable.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 17.
+    """
 
     base_dist: Gamma
     has_rsample = True  # type: ignore[assignment]

@@ -132,7 +132,10 @@ class TransformedDistribution(Distribution):
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Numbers between 0 and 1, much as of a beta distribution."""
+    """Numbers between 0 and 1, much as of a beta distribution.
+
+    Source: Kumaraswamy 1980, Journal of Hydrology 46.
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -179,7 +182,10 @@ class Kumaraswamy(TransformedDistribution):
 
 
 class Pareto(TransformedDistribution):
-    """Numbers from `scale` on with a power's tail."""
+    """Numbers from `scale` on with a power's tail.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 20.
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
@@ -209,7 +215,10 @@ class Pareto(TransformedDistribution):
 
 
 class Weibull(TransformedDistribution):
-    """The time to failure where failures grow with a power of time."""
+    """The time to failure where failures grow with a power of time.
+
+    Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions, chapter 21.
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
@@ -245,7 +254,10 @@ class Weibull(TransformedDistribution):
 
 
 class LogisticNormal(TransformedDistribution):
-    """Vectors on the simplex whose log-odds are normal."""
+    """Vectors on the simplex whose log-odds are normal.
+
+    Source: Aitchison and Shen 1980, Biometrika 67.
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
@@ -308,7 +320,10 @@ class _Relaxed(TransformedDistribution):
 
 
 class RelaxedBernoulli(_Relaxed):
-    """Numbers between 0 and 1 that come close to a Bernoulli variable's as the temperature falls, with a gradient."""
+    """Numbers between 0 and 1 that come close to a Bernoulli variable's as the temperature falls, with a gradient.
+
+    Source: Maddison, Mnih and Teh 2017, arXiv:1611.00712.
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -362,7 +377,10 @@ class ExpRelaxedCategorical(OfCategorical):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """Vectors on the simplex that come close to one-hot ones as the temperature falls, with a gradient."""
+    """Vectors on the simplex that come close to one-hot ones as the temperature falls, with a gradient.
+
+    Source: Maddison, Mnih and Teh 2017, arXiv:1611.00712.
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

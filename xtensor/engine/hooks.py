@@ -69,7 +69,10 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 class HookedTensor(Protocol):
     """What `register_multi_grad_hook` asks of a tensor."""
 
-    requires_grad: bool
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients arrive at it."""
+        ...
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Register a tensor hook; raises where the tensor requires no gradient."""

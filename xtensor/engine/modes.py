@@ -233,6 +233,8 @@ class _GradMode(DecoratorContext):
 class no_grad(_GradMode):
     """Record no graph in this thread inside the block, or in the decorated function.
 
+    Raises: TypeError for arguments, but one function.
+
     >>> x = xtensor.ones(1, requires_grad=True)
     >>> with xtensor.no_grad():
     ...     print((x * 2).requires_grad)
@@ -245,6 +247,8 @@ class no_grad(_GradMode):
 class enable_grad(_GradMode):
     """Record the graph in this thread inside the block, or in the decorated function, even within `no_grad`.
 
+    Raises: TypeError for arguments, but one function.
+
     >>> with xtensor.no_grad(), xtensor.enable_grad():
     ...     print(xtensor.ones(1, requires_grad=True).exp().requires_grad)
     True
@@ -255,6 +259,8 @@ class enable_grad(_GradMode):
 
 class set_grad_enabled(DecoratorContext):
     """Switch recording on or off: at once when called, for the block as a context manager, or per decorated call.
+
+    Raises: TypeError for what is no bool.
 
     >>> with xtensor.set_grad_enabled(False):
     ...     print(xtensor.is_grad_enabled())

@@ -54,6 +54,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15.
+
     >>> F.dropout(xtensor.ones(3), 0.5, training=False)
     tensor([1., 1., 1.])
     >>> set(F.dropout(xtensor.ones(100), 0.5).tolist()) <= {0.0, 2.0}
@@ -82,6 +86,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, L) or (C, L) zero with probability `p`, else divided by 1 - p.
 
     Shape: `input` `(N, C, L)` or `(C, L)`, result the same.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     return by_channel("dropout1d", input, p, training, inplace, 2)
 
@@ -90,6 +98,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, H, W) zero with probability `p`, else divided by 1 - p; 3-d input is (N, C, L).
 
     Shape: `input` `(N, C, H, W)`, result the same.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     check_probability(p)
     if input.dim() == 3:
@@ -118,6 +130,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Every channel of (N, C, D, H, W) or (C, D, H, W) zero with probability `p`, else divided by 1 - p.
 
     Shape: `input` `(N, C, D, H, W)` or `(C, D, H, W)`, result the same.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
     """
     check_probability(p)
     warn_of_rank(3, input)
@@ -131,6 +147,10 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     """Dropout that keeps mean and variance of what SELU gives (Klambauer et al., 2017).
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, False)
@@ -142,6 +162,10 @@ def feature_alpha_dropout(
     """`alpha_dropout` of whole channels.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     check_probability(p)
     return alpha_dropped(input, p, training, inplace, True)

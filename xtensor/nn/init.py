@@ -78,6 +78,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with values drawn uniformly from [a, b).
 
+    Raises: RuntimeError where `a` is above `b`.
+
     >>> nn.init.uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -87,6 +89,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill with values drawn from a normal distribution.
+
+    Raises: RuntimeError for a negative `std`.
 
     >>> nn.init.normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -166,7 +170,10 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a convolution's weight so that it passes its input channels on, as many as there are, in each group."""
+    """Fill a convolution's weight so that it passes its input channels on, as many as there are, in each group.
+
+    Source: Zagoruyko and Komodakis 2017, arXiv:1706.00388.
+    """
     dimensions = tensor.dim()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -206,6 +213,10 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill uniformly so that variance is kept forward and backward (Glorot and Bengio, 2010).
 
+    Raises: ValueError for fewer than two dimensions.
+
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
+
     >>> nn.init.xavier_uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -216,6 +227,10 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from a normal distribution so that variance is kept forward and backward (Glorot and Bengio, 2010).
+
+    Raises: ValueError for fewer than two dimensions.
+
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
 
     >>> nn.init.xavier_normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -240,6 +255,10 @@ def kaiming_uniform_(
 ) -> Tensor:
     """Fill uniformly so that variance is kept through a rectifier (He et al., 2015).
 
+    Raises: ValueError for fewer than two dimensions.
+
+    Source: He et al. 2015, arXiv:1502.01852.
+
     >>> nn.init.kaiming_uniform_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
     """
@@ -258,6 +277,10 @@ def kaiming_normal_(
     generator: Any = None,
 ) -> Tensor:
     """Fill from a normal distribution so that variance is kept through a rectifier (He et al., 2015).
+
+    Raises: ValueError for fewer than two dimensions.
+
+    Source: He et al. 2015, arXiv:1502.01852.
 
     >>> nn.init.kaiming_normal_(xtensor.empty(2, 3)).shape
     xtensor.Size([2, 3])
@@ -287,6 +310,10 @@ def _orthonormal(matrix: Any) -> Any:
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """Fill with a (semi-)orthogonal matrix, dimensions after the first taken as one (Saxe et al., 2013).
 
+    Raises: ValueError for fewer than two dimensions.
+
+    Source: Saxe, McClelland and Ganguli 2014, arXiv:1312.6120.
+
     >>> w = nn.init.orthogonal_(xtensor.empty(2, 2))
     >>> xtensor.allclose(w @ w.T, xtensor.eye(2), atol=1e-5)
     True
@@ -308,7 +335,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Fill a matrix from a normal distribution, with this fraction of every column zero."""
+    """Fill a matrix from a normal distribution, with this fraction of every column zero.
+
+    Source: Martens 2010, International Conference on Machine Learning.
+    """
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

@@ -76,6 +76,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     Shape: that of `data`.
 
+    Raises: RuntimeError for tensors of integers, unless `requires_grad=False`.
+
     >>> nn.Parameter(xtensor.zeros(2))
     Parameter containing:
     tensor([0., 0.], requires_grad=True)

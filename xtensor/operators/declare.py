@@ -37,6 +37,7 @@ from typing import Any
 from . import calls
 from .attach import attach
 from .functions import codegen
+from .functions.shown import with_raises
 from .nodes import OpNode
 from .operator import REGISTRY, Operator, Views
 from .schema import read_schema
@@ -102,6 +103,7 @@ def declare(
     op.formats = formats
     op.namer = namer
     op.autocast = {"cpu": autocast, "accelerator": autocast} if isinstance(autocast, str) else autocast or {}
+    op.doc = kernel.__doc__ = with_raises(op, op.schema.names())
     op.function = codegen.function(op, out=bool(out), varargs=varargs)
     op.method = op.function if method else None
     if inplace:

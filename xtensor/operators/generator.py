@@ -227,6 +227,8 @@ default_generator: Any = _Default()
 def manual_seed(seed: int) -> Generator:
     """Start the default generators of all devices over from a seed, and return the CPU's.
 
+    Raises: TypeError for what is no number.
+
     >>> _ = xtensor.manual_seed(0)
     >>> first = xtensor.rand(2)
     >>> _ = xtensor.manual_seed(0)

@@ -51,6 +51,7 @@ from .declare import general
 from .dispatch import memory_order
 from .functions.deferred import deferred
 from .functions.overloads import unfit_call
+from .functions.shown import with_raises
 from .overriding import answer, armed, claimed
 from .schema import MISSING, Array, Arrays, Number
 
@@ -376,6 +377,7 @@ def view(
             signatures=signatures,
         )
     op = ViewOperator(name or make.__name__.rstrip("_"), make, node, multiple, separate)
+    op.doc = make.__doc__ = with_raises(op, inspect.signature(make).parameters)
     op.aliases = aliases
     op.is_method = method
     op.signatures = signatures

@@ -24,7 +24,10 @@ def adadelta(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state
 
 
 class Adadelta(RuleOptimizer):
-    """Steps by the gradient, scaled by the ratio of the roots of mean squared steps and gradients."""
+    """Steps by the gradient, scaled by the ratio of the roots of mean squared steps and gradients.
+
+    Source: Zeiler 2012, arXiv:1212.5701.
+    """
 
     rule = staticmethod(adadelta)
     options = "lr rho eps weight_decay maximize capturable foreach differentiable"

@@ -46,7 +46,10 @@ def root_mean_square(array: Any) -> Any:
 
 
 class Adafactor(RuleOptimizer):
-    """Steps relative to the size of the parameters, by mean squares whose memory is a row and a column per matrix."""
+    """Steps relative to the size of the parameters, by mean squares whose memory is a row and a column per matrix.
+
+    Source: Shazeer and Stern 2018, arXiv:1804.04235.
+    """
 
     rule = staticmethod(adafactor)
     options = "lr beta2_decay eps d weight_decay foreach maximize"

@@ -39,7 +39,10 @@ def adagrad_rows(param: Any, rows: Any, values: Any, total: Any, size: Any, eps:
 
 
 class Adagrad(RuleOptimizer):
-    """Steps by the gradient over the root of the sum of all squared gradients so far."""
+    """Steps by the gradient over the root of the sum of all squared gradients so far.
+
+    Source: Duchi, Hazan and Singer 2011, Journal of Machine Learning Research 12.
+    """
 
     rule = staticmethod(adagrad)
     options = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"

@@ -31,6 +31,10 @@ def adam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: An
 class Adam(RuleOptimizer):
     """Steps by the running mean of gradients over the root of that of their squares.
 
+    Raises: ValueError for options out of their range, and for no parameters.
+
+    Source: Kingma and Ba 2015, arXiv:1412.6980.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.Adam([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

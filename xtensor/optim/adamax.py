@@ -25,7 +25,10 @@ def adamax(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: 
 
 
 class Adamax(RuleOptimizer):
-    """Steps by the running mean of gradients over their largest size, which decays."""
+    """Steps by the running mean of gradients over their largest size, which decays.
+
+    Source: Kingma and Ba 2015, arXiv:1412.6980, section 7.1.
+    """
 
     rule = staticmethod(adamax)
     options = "lr betas eps weight_decay foreach maximize differentiable capturable"

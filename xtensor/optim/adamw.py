@@ -13,6 +13,10 @@ __all__ = ["AdamW"]
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters directly, apart from the gradient.
 
+    Raises: ValueError for options out of their range, and for no parameters.
+
+    Source: Loshchilov and Hutter 2019, arXiv:1711.05101.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.AdamW([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

@@ -28,7 +28,10 @@ def asgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: An
 
 
 class ASGD(RuleOptimizer):
-    """Gradient descent with a decaying step, and the average of the parameters from step `t0` on in state "ax"."""
+    """Gradient descent with a decaying step, and the average of the parameters from step `t0` on in state "ax".
+
+    Source: Polyak and Juditsky 1992, SIAM Journal on Control and Optimization 30.
+    """
 
     rule = staticmethod(asgd)
     options = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"

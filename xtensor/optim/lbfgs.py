@@ -20,7 +20,10 @@ def as_real(tensor: Tensor) -> Tensor:
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS: `step` calls the closure several times. There can be one group of parameters only."""
+    """Limited-memory BFGS: `step` calls the closure several times. There can be one group of parameters only.
+
+    Source: Liu and Nocedal 1989, Mathematical Programming 45.
+    """
 
     options = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
 

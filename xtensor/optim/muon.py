@@ -49,7 +49,10 @@ def orthogonal(matrix: Any, coefficients: list[Any], steps: int, eps: Any) -> An
 
 
 class Muon(RuleOptimizer):
-    """Steps by the momentum of a matrix, made orthogonal."""
+    """Steps by the momentum of a matrix, made orthogonal.
+
+    Source: Jordan et al. 2024, kellerjordan.github.io/posts/muon.
+    """
 
     rule = staticmethod(muon)
     counted = False

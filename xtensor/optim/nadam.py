@@ -33,7 +33,10 @@ def nadam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: A
 
 
 class NAdam(RuleOptimizer):
-    """Adam whose step looks ahead by the momentum of the next one."""
+    """Adam whose step looks ahead by the momentum of the next one.
+
+    Source: Dozat 2016, Incorporating Nesterov Momentum into Adam.
+    """
 
     rule = staticmethod(nadam)
     options = "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize foreach capturable differentiable"

@@ -33,7 +33,10 @@ def radam(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: A
 
 
 class RAdam(RuleOptimizer):
-    """Adam whose adaptive step is rectified by the variance that its mean square can have so far."""
+    """Adam whose adaptive step is rectified by the variance that its mean square can have so far.
+
+    Source: Liu et al. 2020, arXiv:1908.03265.
+    """
 
     rule = staticmethod(radam)
     options = "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"

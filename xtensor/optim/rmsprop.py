@@ -38,6 +38,11 @@ def rmsprop(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state:
 class RMSprop(RuleOptimizer):
     """Steps by the gradient over the root of the running mean of its square.
 
+    Raises: ValueError for options out of their range, and for no parameters.
+
+    Source: Hinton 2012, Neural Networks for Machine Learning, lecture 6e; centered: Graves 2013,
+    arXiv:1308.0850.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.RMSprop([weight], lr=0.01)
     >>> (weight * weight).sum().backward()

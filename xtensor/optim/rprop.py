@@ -29,7 +29,10 @@ def rprop(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: A
 
 
 class Rprop(RuleOptimizer):
-    """Steps of a size per element that follows how the gradient's sign behaves."""
+    """Steps of a size per element that follows how the gradient's sign behaves.
+
+    Source: Riedmiller and Braun 1993, IEEE International Conference on Neural Networks.
+    """
 
     rule = staticmethod(rprop)
     options = "lr etas step_sizes foreach maximize differentiable capturable"

@@ -30,6 +30,10 @@ def sgd(flags: Any, numbers: Any, count: Any, param: Any, grad: Any, *state: Any
 class SGD(RuleOptimizer):
     """Stochastic gradient descent.
 
+    Raises: ValueError for options out of their range, and for no parameters.
+
+    Source: momentum: Sutskever et al. 2013, International Conference on Machine Learning.
+
     >>> weight = xtensor.tensor([1.0], requires_grad=True)
     >>> optimizer = xtensor.optim.SGD([weight], lr=0.1)
     >>> (weight * weight).sum().backward()

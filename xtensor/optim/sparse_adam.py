@@ -16,7 +16,10 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients: only the rows that a gradient has are moved, and their averages."""
+    """Adam for sparse gradients: only the rows that a gradient has are moved, and their averages.
+
+    Source: Kingma and Ba 2015, arXiv:1412.6980.
+    """
 
     def __init__(
         self,

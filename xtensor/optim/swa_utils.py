@@ -91,6 +91,8 @@ class AveragedModel(Module):
 
     `avg_fn(average, parameter, count)` gives the next average (the plain mean unless given); `multi_avg_fn` writes the
     averages of lists. With `use_buffers` buffers are averaged as well, else they are copied.
+
+    Source: Izmailov et al. 2018, arXiv:1803.05407.
     """
 
     n_averaged: Tensor
@@ -183,7 +185,10 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Anneals the learning rate of every group to `swa_lr` over `anneal_epochs`, by a cosine or a line; then it stays."""
+    """Anneals the learning rate of every group to `swa_lr` over `anneal_epochs`, by a cosine or a line; then it stays.
+
+    Source: Izmailov et al. 2018, arXiv:1803.05407.
+    """
 
     def __init__(
         self,

@@ -195,7 +195,10 @@ def int_repr(input: Tensor) -> Tensor:
 
 @handles("q_scale")
 def q_scale(input: Tensor) -> float:
-    """The scale of a tensor that has one."""
+    """The scale of a tensor that has one.
+
+    Raises: NotImplementedError for a tensor that is not quantized.
+    """
     return quantizer_of(input, "q_scale", False).scale
 
 

@@ -40,6 +40,9 @@ def load(
     Differs from PyTorch: with `weights_only=False` too no function is called that a file names, those aside that rebuild
     NumPy's values, and no class of modules that start processes or run code is made.
 
+    Raises: FileNotFoundError where there is no file; UnpicklingError for what is no file of tensors, and for
+    classes that are not allowed.
+
     >>> import io
     >>> file = io.BytesIO()
     >>> xtensor.save({"step": 3}, file)

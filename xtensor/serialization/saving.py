@@ -45,6 +45,8 @@ def save(
 
     Differs from PyTorch: there is one pickler, and one format.
 
+    Raises: PicklingError for objects that pickle does not take.
+
     >>> import io
     >>> file = io.BytesIO()
     >>> xtensor.save({"weight": xtensor.ones(2)}, file)

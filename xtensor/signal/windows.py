@@ -59,7 +59,16 @@ class Window(Protocol):
     ) -> Tensor: ...
 
 
-def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = "general_cosine") -> Window:
+HARRIS = "Harris 1978, Proceedings of the IEEE 66"
+
+
+def plain(
+    name: str,
+    values: Callable[[Any, int], Any],
+    doc: str,
+    called: str = "general_cosine",
+    source: str = HARRIS,
+) -> Window:
     """The function of a window that has no options of its own; its errors name `called`."""
 
     def window(
@@ -73,7 +82,11 @@ def plain(name: str, values: Callable[[Any, int], Any], doc: str, called: str = 
     ) -> Tensor:
         return made(called, M, values, sym, dtype, layout, device, requires_grad)
 
-    return named(window, name, f"{doc}\n\nShape: result `(M)`.")
+    return named(
+        window,
+        name,
+        f"{doc}\n\nShape: result `(M)`.\n\nRaises: ValueError for a negative `M`.\n\nSource: {source}.",
+    )
 
 
 def half_period(i: Any, last: int) -> Any:
@@ -93,6 +106,7 @@ nuttall: Window = plain(
     "nuttall",
     cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
     "Nuttall's window: three cosines and a constant.",
+    source="Nuttall 1981, IEEE Transactions on Acoustics, Speech, and Signal Processing 29",
 )
 
 
@@ -110,6 +124,10 @@ def exponential(
     """`exp(-abs(i - center) / tau)`; only a window that is not symmetric takes a centre of its own.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`.
+
+    Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -135,6 +153,10 @@ def gaussian(
     """The bell of standard deviation `std`.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`.
+
+    Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -158,6 +180,10 @@ def general_cosine(
     """The sum of cosines with the coefficients `a`, their signs alternating.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`, and for no coefficients.
+
+    Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if not isinstance(a, (list, tuple)) and M > 0:
         raise TypeError("Coefficients must be a list/tuple")
@@ -180,6 +206,10 @@ def general_hamming(
     """`alpha - (1 - alpha) * cos(2 pi i / (M - 1))`.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`.
+
+    Source: Harris 1978, Proceedings of the IEEE 66.
     """
     values = cosines(alpha, 1 - alpha)
     return made("general_cosine", M, values, sym, dtype, layout, device, requires_grad)
@@ -198,6 +228,10 @@ def kaiser(
     """Kaiser's window of shape `beta`.
 
     Shape: result `(M)`.
+
+    Raises: ValueError for a negative `M`.
+
+    Source: Harris 1978, Proceedings of the IEEE 66.
     """
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")

@@ -94,6 +94,8 @@ class ReLU(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Nair and Hinton 2010, International Conference on Machine Learning.
+
     >>> nn.ReLU()(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
@@ -106,6 +108,8 @@ class RReLU(Module):
     """Negative values times a random slope from [lower, upper), in evaluation its middle (Xu et al., 2015).
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Xu et al. 2015, arXiv:1505.00853.
 
     >>> nn.RReLU()(xtensor.tensor([1.0, 2.0]))
     tensor([1., 2.])
@@ -130,6 +134,8 @@ class Hardtanh(Module):
     """Values clamped to [min_val, max_val].
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: AssertionError where `min_val` is not below `max_val`.
 
     >>> nn.Hardtanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-1.,  0.,  1.])
@@ -170,6 +176,8 @@ class ReLU6(Hardtanh):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
+
     >>> nn.ReLU6()(xtensor.tensor([-1.0, 3.0, 8.0]))
     tensor([0., 3., 6.])
     """
@@ -199,6 +207,8 @@ class Hardsigmoid(_MayBeInplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Courbariaux, Bengio and David 2015, arXiv:1511.00363.
+
     >>> nn.Hardsigmoid()(xtensor.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
@@ -225,6 +235,8 @@ class SiLU(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Elfwing, Uchibe and Doya 2018, arXiv:1702.03118.
+
     >>> nn.SiLU()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-0.2384,  0.0000,  1.7616])
     """
@@ -238,6 +250,8 @@ class Mish(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Misra 2019, arXiv:1908.08681.
+
     >>> nn.Mish()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-0.2525,  0.0000,  1.9440])
     """
@@ -250,6 +264,8 @@ class Hardswish(_MayBeInplace):
     """`x * hardsigmoid(x)` (Howard et al., 2019).
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Howard et al. 2019, arXiv:1905.02244.
 
     >>> nn.Hardswish()(xtensor.tensor([-4.0, 1.0, 4.0]))
     tensor([-0.0000, 0.6667, 4.0000])
@@ -278,6 +294,8 @@ class ELU(_WithAlpha):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289.
+
     >>> nn.ELU()(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.6321,  0.0000,  2.0000])
     """
@@ -290,6 +308,8 @@ class CELU(_WithAlpha):
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017).
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Barron 2017, arXiv:1704.07483.
 
     >>> nn.CELU(alpha=2.0)(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.7869,  0.0000,  2.0000])
@@ -304,6 +324,8 @@ class SELU(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
+
     >>> nn.SELU()(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([-1.1113,  0.0000,  2.1014])
     """
@@ -316,6 +338,10 @@ class GLU(Module):
     """The first half of a dimension times the sigmoid of the second (Dauphin et al., 2016).
 
     Shape: input `(*, 2 * N, *)`, output `(*, N, *)`, at dimension `dim`.
+
+    Raises: RuntimeError where the size of `dim` is odd.
+
+    Source: Dauphin et al. 2017, arXiv:1612.08083.
 
     >>> nn.GLU()(xtensor.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
@@ -338,6 +364,8 @@ class GELU(Module):
     """`x` times the normal distribution function at `x`, or its "tanh" form (Hendrycks and Gimpel, 2016).
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415.
 
     >>> nn.GELU()(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
@@ -374,6 +402,8 @@ class Hardshrink(_Shrink):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Donoho and Johnstone 1994, Biometrika 81.
+
     >>> nn.Hardshrink()(xtensor.tensor([-1.0, 0.3, 1.0]))
     tensor([-1.,  0.,  1.])
     """
@@ -386,6 +416,8 @@ class LeakyReLU(Module):
     """`x` where positive, else `negative_slope * x` (Maas et al., 2013).
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Maas, Hannun and Ng 2013, International Conference on Machine Learning.
 
     >>> nn.LeakyReLU(0.1)(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.1000,  0.0000,  2.0000])
@@ -423,6 +455,8 @@ class Softplus(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Dugas et al. 2001, Advances in Neural Information Processing Systems 13.
+
     >>> nn.Softplus()(xtensor.tensor([-1.0, 0.0, 30.0]))
     tensor([ 0.3133,  0.6931, 30.0000])
     """
@@ -446,6 +480,8 @@ class Softshrink(_Shrink):
 
     Shape: input `(*)`, output `(*)`.
 
+    Source: Donoho and Johnstone 1994, Biometrika 81.
+
     >>> nn.Softshrink()(xtensor.tensor([-1.0, 0.3, 1.0]))
     tensor([-0.5000,  0.0000,  0.5000])
     """
@@ -458,6 +494,10 @@ class PReLU(Module):
     """LeakyReLU with a learned slope: one, or one for each channel (He et al., 2015).
 
     Shape: input `(N, C, *)` with `num_parameters` C, or `(*)` with one; output as the input.
+
+    Raises: RuntimeError where there is neither one slope nor one a channel.
+
+    Source: He et al. 2015, arXiv:1502.01852.
 
     >>> nn.PReLU()(xtensor.tensor([-1.0, 2.0])).tolist()
     [-0.25, 2.0]
@@ -490,6 +530,8 @@ class Softsign(Module):
     """`x / (1 + |x|)`.
 
     Shape: input `(*)`, output `(*)`.
+
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
 
     >>> nn.Softsign()(xtensor.tensor([-1.0, 0.0, 3.0]))
     tensor([-0.5000,  0.0000,  0.7500])
@@ -528,6 +570,8 @@ class Softmin(_AlongDim):
 
     Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
 
+    Raises: IndexError where `dim` is out of range.
+
     >>> nn.Softmin(dim=0)(xtensor.tensor([0.0, 0.0, 1.0]))
     tensor([0.4223, 0.4223, 0.1554])
     """
@@ -541,6 +585,10 @@ class Softmax(_AlongDim):
 
     Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
 
+    Raises: IndexError where `dim` is out of range.
+
+    Source: Bridle 1990, Neurocomputing.
+
     >>> nn.Softmax(dim=0)(xtensor.tensor([1.0, 1.0, 2.0]))
     tensor([0.2119, 0.2119, 0.5761])
     """
@@ -553,6 +601,8 @@ class Softmax2d(Module):
     """The softmax over the channels of images.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    Raises: ValueError for an input of other dimensions.
 
     >>> nn.Softmax2d()(xtensor.zeros(1, 4, 1, 2))[0, :, 0, 0]
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
@@ -568,6 +618,10 @@ class LogSoftmax(_AlongDim):
     """The logarithm of the softmax along a dimension.
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
+
+    Source: Bridle 1990, Neurocomputing.
 
     >>> nn.LogSoftmax(dim=0)(xtensor.tensor([1.0, 1.0, 2.0]))
     tensor([-1.5514, -1.5514, -0.5514])

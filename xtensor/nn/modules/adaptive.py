@@ -25,6 +25,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Shape: input `(N, in_features)`, target `(N)`; output `(N)` and a loss `()`.
 
+    Raises: ValueError where `cutoffs` do not rise, or reach `n_classes`; RuntimeError where sizes do not fit.
+
+    Source: Grave et al. 2017, arXiv:1609.04309.
+
     >>> head = nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 50])
     >>> output, loss = head(xtensor.randn(3, 16), xtensor.tensor([0, 20, 99]))
     >>> output.shape, loss.shape

@@ -25,6 +25,10 @@ class MultiheadAttention(Module):
     `(N, L, S)`, averaged over the heads (None without `need_weights`). N is left out without a batch, and
     comes first with `batch_first`.
 
+    Raises: AssertionError where `num_heads` does not divide `embed_dim`.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
+
     >>> attention = nn.MultiheadAttention(16, num_heads=4, batch_first=True)
     >>> query, memory = xtensor.zeros(2, 5, 16), xtensor.zeros(2, 7, 16)
     >>> output, weights = attention(query, memory, memory)

@@ -138,6 +138,10 @@ class BatchNorm1d(_BatchNorm):
 
     Shape: input `(N, C)` or `(N, C, L)`, output as the input; C is `num_features`.
 
+    Raises: ValueError for an input of other than 2 or 3 dimensions, and in training for one value a channel.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
+
     >>> nn.BatchNorm1d(2, affine=False)(xtensor.tensor([[1.0, 10.0], [3.0, 30.0]]))
     tensor([[-1.0000, -1.0000],
             [ 1.0000,  1.0000]])
@@ -152,6 +156,10 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W) (Ioffe and Szegedy, 2015).
 
     Shape: input `(N, C, H, W)`, output as the input; C is `num_features`.
+
+    Raises: ValueError for an input of other than 4 dimensions; RuntimeError for another number of channels.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 
     >>> norm = nn.BatchNorm2d(3)
     >>> norm(xtensor.ones(2, 3, 4, 4)).shape
@@ -169,6 +177,10 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of (N, C, D, H, W) (Ioffe and Szegedy, 2015).
 
     Shape: input `(N, C, D, H, W)`, output as the input; C is `num_features`.
+
+    Raises: ValueError for an input of other dimensions.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 
     >>> nn.BatchNorm3d(3)(xtensor.ones(2, 3, 4, 4, 4)).shape
     xtensor.Size([2, 3, 4, 4, 4])
@@ -190,6 +202,10 @@ class SyncBatchNorm(_BatchNorm):
     `xtensor.distributed.init_process_group` was called; of a tensor that lies on a mesh they are those of the whole batch anyway.
 
     Shape: input `(N, C, *)`, output as the input; C is `num_features`.
+
+    Raises: ValueError for an input of one dimension.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
 
     >>> model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm2d(3)))
     >>> model

@@ -82,6 +82,8 @@ class Sequential(Module):
 
     Shape: input that of the first module, output that of the last.
 
+    Raises: TypeError for what is no module.
+
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> model(xtensor.zeros(3, 4)).shape
     xtensor.Size([3, 2])
@@ -197,6 +199,8 @@ class Sequential(Module):
 class ModuleList(Module):
     """A list of modules, all registered.
 
+    Raises: TypeError for what is no module.
+
     >>> layers = nn.ModuleList([nn.Linear(4, 4), nn.ReLU()])
     >>> layers.append(nn.Linear(4, 2))
     ModuleList(
@@ -294,6 +298,8 @@ class ModuleList(Module):
 
 class ModuleDict(Module):
     """A dictionary of modules, all registered.
+
+    Raises: TypeError for what is no module.
 
     >>> heads = nn.ModuleDict({"age": nn.Linear(4, 1)})
     >>> heads["name"] = nn.Linear(4, 10)
@@ -433,6 +439,8 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dictionary of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
+
+    Raises: TypeError for keys that are no text.
 
     >>> nn.ParameterDict({"left": xtensor.zeros(2), "right": xtensor.zeros(3)})["right"].shape
     xtensor.Size([3])

@@ -178,6 +178,9 @@ class Conv1d(_Forward):
     `L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`. Weight
     `(C_out, C_in / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels, or an input smaller than the kernel; ValueError where
+    `groups` does not divide the channels.
+
     >>> nn.Conv1d(16, 32, kernel_size=3, stride=2)(xtensor.zeros(4, 16, 50)).shape
     xtensor.Size([4, 32, 24])
     """
@@ -192,6 +195,9 @@ class Conv2d(_Forward):
     Shape: input `(N, C_in, H, W)` or `(C_in, H, W)`, output `(N, C_out, H_out, W_out)` or
     `(C_out, H_out, W_out)` with `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`,
     and so for W. Weight `(C_out, C_in / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels, or an input smaller than the kernel; ValueError where
+    `groups` does not divide the channels.
 
     >>> nn.Conv2d(3, 8, kernel_size=3, padding=1)(xtensor.zeros(2, 3, 16, 16)).shape
     xtensor.Size([2, 8, 16, 16])
@@ -210,6 +216,9 @@ class Conv3d(_Forward):
     `(C_out, D_out, H_out, W_out)` with
     `D_out = (D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for H and W. Weight
     `(C_out, C_in / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
 
     >>> nn.Conv3d(1, 4, kernel_size=3)(xtensor.zeros(1, 1, 5, 8, 8)).shape
     xtensor.Size([1, 4, 3, 6, 6])
@@ -312,6 +321,9 @@ class ConvTranspose1d(_ConvTransposeNd):
     `L_out = (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`. Weight
     `(C_in, C_out / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
+
     >>> nn.ConvTranspose1d(16, 8, kernel_size=4, stride=2)(xtensor.zeros(4, 16, 10)).shape
     xtensor.Size([4, 8, 22])
     """
@@ -328,6 +340,9 @@ class ConvTranspose2d(_ConvTransposeNd):
     `H_out = (H - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for
     W. Weight `(C_in, C_out / groups, *kernel_size)`.
 
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
+
     >>> nn.ConvTranspose2d(8, 3, kernel_size=2, stride=2)(xtensor.zeros(2, 8, 5, 5)).shape
     xtensor.Size([2, 3, 10, 10])
     """
@@ -343,6 +358,9 @@ class ConvTranspose3d(_ConvTransposeNd):
     `(C_out, D_out, H_out, W_out)` with
     `D_out = (D - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1`, and so for H
     and W. Weight `(C_in, C_out / groups, *kernel_size)`.
+
+    Raises: RuntimeError for another number of channels; ValueError where `groups` does not divide the
+    channels.
 
     >>> nn.ConvTranspose3d(4, 1, kernel_size=3)(xtensor.zeros(1, 4, 3, 6, 6)).shape
     xtensor.Size([1, 1, 5, 8, 8])

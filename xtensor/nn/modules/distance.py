@@ -14,6 +14,8 @@ class PairwiseDistance(Module):
 
     Shape: inputs `(*, D)`, output `(*)`, or `(*, 1)` with `keepdim`.
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.PairwiseDistance()(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0]]))
     tensor([5.0000])
     """
@@ -34,6 +36,8 @@ class CosineSimilarity(Module):
     """The cosine of the angle, along a dimension.
 
     Shape: inputs `(*, D, *)` with D at `dim`, output without it.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> nn.CosineSimilarity()(xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[1.0, 1.0]]))
     tensor([0.7071])

@@ -30,6 +30,10 @@ class Dropout(_DropoutNd):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Srivastava et al. 2014, Journal of Machine Learning Research 15.
+
     >>> nn.Dropout(0.5).eval()(xtensor.ones(3))
     tensor([1., 1., 1.])
     >>> sorted(set(nn.Dropout(0.5)(xtensor.ones(100)).tolist()))
@@ -45,6 +49,10 @@ class Dropout1d(_DropoutNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output as the input.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
+
     >>> nn.Dropout1d(0.5).eval()(xtensor.ones(1, 2, 2))
     tensor([[[1., 1.],
              [1., 1.]]])
@@ -58,6 +66,10 @@ class Dropout2d(_DropoutNd):
     """Dropout of whole channels of images (Tompson et al., 2014).
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
 
     >>> kept = nn.Dropout2d(0.5)(xtensor.ones(1, 9, 4, 4))
     >>> set(kept.sum((2, 3)).flatten().tolist()) <= {0.0, 32.0}
@@ -73,6 +85,10 @@ class Dropout3d(_DropoutNd):
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Tompson et al. 2015, arXiv:1411.4280.
+
     >>> nn.Dropout3d(0.5)(xtensor.ones(1, 2, 3, 4, 4)).shape
     xtensor.Size([1, 2, 3, 4, 4])
     """
@@ -86,6 +102,10 @@ class AlphaDropout(_DropoutNd):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
+
     >>> nn.AlphaDropout(0.5).eval()(xtensor.ones(3))
     tensor([1., 1., 1.])
     """
@@ -98,6 +118,10 @@ class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels.
 
     Shape: input `(N, C, *)`, output as the input.
+
+    Raises: ValueError where `p` is not in [0, 1].
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
 
     >>> nn.FeatureAlphaDropout(0.5).eval()(xtensor.ones(1, 2, 2))
     tensor([[[1., 1.],

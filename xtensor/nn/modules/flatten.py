@@ -15,6 +15,8 @@ class Flatten(Module):
 
     Shape: input `(N, *)`, output `(N, product of the others)`.
 
+    Raises: IndexError where a dimension is out of range.
+
     >>> nn.Flatten()(xtensor.zeros(2, 3, 4, 5)).shape
     xtensor.Size([2, 60])
     """

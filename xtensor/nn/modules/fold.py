@@ -16,6 +16,8 @@ class Fold(Module):
 
     Shape: input `(N, C * kernel size, blocks)`, output `(N, C, *output_size)`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.Fold(output_size=(4, 5), kernel_size=2)(xtensor.zeros(1, 3 * 4, 12)).shape
     xtensor.Size([1, 3, 4, 5])
     """
@@ -46,6 +48,8 @@ class Unfold(Module):
     """The sliding blocks of an image (N, C, H, W) as columns (N, C * kernel size, blocks).
 
     Shape: input `(N, C, *)`, output `(N, C * kernel size, blocks)`.
+
+    Raises: IndexError for an input of other dimensions.
 
     >>> nn.Unfold(kernel_size=2)(xtensor.zeros(1, 3, 4, 5)).shape
     xtensor.Size([1, 12, 12])

@@ -57,6 +57,10 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
 
+    Raises: IndexError for an input of other dimensions.
+
+    Source: Graham 2014, arXiv:1412.6071.
+
     >>> nn.FractionalMaxPool2d(2, output_ratio=0.7)(xtensor.zeros(1, 3, 10, 10)).shape
     xtensor.Size([1, 3, 7, 7])
     """
@@ -69,6 +73,10 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """Fractional max pooling of volumes (N, C, T, H, W) (Graham, 2014).
 
     Shape: input `(N, C, T, H, W)` or `(C, T, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: IndexError for an input of other dimensions.
+
+    Source: Graham 2014, arXiv:1412.6071.
 
     >>> nn.FractionalMaxPool3d(2, output_size=3)(xtensor.zeros(1, 2, 6, 6, 6)).shape
     xtensor.Size([1, 2, 3, 3, 3])

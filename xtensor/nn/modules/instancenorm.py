@@ -99,6 +99,10 @@ class InstanceNorm1d(_InstanceNorm):
 
     Shape: input `(N, C, L)` or `(C, L)`, output as the input.
 
+    Raises: ValueError for an input of other dimensions.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
+
     >>> nn.InstanceNorm1d(1)(xtensor.tensor([[[1.0, 3.0]]]))
     tensor([[[-1.0000,  1.0000]]])
     """
@@ -111,6 +115,10 @@ class InstanceNorm2d(_InstanceNorm):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
 
+    Raises: ValueError for an input of other than 3 or 4 dimensions.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
+
     >>> nn.InstanceNorm2d(3)(xtensor.ones(2, 3, 4, 4)).shape
     xtensor.Size([2, 3, 4, 4])
     """
@@ -122,6 +130,10 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W) (Ulyanov et al., 2016).
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output as the input.
+
+    Raises: ValueError for an input of other dimensions.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
 
     >>> nn.InstanceNorm3d(3)(xtensor.ones(2, 3, 4, 4, 4)).shape
     xtensor.Size([2, 3, 4, 4, 4])

@@ -221,6 +221,8 @@ class LazyConv1d(_LazyConv, Conv1d):
 
     Shape: as `Conv1d`; C_in becomes `in_channels`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> layer = nn.LazyConv1d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 9)).shape
     xtensor.Size([2, 8, 7])
@@ -235,6 +237,8 @@ class LazyConv2d(_LazyConv, Conv2d):
     """A Conv2d that learns `in_channels` from its first input.
 
     Shape: as `Conv2d`; C_in becomes `in_channels`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> layer = nn.LazyConv2d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 9, 9)).shape
@@ -251,6 +255,8 @@ class LazyConv3d(_LazyConv, Conv3d):
 
     Shape: as `Conv3d`; C_in becomes `in_channels`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> layer = nn.LazyConv3d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 5, 5, 5)).shape
     xtensor.Size([2, 8, 3, 3, 3])
@@ -265,6 +271,8 @@ class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A ConvTranspose1d that learns `in_channels` from its first input.
 
     Shape: as `ConvTranspose1d`; C_in becomes `in_channels`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> layer = nn.LazyConvTranspose1d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 9)).shape
@@ -281,6 +289,8 @@ class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
 
     Shape: as `ConvTranspose2d`; C_in becomes `in_channels`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> layer = nn.LazyConvTranspose2d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 9, 9)).shape
     xtensor.Size([2, 8, 11, 11])
@@ -295,6 +305,8 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A ConvTranspose3d that learns `in_channels` from its first input.
 
     Shape: as `ConvTranspose3d`; C_in becomes `in_channels`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> layer = nn.LazyConvTranspose3d(8, kernel_size=3)
     >>> layer(xtensor.zeros(2, 4, 5, 5, 5)).shape
@@ -354,6 +366,8 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
 
     Shape: as `BatchNorm1d`; C becomes `num_features`.
 
+    Raises: IndexError for an input of other dimensions.
+
     >>> layer = nn.LazyBatchNorm1d()
     >>> layer(xtensor.ones(2, 4, 9)).shape
     xtensor.Size([2, 4, 9])
@@ -368,6 +382,8 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """A BatchNorm2d that learns `num_features` from its first input.
 
     Shape: as `BatchNorm2d`; C becomes `num_features`.
+
+    Raises: IndexError for an input of other dimensions.
 
     >>> layer = nn.LazyBatchNorm2d()
     >>> layer(xtensor.ones(2, 4, 9, 9)).shape
@@ -384,6 +400,8 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
     Shape: as `BatchNorm3d`; C becomes `num_features`.
 
+    Raises: IndexError for an input of other dimensions.
+
     >>> layer = nn.LazyBatchNorm3d()
     >>> layer(xtensor.ones(2, 4, 5, 5, 5)).shape
     xtensor.Size([2, 4, 5, 5, 5])
@@ -398,6 +416,8 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     """An InstanceNorm1d that learns `num_features` from its first input; scale and statistics are on by default.
 
     Shape: as `InstanceNorm1d`; C becomes `num_features`.
+
+    Raises: IndexError for an input of other dimensions.
 
     >>> layer = nn.LazyInstanceNorm1d()
     >>> layer(xtensor.ones(2, 4, 9)).shape
@@ -414,6 +434,8 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
 
     Shape: as `InstanceNorm2d`; C becomes `num_features`.
 
+    Raises: IndexError for an input of other dimensions.
+
     >>> layer = nn.LazyInstanceNorm2d()
     >>> layer(xtensor.ones(2, 4, 9, 9)).shape
     xtensor.Size([2, 4, 9, 9])
@@ -428,6 +450,8 @@ class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     """An InstanceNorm3d that learns `num_features` from its first input; scale and statistics are on by default.
 
     Shape: as `InstanceNorm3d`; C becomes `num_features`.
+
+    Raises: IndexError for an input of other dimensions.
 
     >>> layer = nn.LazyInstanceNorm3d()
     >>> layer(xtensor.ones(2, 4, 5, 5, 5)).shape

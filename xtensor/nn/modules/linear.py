@@ -35,6 +35,8 @@ class Linear(Module):
 
     Shape: input `(*, in_features)`, output `(*, out_features)`.
 
+    Raises: RuntimeError where the last size is not `in_features`.
+
     >>> layer = nn.Linear(3, 2)
     >>> layer(xtensor.zeros(4, 5, 3)).shape
     xtensor.Size([4, 5, 2])
@@ -82,6 +84,8 @@ class Bilinear(Module):
     """`input1 @ weight[k] @ input2 + bias[k]` for every output k.
 
     Shape: inputs `(*, in1_features)` and `(*, in2_features)`, output `(*, out_features)`.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> nn.Bilinear(3, 4, 5)(xtensor.zeros(2, 3), xtensor.zeros(2, 4)).shape
     xtensor.Size([2, 5])

@@ -66,6 +66,8 @@ class L1Loss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> nn.L1Loss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 5.0]))
     tensor(1.5000)
     """
@@ -81,6 +83,8 @@ class NLLLoss(_WeightedLoss):
 
     Shape: input `(N, C)`, `(C)` or `(N, C, *)`, target `(N)`, `()` or `(N, *)`; output `()`, or as the target
     with reduction "none".
+
+    Raises: ValueError where input and target differ in their batch.
 
     >>> nn.NLLLoss()(xtensor.tensor([[-0.5, -1.0]]), xtensor.tensor([1]))
     tensor(1.)
@@ -122,6 +126,8 @@ class PoissonNLLLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.PoissonNLLLoss()(xtensor.tensor([0.0, 1.0]), xtensor.tensor([1.0, 2.0]))
     tensor(0.8591)
     """
@@ -159,6 +165,10 @@ class GaussianNLLLoss(_Loss):
     Shape: input, target and var `(*)`, or var without its last dimension, or with 1 there; output `()`, or
     `(*)` with reduction "none".
 
+    Raises: ValueError where sizes do not fit.
+
+    Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
+
     >>> nn.GaussianNLLLoss()(xtensor.tensor([0.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
     tensor(2.)
     """
@@ -178,6 +188,10 @@ class KLDivLoss(_Loss):
     """The Kullback-Leibler divergence (Kullback and Leibler, 1951); the input holds log-probabilities.
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Raises: RuntimeError where the sizes do not broadcast.
+
+    Source: Kullback and Leibler 1951, Annals of Mathematical Statistics 22.
 
     >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
     >>> nn.KLDivLoss(reduction="batchmean")(log_p, q)
@@ -205,6 +219,8 @@ class MSELoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where the sizes do not broadcast.
+
     >>> nn.MSELoss()(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 4.0]))
     tensor(2.)
     """
@@ -220,6 +236,8 @@ class BCELoss(_WeightedLoss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: ValueError where the sizes of input and target differ.
+
     >>> nn.BCELoss()(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4979)
     """
@@ -234,6 +252,8 @@ class BCEWithLogitsLoss(_Loss):
     """The binary cross-entropy of the sigmoid of the input.
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Raises: ValueError where the sizes of input and target differ.
 
     >>> nn.BCEWithLogitsLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4100)
@@ -265,6 +285,8 @@ class HingeEmbeddingLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.HingeEmbeddingLoss()(xtensor.tensor([0.5, 0.2]), xtensor.tensor([1.0, -1.0]))
     tensor(0.6500)
     """
@@ -291,6 +313,8 @@ class MultiLabelMarginLoss(_Loss):
     Shape: input and target `(N, C)` or `(C)`, the target's classes ending at the first -1; output `()`, or
     `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.MultiLabelMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([[2, -1, 0]]))
     tensor(0.5000)
     """
@@ -305,6 +329,10 @@ class SmoothL1Loss(_Loss):
     """Quadratic below `beta`, linear above (Girshick, 2015).
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
+
+    Raises: RuntimeError where the sizes do not broadcast.
+
+    Source: Girshick 2015, arXiv:1504.08083.
 
     >>> nn.SmoothL1Loss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
@@ -331,6 +359,10 @@ class HuberLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
+    Source: Huber 1964, Annals of Mathematical Statistics 35.
+
     >>> nn.HuberLoss()(xtensor.tensor([0.0, 0.0]), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
     """
@@ -352,6 +384,8 @@ class SoftMarginLoss(_Loss):
 
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.SoftMarginLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, -1.0]))
     tensor(1.4100)
     """
@@ -367,6 +401,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
     Shape: input `(N, C)`, `(C)` or `(N, C, *)`; target class numbers `(N)`, `()` or `(N, *)`, or
     probabilities as the input; output `()`, or as class numbers with reduction "none".
+
+    Raises: ValueError where input and target differ in their batch; IndexError where a target is no class.
+
+    Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567.
 
     >>> loss = nn.CrossEntropyLoss()
     >>> loss(xtensor.tensor([[2.0, 0.0, 0.0]]), xtensor.tensor([0]))
@@ -406,6 +444,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     Shape: input and target `(N, C)` or `(C)`; output `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.MultiLabelSoftMarginLoss()(xtensor.tensor([[0.0, 2.0]]), xtensor.tensor([[1.0, 0.0]]))
     tensor(1.4100)
     """
@@ -420,6 +460,8 @@ class CosineEmbeddingLoss(_Loss):
     """One minus the cosine for targets 1, the cosine above `margin` for targets -1.
 
     Shape: inputs `(N, D)` or `(D)`, target `(N)` or `()`; output `()`, or `(N)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> x, y = xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.0]])
     >>> nn.CosineEmbeddingLoss()(x, y, xtensor.tensor([1]))
@@ -447,6 +489,8 @@ class MarginRankingLoss(_Loss):
 
     Shape: inputs and target `(N)` or `()`; output `()`, or as the inputs with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> nn.MarginRankingLoss(margin=0.5)(xtensor.tensor([1.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
     tensor(1.5000)
     """
@@ -471,6 +515,10 @@ class MultiMarginLoss(_WeightedLoss):
     """The hinge loss of several classes, one of which is right (Crammer and Singer, 2001).
 
     Shape: input `(N, C)` or `(C)`, target `(N)` or `()`; output `()`, or as the target with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
+
+    Source: Crammer and Singer 2001, Journal of Machine Learning Research 2.
 
     >>> nn.MultiMarginLoss()(xtensor.tensor([[0.1, 0.2, 0.4]]), xtensor.tensor([2]))
     tensor(0.5000)
@@ -513,6 +561,10 @@ class TripletMarginLoss(_Loss):
 
     Shape: inputs `(N, D)` or `(D)`; output `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where `margin` is not positive.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
+
     >>> anchor, near, far = xtensor.tensor([[0.0]]), xtensor.tensor([[1.0]]), xtensor.tensor([[1.5]])
     >>> nn.TripletMarginLoss()(anchor, near, far)
     tensor(0.5000)
@@ -554,6 +606,10 @@ class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss by any distance.
 
     Shape: inputs `(N, *)`, of which the distance makes `(N)`; output `()`, or `(N)` with reduction "none".
+
+    Raises: RuntimeError where sizes do not fit.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
 
     >>> loss = nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(1))
     >>> loss(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[0.0, 1.5]]))

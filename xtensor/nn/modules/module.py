@@ -66,6 +66,9 @@ class Module(StateDict, Calls):
 
     Shape: input and output those of `forward`.
 
+    Raises: NotImplementedError where `forward` is not written; AttributeError where a module or parameter is
+    set before `super().__init__()`.
+
     >>> class Scale(nn.Module):
     ...     def __init__(self):
     ...         super().__init__()

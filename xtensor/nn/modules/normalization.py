@@ -36,6 +36,10 @@ class LocalResponseNorm(_ResponseNorm):
 
     Shape: input `(N, C, *)`, output as the input.
 
+    Raises: ValueError for an input of other dimensions.
+
+    Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
+
     >>> nn.LocalResponseNorm(2)(xtensor.ones(1, 4, 3, 3)).shape
     xtensor.Size([1, 4, 3, 3])
     """
@@ -47,6 +51,10 @@ class CrossMapLRN2d(_ResponseNorm):
     """LocalResponseNorm under the name it had in Torch 7.
 
     Shape: input `(N, C, H, W)`, output as the input.
+
+    Raises: ValueError for an input of other dimensions.
+
+    Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
 
     >>> nn.CrossMapLRN2d(2)(xtensor.ones(1, 4, 3, 3)).shape
     xtensor.Size([1, 4, 3, 3])
@@ -85,6 +93,10 @@ class LayerNorm(_Scaled):
 
     Shape: input `(*, *normalized_shape)`, output as the input.
 
+    Raises: RuntimeError where the last sizes are others.
+
+    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+
     >>> nn.LayerNorm(2, elementwise_affine=False)(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
@@ -121,6 +133,10 @@ class GroupNorm(_Scaled):
     """Normalisation over groups of channels of every sample (Wu and He, 2018).
 
     Shape: input `(N, C, *)`, output as the input; C is `num_channels`, a multiple of `num_groups`.
+
+    Raises: ValueError where `num_groups` does not divide the channels.
+
+    Source: Wu and He 2018, arXiv:1803.08494.
 
     >>> nn.GroupNorm(2, 6)(xtensor.ones(3, 6, 4, 4)).shape
     xtensor.Size([3, 6, 4, 4])
@@ -162,6 +178,10 @@ class RMSNorm(Module):
     """Values divided by their root mean square over the last dimensions (Zhang and Sennrich, 2019).
 
     Shape: input `(*, *normalized_shape)`, output as the input.
+
+    Raises: RuntimeError where the last sizes are others.
+
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 
     >>> nn.RMSNorm(2, elementwise_affine=False)(xtensor.tensor([[1.0, 7.0]]))
     tensor([[0.2000, 1.4000]])

@@ -67,6 +67,8 @@ class CircularPad1d(_CircularPadNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = L + left + right`.
 
+    Raises: ValueError for an input of other dimensions.
+
     >>> nn.CircularPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
     tensor([[2., 3., 1., 2., 3., 1., 2.]])
     """
@@ -79,6 +81,8 @@ class CircularPad2d(_CircularPadNd):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    Raises: ValueError for an input of other dimensions.
 
     >>> nn.CircularPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[2., 1., 2., 1.],
@@ -94,6 +98,8 @@ class CircularPad3d(_CircularPadNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
     `W_out = W + left + right`.
+
+    Raises: ValueError for an input of other dimensions.
 
     >>> nn.CircularPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])
@@ -112,6 +118,8 @@ class ReflectionPad1d(_ReflectionPadNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = L + left + right`.
 
+    Raises: NotImplementedError for an input of other dimensions.
+
     >>> nn.ReflectionPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
@@ -124,6 +132,8 @@ class ReflectionPad2d(_ReflectionPadNd):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.ReflectionPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[2., 1., 2., 1.],
@@ -139,6 +149,8 @@ class ReflectionPad3d(_ReflectionPadNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
     `W_out = W + left + right`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.ReflectionPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])
@@ -157,6 +169,8 @@ class ReplicationPad1d(_ReplicationPadNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = L + left + right`.
 
+    Raises: NotImplementedError for an input of other dimensions.
+
     >>> nn.ReplicationPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
     tensor([[1., 1., 1., 2., 3., 3., 3.]])
     """
@@ -169,6 +183,8 @@ class ReplicationPad2d(_ReplicationPadNd):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.ReplicationPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[1., 1., 2., 2.],
@@ -184,6 +200,8 @@ class ReplicationPad3d(_ReplicationPadNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
     `W_out = W + left + right`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.ReplicationPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])
@@ -213,6 +231,8 @@ class ConstantPad1d(_ConstantPadNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = L + left + right`.
 
+    Raises: RuntimeError where nothing is left of a dimension.
+
     >>> nn.ConstantPad1d(2, 9.0)(xtensor.tensor([[1.0, 2.0, 3.0]]))
     tensor([[9., 9., 1., 2., 3., 9., 9.]])
     """
@@ -225,6 +245,8 @@ class ConstantPad2d(_ConstantPadNd):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    Raises: RuntimeError where nothing is left of a dimension.
 
     >>> nn.ConstantPad2d((1, 1, 0, 0), 9.0)(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[9., 1., 2., 9.],
@@ -240,6 +262,8 @@ class ConstantPad3d(_ConstantPadNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
     `W_out = W + left + right`.
+
+    Raises: RuntimeError where nothing is left of a dimension.
 
     >>> nn.ConstantPad3d(1, 9.0)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])
@@ -262,6 +286,8 @@ class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = L + left + right`.
 
+    Raises: RuntimeError where nothing is left of a dimension.
+
     >>> nn.ZeroPad1d(2)(xtensor.tensor([[1.0, 2.0, 3.0]]))
     tensor([[0., 0., 1., 2., 3., 0., 0.]])
     """
@@ -272,6 +298,8 @@ class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = H + top + bottom` and `W_out = W + left + right`.
+
+    Raises: RuntimeError where nothing is left of a dimension.
 
     >>> nn.ZeroPad2d((1, 1, 0, 0))(xtensor.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[0., 1., 2., 0.],
@@ -285,6 +313,8 @@ class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = D + front + back`, `H_out = H + top + bottom` and
     `W_out = W + left + right`.
+
+    Raises: RuntimeError where nothing is left of a dimension.
 
     >>> nn.ZeroPad3d(1)(xtensor.zeros(1, 2, 3, 4, 5)).shape
     xtensor.Size([1, 2, 5, 6, 7])

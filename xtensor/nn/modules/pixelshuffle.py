@@ -14,6 +14,10 @@ class PixelShuffle(Module):
 
     Shape: input `(*, C * r * r, H, W)`, output `(*, C, H * r, W * r)`; r is `upscale_factor`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
+    Source: Shi et al. 2016, arXiv:1609.05158.
+
     >>> nn.PixelShuffle(2)(xtensor.zeros(1, 8, 3, 3)).shape
     xtensor.Size([1, 2, 6, 6])
     """
@@ -36,6 +40,8 @@ class PixelUnshuffle(Module):
 
     Shape: input `(*, C, H * r, W * r)`, output `(*, C * r * r, H, W)`; r is `downscale_factor`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.PixelUnshuffle(2)(xtensor.zeros(1, 2, 6, 6)).shape
     xtensor.Size([1, 8, 3, 3])
     """
@@ -57,6 +63,10 @@ class ChannelShuffle(Module):
     """The channels of (N, C, *) with their groups interleaved (Zhang et al., 2017).
 
     Shape: input `(N, C, *)`, output as the input; C is a multiple of `groups`.
+
+    Raises: RuntimeError for an input of other dimensions.
+
+    Source: Zhang et al. 2018, arXiv:1707.01083.
 
     >>> nn.ChannelShuffle(2)(xtensor.arange(4.0).reshape(1, 4, 1, 1)).flatten()
     tensor([0., 2., 1., 3.])

@@ -78,6 +78,8 @@ class MaxPool1d(_MaxPoolNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = (L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; rounded up with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.MaxPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
     tensor([[5., 3.]])
     """
@@ -91,6 +93,8 @@ class MaxPool2d(_MaxPoolNd):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = (H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for W; rounded up
     with `ceil_mode`.
+
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
 
     >>> nn.MaxPool2d(3, stride=2, padding=1)(xtensor.zeros(1, 8, 32, 32)).shape
     xtensor.Size([1, 8, 16, 16])
@@ -109,6 +113,8 @@ class MaxPool3d(_MaxPoolNd):
     `(C, D_out, H_out, W_out)` with
     `D_out = (D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`, and so for H and W; rounded
     up with `ceil_mode`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.MaxPool3d(2)(xtensor.zeros(1, 2, 4, 6, 8)).shape
     xtensor.Size([1, 2, 2, 3, 4])
@@ -148,6 +154,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
     Shape: input and indices `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = (L - 1) * stride - 2 * padding + kernel_size`, or the `output_size` given in the call.
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> values, indices = nn.MaxPool1d(2, return_indices=True)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
     >>> nn.MaxUnpool1d(2)(values, indices)
     tensor([[0., 5., 0., 3.]])
@@ -163,6 +171,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
     Shape: input and indices `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or
     `(C, H_out, W_out)` with `H_out = (H - 1) * stride - 2 * padding + kernel_size`, and so for W, or the
     `output_size` given in the call.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> values, indices = nn.MaxPool2d(2, return_indices=True)(xtensor.arange(16.0).reshape(1, 4, 4))
     >>> nn.MaxUnpool2d(2)(values, indices)
@@ -182,6 +192,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
     Shape: input and indices `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = (D - 1) * stride - 2 * padding + kernel_size`, and so for H and
     W, or the `output_size` given in the call.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> values, indices = nn.MaxPool3d(2, return_indices=True)(xtensor.zeros(1, 2, 4, 6, 8))
     >>> nn.MaxUnpool3d(2)(values, indices).shape
@@ -215,6 +227,8 @@ class AvgPool1d(_AvgPoolNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = (L + 2 * padding - kernel_size) // stride + 1`; rounded up with `ceil_mode`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.AvgPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 3.0]]))
     tensor([[3.0000, 2.5000]])
@@ -264,6 +278,8 @@ class AvgPool2d(_DividedAvgPoolNd):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = (H + 2 * padding - kernel_size) // stride + 1`, and so for W; rounded up with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
+
     >>> nn.AvgPool2d(2)(xtensor.arange(16.0).reshape(1, 4, 4))
     tensor([[[ 2.5000,  4.5000],
              [10.5000, 12.5000]]])
@@ -278,6 +294,8 @@ class AvgPool3d(_DividedAvgPoolNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = (D + 2 * padding - kernel_size) // stride + 1`, and so for H and
     W; rounded up with `ceil_mode`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.AvgPool3d(2)(xtensor.zeros(1, 2, 4, 6, 8)).shape
     xtensor.Size([1, 2, 2, 3, 4])
@@ -318,6 +336,8 @@ class LPPool1d(_LPPoolNd):
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)` with
     `L_out = (L - kernel_size) // stride + 1`; rounded up with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.LPPool1d(2, 2)(xtensor.tensor([[1.0, 1.0, 2.0, 2.0]]))
     tensor([[1.4142, 2.8284]])
     """
@@ -345,6 +365,8 @@ class LPPool3d(_LPPoolNd):
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, D_out, H_out, W_out)` or
     `(C, D_out, H_out, W_out)` with `D_out = (D - kernel_size) // stride + 1`, and so for H and W; rounded up
     with `ceil_mode`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.LPPool3d(2, 2)(xtensor.ones(1, 2, 4, 6, 8)).shape
     xtensor.Size([1, 2, 2, 3, 4])
@@ -388,6 +410,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)`; `L_out` is `output_size`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.AdaptiveMaxPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 4.0]]))
     tensor([[5., 4.]])
     """
@@ -399,6 +423,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Adaptive max pooling of images; a size of None keeps the input's.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.AdaptiveMaxPool2d((5, None))(xtensor.zeros(1, 8, 10, 9)).shape
     xtensor.Size([1, 8, 5, 9])
@@ -412,6 +438,8 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.AdaptiveMaxPool3d(2)(xtensor.zeros(1, 8, 4, 6, 8)).shape
     xtensor.Size([1, 8, 2, 2, 2])
     """
@@ -424,6 +452,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
     Shape: input `(N, C, L)` or `(C, L)`, output `(N, C, L_out)` or `(C, L_out)`; `L_out` is `output_size`.
 
+    Raises: RuntimeError for an input of other dimensions.
+
     >>> nn.AdaptiveAvgPool1d(2)(xtensor.tensor([[1.0, 5.0, 2.0, 4.0]]))
     tensor([[3., 3.]])
     """
@@ -435,6 +465,8 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Adaptive average pooling of images; a size of None keeps the input's.
 
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: RuntimeError for an input of other than 3 or 4 dimensions.
 
     >>> nn.AdaptiveAvgPool2d((5, None))(xtensor.zeros(1, 8, 10, 9)).shape
     xtensor.Size([1, 8, 5, 9])

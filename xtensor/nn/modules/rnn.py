@@ -273,6 +273,10 @@ class RNN(RNNBase):
     `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
     `batch_first`, input and output begin `(N, L)`.
 
+    Raises: RuntimeError for an input of another size; ValueError for a `nonlinearity` that is neither.
+
+    Source: Elman 1990, Cognitive Science 14.
+
     >>> output, hidden = nn.RNN(4, 8, num_layers=2)(xtensor.zeros(5, 3, 4))
     >>> output.shape, hidden.shape
     (xtensor.Size([5, 3, 8]), xtensor.Size([2, 3, 8]))
@@ -304,6 +308,10 @@ class GRU(RNNBase):
     `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
     `batch_first`, input and output begin `(N, L)`.
 
+    Raises: RuntimeError for an input of another size.
+
+    Source: Cho et al. 2014, arXiv:1406.1078.
+
     >>> output, hidden = nn.GRU(4, 8, bidirectional=True)(xtensor.zeros(5, 3, 4))
     >>> output.shape, hidden.shape
     (xtensor.Size([5, 3, 16]), xtensor.Size([2, 3, 8]))
@@ -323,6 +331,10 @@ class LSTM(RNNBase):
     Shape: input `(L, N, input_size)`; output `(L, N, D * H)`, hidden `(D * num_layers, N, H)` and cell
     `(D * num_layers, N, hidden_size)`; H is `proj_size`, or `hidden_size` where that is 0; D is 2 if
     bidirectional, else 1. N is left out without a batch; with `batch_first`, input and output begin `(N, L)`.
+
+    Raises: RuntimeError for an input of another size.
+
+    Source: Hochreiter and Schmidhuber 1997, Neural Computation 9.
 
     >>> output, (hidden, cell) = nn.LSTM(4, 8, batch_first=True)(xtensor.zeros(3, 5, 4))
     >>> output.shape, hidden.shape, cell.shape

@@ -94,6 +94,10 @@ class RNNCell(RNNCellBase):
     Shape: input `(N, input_size)` or `(input_size)`, hidden `(N, hidden_size)` or `(hidden_size)`; output as
     the hidden state.
 
+    Raises: RuntimeError for an input of another size.
+
+    Source: Elman 1990, Cognitive Science 14.
+
     >>> nn.RNNCell(4, 8)(xtensor.zeros(3, 4), xtensor.zeros(3, 8)).shape
     xtensor.Size([3, 8])
     """
@@ -125,6 +129,10 @@ class LSTMCell(RNNCellBase):
     Shape: input `(N, input_size)` or `(input_size)`, hidden and cell `(N, hidden_size)` or `(hidden_size)`;
     output as hidden and cell.
 
+    Raises: RuntimeError for an input of another size.
+
+    Source: Hochreiter and Schmidhuber 1997, Neural Computation 9.
+
     >>> hidden, cell = nn.LSTMCell(4, 8)(xtensor.zeros(3, 4))
     >>> hidden.shape, cell.shape
     (xtensor.Size([3, 8]), xtensor.Size([3, 8]))
@@ -153,6 +161,10 @@ class GRUCell(RNNCellBase):
 
     Shape: input `(N, input_size)` or `(input_size)`, hidden `(N, hidden_size)` or `(hidden_size)`; output as
     the hidden state.
+
+    Raises: RuntimeError for an input of another size.
+
+    Source: Cho et al. 2014, arXiv:1406.1078.
 
     >>> nn.GRUCell(4, 8)(xtensor.zeros(3, 4)).shape
     xtensor.Size([3, 8])

@@ -19,6 +19,10 @@ class CTCLoss(_Loss):
     Shape: log_probs `(T, N, C)` or `(T, C)`, targets `(N, S)` or all in a row, lengths `(N)` or `()`; output
     `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit.
+
+    Source: Graves et al. 2006, International Conference on Machine Learning.
+
     >>> log_probs = xtensor.zeros(4, 1, 3).log_softmax(2)
     >>> nn.CTCLoss()(log_probs, xtensor.tensor([[1, 2]]), xtensor.tensor([4]), xtensor.tensor([2]))
     tensor(0.8432)

@@ -77,6 +77,8 @@ class Embedding(_Table):
 
     Shape: input `(*)` of integers, output `(*, embedding_dim)`.
 
+    Raises: IndexError where an index is out of range; AssertionError where `padding_idx` is out of range.
+
     >>> table = nn.Embedding(10, 3, padding_idx=0)
     >>> table(xtensor.tensor([[1, 2], [0, 4]])).shape
     xtensor.Size([2, 2, 3])
@@ -170,6 +172,8 @@ class EmbeddingBag(_Table):
     The input is (B, N), or a row of indices with `offsets`, the place at which each bag begins.
 
     Shape: input `(B, N)`, or `(N)` with offsets `(B)`; output `(B, embedding_dim)`.
+
+    Raises: ValueError for an input of one dimension without `offsets`.
 
     >>> bags = nn.EmbeddingBag.from_pretrained(xtensor.tensor([[1.0, 1.0], [3.0, 5.0]]))
     >>> bags(xtensor.tensor([0, 1, 1]), xtensor.tensor([0, 2]))

@@ -52,6 +52,10 @@ class Transformer(Module):
     Shape: source `(S, N, E)`, target `(T, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
     batch, and comes first with `batch_first`.
 
+    Raises: AssertionError where `nhead` does not divide `d_model`.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
+
     >>> model = nn.Transformer(16, 4, 1, 1, dim_feedforward=32, batch_first=True)
     >>> model(xtensor.zeros(2, 5, 16), xtensor.zeros(2, 7, 16)).shape
     xtensor.Size([2, 7, 16])
@@ -153,6 +157,8 @@ class TransformerEncoder(Module):
     Shape: source `(S, N, E)`, output `(S, N, E)`. N is left out without a batch, and comes first with
     `batch_first`.
 
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
+
     >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32, batch_first=True)
     >>> nn.TransformerEncoder(layer, num_layers=2)(xtensor.zeros(2, 5, 16)).shape
     xtensor.Size([2, 5, 16])
@@ -243,6 +249,8 @@ class TransformerDecoder(Module):
 
     Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`. N is left out without a batch, and
     comes first with `batch_first`.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> layer = nn.TransformerDecoderLayer(16, nhead=4, dim_feedforward=32, batch_first=True)
     >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
@@ -360,6 +368,10 @@ class TransformerEncoderLayer(_Layer):
     Shape: source `(S, N, E)`, output `(S, N, E)`; E is `d_model`. N is left out without a batch, and comes
     first with `batch_first`.
 
+    Raises: AssertionError where `nhead` does not divide `d_model`.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
+
     >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32)
     >>> layer(xtensor.zeros(5, 2, 16)).shape
     xtensor.Size([5, 2, 16])
@@ -402,6 +414,10 @@ class TransformerDecoderLayer(_Layer):
 
     Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`; E is `d_model`. N is left out without a
     batch, and comes first with `batch_first`.
+
+    Raises: AssertionError where `nhead` does not divide `d_model`.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> layer = nn.TransformerDecoderLayer(16, nhead=4, dim_feedforward=32)
     >>> layer(xtensor.zeros(7, 2, 16), xtensor.zeros(5, 2, 16)).shape

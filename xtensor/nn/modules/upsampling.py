@@ -16,6 +16,8 @@ class Upsample(Module):
 
     Shape: input `(N, C, *)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded down.
 
+    Raises: ValueError where neither `size` nor `scale_factor` is given.
+
     >>> nn.Upsample(scale_factor=2)(xtensor.tensor([[[1.0, 2.0]]]))
     tensor([[[1., 1., 2., 2.]]])
     >>> nn.Upsample(size=(8, 8), mode="bilinear")(xtensor.zeros(1, 3, 4, 4)).shape
@@ -69,6 +71,8 @@ class UpsamplingNearest2d(Upsample):
     Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
     down.
 
+    Raises: NotImplementedError for an input of other dimensions.
+
     >>> nn.UpsamplingNearest2d(scale_factor=2)(xtensor.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1., 1., 2., 2.],
               [1., 1., 2., 2.]]]])
@@ -83,6 +87,8 @@ class UpsamplingBilinear2d(Upsample):
 
     Shape: input `(N, C, H, W)`, output `(N, C, *size)`, or with every size times `scale_factor`, rounded
     down.
+
+    Raises: NotImplementedError for an input of other dimensions.
 
     >>> nn.UpsamplingBilinear2d(size=(1, 3))(xtensor.tensor([[[[1.0, 2.0]]]]))
     tensor([[[[1.0000, 1.5000, 2.0000]]]])

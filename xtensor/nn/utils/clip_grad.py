@@ -160,6 +160,10 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale all gradients in place so that their norm as one vector is at most `max_norm`; returns what it was.
 
+    Raises: RuntimeError where the norm is not finite, with `error_if_nonfinite`.
+
+    Source: Pascanu, Mikolov and Bengio 2013, arXiv:1211.5063.
+
     >>> weight = xtensor.zeros(2, requires_grad=True)
     >>> weight.grad = xtensor.tensor([3.0, 4.0])
     >>> nn.utils.clip_grad_norm_([weight], 1.0), weight.grad

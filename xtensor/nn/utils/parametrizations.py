@@ -182,7 +182,10 @@ class _OldKeys:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Split a weight into length `original0` and direction `original1` (Salimans and Kingma, 2016)."""
+    """Split a weight into length `original0` and direction `original1` (Salimans and Kingma, 2016).
+
+    Source: Salimans and Kingma 2016, arXiv:1602.07868.
+    """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
     module._register_load_state_dict_pre_hook(_OldKeys(name))
     return module
@@ -248,7 +251,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a weight by its spectral norm (Miyato et al., 2018)."""
+    """Divide a weight by its spectral norm (Miyato et al., 2018).
+
+    Source: Miyato et al. 2018, arXiv:1802.05957.
+    """
     weight = weight_named(module, name)
     if dim is None:
         dim = 1 if isinstance(module, TRANSPOSED) else 0

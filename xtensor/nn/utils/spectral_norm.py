@@ -151,7 +151,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Divide a weight by its spectral norm before every call; `parametrizations.spectral_norm` is the newer kind."""
+    """Divide a weight by its spectral norm before every call; `parametrizations.spectral_norm` is the newer kind.
+
+    Source: Miyato et al. 2018, arXiv:1802.05957.
+    """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)

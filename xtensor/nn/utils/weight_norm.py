@@ -82,7 +82,10 @@ def removed(module: Module, mine: Callable[[Any], bool]) -> bool:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Split a weight into length `<name>_g` and direction `<name>_v`; `parametrizations.weight_norm` is the newer kind."""
+    """Split a weight into length `<name>_g` and direction `<name>_v`; `parametrizations.weight_norm` is the newer kind.
+
+    Source: Salimans and Kingma 2016, arXiv:1602.07868.
+    """
     WeightNorm.apply(module, name, dim)
     return module
 

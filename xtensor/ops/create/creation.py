@@ -107,6 +107,8 @@ def zeros(
 
     Shape: the sizes given.
 
+    Raises: RuntimeError for negative sizes.
+
     >>> xtensor.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
@@ -127,6 +129,8 @@ def ones(
     """A tensor of ones, of the sizes given one by one or as a sequence.
 
     Shape: the sizes given.
+
+    Raises: RuntimeError for negative sizes.
 
     >>> xtensor.ones(2, 3, dtype=xtensor.int64)
     tensor([[1, 1, 1],
@@ -169,6 +173,8 @@ def empty(
 
     Shape: the sizes given.
 
+    Raises: RuntimeError for negative sizes.
+
     >>> xtensor.empty(2, 3).shape
     xtensor.Size([2, 3])
     """
@@ -189,6 +195,8 @@ def full(
     """A tensor of one value, whose kind gives the dtype (bool, int64, the default float or complex).
 
     Shape: `size`.
+
+    Raises: RuntimeError for negative sizes.
 
     >>> xtensor.full((2, 2), 7)
     tensor([[7, 7],
@@ -254,6 +262,8 @@ def zeros_like(
 
     Shape: that of `input`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.zeros_like(xtensor.tensor([1, 2]))
     tensor([0, 0])
     """
@@ -274,6 +284,8 @@ def ones_like(
 
     Shape: that of `input`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.ones_like(xtensor.tensor([1.0, 2.0]))
     tensor([1., 1.])
     """
@@ -291,6 +303,8 @@ def empty_like(
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
     """A tensor with the sizes, dtype, device and order of dimensions of `input`; its values are zeros.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.empty_like(xtensor.ones(2, 3)).shape
     xtensor.Size([2, 3])
@@ -312,6 +326,8 @@ def full_like(
     """One value with the sizes, dtype, device and order of dimensions of `input`.
 
     Shape: that of `input`.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.full_like(xtensor.tensor([1.0, 2.0]), 9)
     tensor([9., 9.])
@@ -369,7 +385,8 @@ def new_of(name: str, value: int, doc: str) -> Any:
         return make_new(name, self, sizes, value, dtype, layout, device, requires_grad)
 
     shown = f">>> xtensor.ones(1).{name}(2)\ntensor([{value}., {value}.])"
-    return named(made_new, name, f"{doc}\n\nShape: result that of `size`.\n\n{shown}")
+    refused = "\n\nRaises: RuntimeError for negative sizes."
+    return named(made_new, name, f"{doc}\n\nShape: result that of `size`.{refused}\n\n{shown}")
 
 
 new_zeros = new_of("new_zeros", 0, "Zeros of the sizes given, with this tensor's dtype and device.")
@@ -393,6 +410,8 @@ def new_full(
     """One value in the sizes given, with this tensor's dtype and device.
 
     Shape: result that of `size`.
+
+    Raises: RuntimeError for negative sizes.
 
     >>> xtensor.ones(1).new_full((2,), 7)
     tensor([7., 7.])

@@ -123,6 +123,8 @@ def bernoulli(
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
+
     >>> xtensor.bernoulli(xtensor.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
@@ -165,7 +167,10 @@ def _poisson_of(seed: Any, draw: Any, rate: Any) -> Any:
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Poisson numbers with the rates in `input`, in its dtype."""
+    """Poisson numbers with the rates in `input`, in its dtype.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
+    """
     if not isinstance(input, Tensor):
         raise checks.argument_error("poisson", "input", 1, "Tensor", input)
     sampling.check_float("poisson_cpu", input.dtype)
@@ -189,10 +194,14 @@ def _binomial_drawn(seed: Any, draw: Any, n: Any, p: Any) -> Any:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """How many of `count` trials succeed, each with probability `prob`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
+    """
     sampling.check_float("binomial_cpu", count.dtype)
     if prob.dtype is not count.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    geometry.broadcast_shapes(count.shape, prob.shape)  # refuses in our words
     array, good = sample("binomial", _binomial_of, [count, prob], generator)
     if good is not None and not holds(good):
         raise RuntimeError("invalid binomial count or probability")
@@ -233,6 +242,9 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Normal numbers with the means and standard deviations given, as tensors (broadcast) or, with `size`, numbers.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors;
+    RuntimeError for complex tensors.
 
     >>> xtensor.normal(0.0, 1.0, (2, 3)).shape
     xtensor.Size([2, 3])
@@ -305,6 +317,8 @@ def multinomial(
 
     Shape: `input` `(n)` or `(m, n)`, result `(num_samples)` or `(m, num_samples)`.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex, bool and integer tensors.
+
     >>> xtensor.multinomial(xtensor.tensor([0.0, 1.0]), 3, replacement=True)
     tensor([1, 1, 1])
     """
@@ -368,6 +382,8 @@ def uniform_(
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: NotImplementedError for bool and integer tensors.
+
     >>> xtensor.empty(2, 3).uniform_().shape
     xtensor.Size([2, 3])
     """
@@ -395,6 +411,8 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generat
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: NotImplementedError for bool and integer tensors.
+
     >>> xtensor.empty(2, 3).normal_().shape
     xtensor.Size([2, 3])
     """
@@ -410,6 +428,8 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     """Fill with exponential numbers of rate `lambd`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     if not self.dtype.is_floating_point:
         raise RuntimeError(
@@ -428,6 +448,8 @@ def cauchy_(
     """Fill with numbers of a Cauchy distribution.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     if not self.dtype.is_floating_point:
         raise RuntimeError(
@@ -446,6 +468,8 @@ def log_normal_(
     """Fill with numbers whose logarithms are normal with `mean` and `std`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: NotImplementedError for bool and integer tensors.
     """
     middle, width = number("log_normal_", "mean", 1, mean), number("log_normal_", "std", 2, std)
     if not width > 0:
@@ -458,6 +482,8 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     """Fill with the numbers of trials until the first success, of probability `p`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: NotImplementedError for complex tensors.
     """
     chance = number("geometric_", "p", 1, p)
     if not 0 < chance < 1:
@@ -471,6 +497,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     """Fill with ones, of probability `p` (a number, or a tensor of them), and zeros.
 
     Shape: that of the tensor itself, which stays; a tensor `p` is broadcast to it.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     if not isinstance(p, Tensor):
         chance = number("bernoulli_", "p", 1, p)
@@ -501,6 +529,8 @@ def random_(
     """Fill with integers in [from, to), or [0, to) if one is given, or all that the dtype holds exactly from 0 on.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for complex tensors.
     """
     if "from" in named:
         from_ = named.pop("from")

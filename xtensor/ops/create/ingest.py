@@ -55,6 +55,8 @@ def tensor(
 
     Shape: that of the nesting: `()` of a number, `(2, 3)` of two lists of three.
 
+    Raises: ValueError for nested lists of differing lengths; TypeError for dtypes that are none.
+
     >>> xtensor.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
             [3, 4]])
@@ -404,6 +406,8 @@ def as_tensor(data: Any, dtype: dtypes.dtype | None = None, device: devices.Devi
 
     A NumPy array of that dtype is taken as `from_numpy` takes it.
 
+    Raises: ValueError for nested lists of differing lengths.
+
     >>> xtensor.as_tensor([1, 2])
     tensor([1, 2])
     """
@@ -462,6 +466,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     graph has saved keeps the values of the forward pass whatever NumPy writes.
 
     Shape: that of the array.
+
+    Raises: TypeError for what is no array, and for dtypes without one here.
 
     >>> import numpy
     >>> xtensor.from_numpy(numpy.array([1.5, 2.5]))
@@ -540,6 +546,8 @@ def new_tensor(
     """A new leaf with a copy of `data`, of this tensor's dtype and device unless others are given.
 
     Shape: result that of `data`.
+
+    Raises: ValueError for nested lists of differing lengths.
 
     >>> xtensor.ones(1).new_tensor([1, 2])
     tensor([1., 2.])

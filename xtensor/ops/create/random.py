@@ -51,6 +51,8 @@ def rand(
 
     Shape: the sizes given.
 
+    Raises: RuntimeError for negative sizes.
+
     >>> x = xtensor.rand(1000)
     >>> x.shape, bool((x >= 0).all() and (x < 1).all())
     (xtensor.Size([1000]), True)
@@ -79,6 +81,8 @@ def randn(
     """Normal numbers of mean 0 and variance 1 (of a complex number: both parts together).
 
     Shape: the sizes given.
+
+    Raises: RuntimeError for negative sizes.
 
     >>> xtensor.randn(2, 3).shape
     xtensor.Size([2, 3])
@@ -122,6 +126,8 @@ def randint(
 
     Shape: `size`.
 
+    Raises: RuntimeError where there is no integer from `low` to `high`.
+
     >>> x = xtensor.randint(3, 5, (2, 2))
     >>> x.shape, x.dtype, set(x.flatten().tolist()) <= {3, 4}
     (xtensor.Size([2, 2]), xtensor.int64, True)
@@ -162,6 +168,8 @@ def randperm(
     requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 up to but without `n`, in random order.
+
+    Raises: RuntimeError for a negative `n`.
 
     >>> xtensor.randperm(4).sort().values
     tensor([0, 1, 2, 3])
@@ -224,6 +232,8 @@ LIKE = """{numbers} with the sizes, dtype and device of `input`.
 
 Shape: `input` `(*)`, result `(*)`.
 
+Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
+
 >>> xtensor.{name}(xtensor.ones(2, 3)).shape
 xtensor.Size([2, 3])"""
 
@@ -275,7 +285,10 @@ def randint_like(
     requires_grad: bool = False,
     memory_format: dtypes.memory_format | None = dtypes.preserve_format,
 ) -> Tensor:
-    """Integers in [low, high), or below `low` if it is alone, with the sizes, dtype and device of `input`."""
+    """Integers in [low, high), or below `low` if it is alone, with the sizes, dtype and device of `input`.
+
+    Raises: RuntimeError for complex and bool tensors.
+    """
     bottom, top = (0, low) if high is None else (low, high)
     chosen = input.dtype if dtype is None else pick_dtype("randint_like", dtype)
     kernel, *numbers = sampling.integer_range(int(bottom), int(top), chosen)

@@ -138,6 +138,8 @@ def arange(
 
     Shape: result `(n)` with `n = ceil((end - start) / step)`.
 
+    Raises: RuntimeError where `step` is 0 or leads away from `end`.
+
     >>> xtensor.arange(4), xtensor.arange(1, 2, 0.25)
     (tensor([0, 1, 2, 3]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
     """
@@ -348,6 +350,8 @@ def linspace(
 
     Shape: result `(steps)`.
 
+    Raises: RuntimeError for negative `steps`.
+
     >>> xtensor.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
@@ -375,6 +379,8 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` powers of `base`, from `base**start` to `base**end`, whose exponents are evenly spaced.
+
+    Raises: RuntimeError for negative `steps`.
 
     >>> xtensor.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
@@ -417,6 +423,8 @@ def eye(
     """A matrix of `n` rows and `m` (`n`) columns with ones on the diagonal and zeros elsewhere.
 
     Shape: result `(n, m)`.
+
+    Raises: RuntimeError for negative sizes.
 
     >>> xtensor.eye(2)
     tensor([[1., 0.],
@@ -472,6 +480,7 @@ def triangle(function: str, find: Any, which: str) -> Any:
     doc = (
         f"The row and column indices of the {which} the diagonal `offset`, as a 2-by-N tensor.\n\n"
         "Shape: result `(2, N)`, N the number of elements of the triangle.\n\n"
+        "Raises: RuntimeError for negative sizes.\n\n"
         f">>> xtensor.{function}(2, 2)\ntensor([{low},\n        {high}])"
     )
     return named(indices, function, doc)
@@ -490,6 +499,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     `indexing` is "ij" (the first tensor runs over the first dimension) or "xy" (over the second).
 
     Shape: tensors `(n)`, `(m)`, ...; as many results `(n, m, ...)`.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> x, y = xtensor.meshgrid(xtensor.arange(2), xtensor.arange(3), indexing="ij")
     >>> x, y
@@ -577,6 +588,8 @@ def complex(real: Array, imag: Array) -> Array:
 
     Differs from PyTorch: float16 parts give complex64.
 
+    Raises: RuntimeError for complex, bool and integer tensors.
+
     >>> xtensor.complex(xtensor.tensor([1.0]), xtensor.tensor([2.0]))
     tensor([1.+2.j])
     """
@@ -606,7 +619,10 @@ def direction(value: Any) -> Any:
     ),
 )
 def polar(abs: Array, angle: Array) -> Array:
-    """Complex numbers from their absolute values and angles."""
+    """Complex numbers from their absolute values and angles.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
+    """
     check_parts("polar", abs, angle)
     if abs.dtype == np.float16:
         raise checks.not_implemented_for("polar_cpu", dtypes.float16)

@@ -229,6 +229,8 @@ def embedding_bag(
     `input` is `(B, N)`, one bag per row, or all bags one after the other with `offsets` where each begins. With
     `sparse` the gradient of `weight` is a sparse tensor. Differs from PyTorch: `scale_grad_by_freq` divides by how often an index occurs (PyTorch's CPU kernel
     takes another index's count), and on an accelerator an index out of range gives NaN.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     if weight.dtype is dtypes.int64 and input.is_floating_point():
         checks.warn(

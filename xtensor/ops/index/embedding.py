@@ -62,6 +62,8 @@ def embedding(
 
     Shape: `input` `(*)` of integers, `weight` `(V, E)`; result `(*, E)`.
 
+    Raises: IndexError where an index is out of range.
+
     >>> table = xtensor.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]])
     >>> F.embedding(xtensor.tensor([2, 1]), table)
     tensor([[3., 4.],
@@ -131,6 +133,9 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Without `num_classes` the largest class is read from the device.
 
     Shape: `tensor` `(*)` of int64; result `(*, num_classes)`.
+
+    Raises: RuntimeError for a class that is negative or not below `num_classes`, and for other dtypes than
+    int64.
 
     >>> F.one_hot(xtensor.tensor([0, 2]), num_classes=3)
     tensor([[1, 0, 0],

@@ -321,7 +321,8 @@ def no_index(kind: type[Exception], prefix: str, dim: int, size: int) -> Any:
 def check_add(name: str, input: Any, dim: Any, index: Any, source: Any, alpha: Any) -> int:
     dim = check_source(name, input, dim, index, source)
     size = extent(input, dim)
-    check_bounds(array_of(index), size, False, no_index(RuntimeError, "", dim, size))
+    error = no_index(RuntimeError, "", dim, size) if input.dim() > 1 else out_of_range
+    check_bounds(array_of(index), size, False, error)
     if isinstance(alpha, complex) and not input.dtype.is_complex:
         number_array(alpha, input.dtype)
     return dim
@@ -442,6 +443,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
 
     Shape: `input` `(*)`, `index` `(n)`; result as `input`, with n at `dim`.
 
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
+
     >>> x = xtensor.tensor([[1, 2], [3, 4], [5, 6]])
     >>> xtensor.index_select(x, 0, xtensor.tensor([2, 0]))
     tensor([[5, 6],
@@ -475,6 +478,8 @@ def index_select_method(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices along `dim` that the vector `index` names, as a copy.
 
     Shape: `(*, n, *)`, `index` `(m)`, result `(*, m, *)`.
+
+    Raises: IndexError where an index or `dim` is out of range.
     """
     return index_select(self, dim, index)
 
@@ -485,6 +490,9 @@ def index_add(
     """A copy of `input` with `alpha * source` added to the slices along `dim` that `index` names.
 
     Shape: `input` `(*)`, `index` `(n)`, `source` as `input` with n at `dim`; result as `input`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
 
     >>> xtensor.zeros(3).index_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
     tensor([1., 0., 2.])
@@ -509,6 +517,8 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
 
+    Raises: RuntimeError where an index is out of range; IndexError for one of a vector.
+
     >>> xtensor.zeros(3).index_add_(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
@@ -520,7 +530,11 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of `input` with the slices along `dim` that `index` names replaced by those of `source`."""
+    """A copy of `input` with the slices along `dim` that `index` names replaced by those of `source`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where sizes do not fit; RuntimeError where
+    sizes do not fit; IndexError where `dim` is out of range.
+    """
     dim = check_copy(input, dim, index, source)
     return COPY.call((input, dim, index, source), out)
 
@@ -529,6 +543,8 @@ def index_copy_method(self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     """A copy with the slices along `dim` that `index` names replaced by those of `source`.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+
+    Raises: IndexError where an index is out of range or sizes do not fit.
     """
     return index_copy(self, dim, index, source)
 
@@ -537,6 +553,8 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     """Replace the slices along `dim` that `index` names by those of `source`, in place.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range or sizes do not fit.
     """
     dim = check_arguments("index_copy_", self, dim, index)
     if isinstance(source, Tensor) and not index.dim() > 1:
@@ -553,6 +571,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy of `input` with `value` in the slices along `dim` that `index` names.
 
     Shape: `input` `(*)`, `index` `(n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     dim = check_fill(input, dim, index, value)
     return run_like(FILL, (input, dim, index, value))
@@ -562,6 +582,8 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Write `value` to the slices along `dim` that `index` names, in place.
 
     Shape: `index` `(n)`; that of the tensor itself stays.
+
+    Raises: IndexError where an index or `dim` is out of range.
     """
     dim = check_fill(self, dim, index, value)
     refuse_overlap(self, index)
@@ -578,7 +600,11 @@ def index_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A copy of `input` with `source` folded ("prod", "mean", "amax", "amin") into the slices that `index` names."""
+    """A copy of `input` with `source` folded ("prod", "mean", "amax", "amin") into the slices that `index` names.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+    """
     dim = check_index_reduce(input, dim, index, source, reduce)
     return REDUCE.call((input, dim, index, source, reduce, bool(include_self)), out)
 
@@ -606,7 +632,10 @@ def index_reduce_(
 
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`."""
+    """The elements of `input`, as if it were flat, that `index` numbers, in the shape of `index`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     for name, position, value in (("input", 1, input), ("index", 2, index)):
         if not isinstance(value, Tensor):
             raise checks.argument_error("take", name, position, "Tensor", value)
@@ -626,6 +655,8 @@ def take_method(self: Tensor, index: Tensor) -> Tensor:
     """The elements, as if flat, that `index` numbers, in its shape.
 
     Shape: `index` `(*)`, result `(*)`.
+
+    Raises: IndexError where an index is out of range.
     """
     return take(self, index)
 
@@ -634,6 +665,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """A copy of `input` with the elements of `source` at the element numbers `index`.
 
     Shape: `input` `(*)`, `index` and `source` of equally many elements, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where sizes do not fit.
     """
     check_put(input, index, source)
     return run_like(PUT, (input, index, source, bool(accumulate)))
@@ -643,6 +676,8 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """Write, or with `accumulate` add, the elements of `source` at the element numbers `index`, in place.
 
     Shape: `index` and `source` of equally many elements; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range.
     """
     check_put(self, index, source)
     refuse_overlap(self, index, source)

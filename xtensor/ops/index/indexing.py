@@ -507,6 +507,8 @@ def index_put_(self: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     """Write `values` to `self[indices]` in place; with `accumulate`, add them, repeated indices included.
 
     Shape: `values` broadcast to that of `self[indices]`; that of the tensor itself stays.
+
+    Raises: IndexError where an index is out of range.
     """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put_", "values", 2, "Tensor", values)
@@ -519,6 +521,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     """A copy of `input` with `values` at `input[indices]`; with `accumulate`, added there.
 
     Shape: `input` `(*)`, `values` broadcast to that of `input[indices]`, result `(*)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     if not isinstance(values, Tensor):
         raise checks.argument_error("index_put", "values", 2, "Tensor", values)
@@ -544,6 +548,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     The length depends on the mask's values, which are read on the host.
 
     Shape: `input` and `mask` broadcast together; result `(n)`, one for each place where the mask holds.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
 
     >>> x = xtensor.tensor([1, 5, 3])
     >>> xtensor.masked_select(x, x > 2)
@@ -579,6 +585,8 @@ def masked_select_method(self: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, one dimension.
 
     Shape: the tensor and `mask` broadcast; result `(n)`, n the number of elements where it holds.
+
+    Raises: RuntimeError where the mask is not of bools, or does not broadcast.
     """
     return masked_select(self, mask)
 

@@ -94,7 +94,10 @@ def clamped(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
 def _unsafe_masked_index(
     input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: float
 ) -> Tensor:
-    """`input[indices]` where `mask` is true, `fill` elsewhere; indices are clamped to the sizes."""
+    """`input[indices]` where `mask` is true, `fill` elsewhere; indices are clamped to the sizes.
+
+    Raises: RuntimeError where sizes do not fit.
+    """
     if not input.numel():
         return input.new_full(
             tuple(geometry.broadcast_shapes(*[tuple(i.shape) for i in indices if i is not None])), fill
@@ -105,7 +108,10 @@ def _unsafe_masked_index(
 def _unsafe_masked_index_put_accumulate(
     input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
 ) -> Tensor:
-    """`values`, where `mask` is true, added to a copy of `input` at indices clamped to the sizes."""
+    """`values`, where `mask` is true, added to a copy of `input` at indices clamped to the sizes.
+
+    Raises: RuntimeError where sizes do not fit.
+    """
     if not input.numel():
         return input.clone()
     places: Any = [None if isinstance(i, slice) else i for i in clamped(input, indices)]
@@ -114,7 +120,10 @@ def _unsafe_masked_index_put_accumulate(
 
 @composite(out="join")
 def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
-    """Tensors cut into `num_chunks` along `dim`, padded with zeros, and laid side by side chunk by chunk."""
+    """Tensors cut into `num_chunks` along `dim`, padded with zeros, and laid side by side chunk by chunk.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
     if num_chunks < 1:

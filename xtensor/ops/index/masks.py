@@ -74,6 +74,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
     Shape: `condition`, `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
+
     >>> x = xtensor.tensor([-1.0, 2.0])
     >>> xtensor.where(x > 0, x, 0.0)
     tensor([0., 2.])
@@ -212,6 +214,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Shape: `mask` broadcasts with `input` `(*)`; the result has their broadcast shape.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
+
     >>> scores = xtensor.zeros(2, 2)
     >>> scores.masked_fill(xtensor.tensor([[False, True], [False, False]]), float("-inf"))
     tensor([[0., -inf],
@@ -225,6 +229,8 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
     Shape: `mask` broadcast to that of the tensor itself, which stays.
     Where elements of an expanded tensor share memory it is written if the mask holds for any; this is deprecated.
+
+    Raises: RuntimeError where the mask is not of bools, or does not broadcast.
 
     >>> xtensor.ones(2).masked_fill_(xtensor.tensor([True, False]), 0)
     tensor([0., 1.])
@@ -281,6 +287,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy of `input`, broadcast with `mask`, with elements of `source` in order where the mask holds.
 
     Shape: `input` and `mask` broadcast to `(*)`, `source` of enough elements; result `(*)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     check_scatter(input, mask, source)
     return MASKED_SCATTER.function(input, mask, source)
@@ -290,6 +298,8 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Put the elements of `source`, in order, where the mask holds, in place.
 
     Shape: `mask` broadcast to that of the tensor itself, which stays; `source` of enough elements.
+
+    Raises: RuntimeError where the mask is not of bools, or the source has too few elements.
     """
     check_scatter(self, mask, source)
     if tuple(sizes_of(mask)) != tuple(sizes_of(self)):
@@ -306,6 +316,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     The number of rows depends on the values, which are read on the host.
 
     Shape: `input` `(*)`; result `(n, input.dim())`, or with `as_tuple` a tensor `(n)` for each dimension.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.nonzero(xtensor.tensor([[0, 7], [8, 0]]))
     tensor([[0, 1],
@@ -351,6 +363,8 @@ def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row each.
 
     Shape: `input` `(*)` of d dimensions, result `(n, d)`.
+
+    Raises: TypeError for arguments of other kinds.
     """
     return nonzero(input)
 

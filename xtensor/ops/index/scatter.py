@@ -428,6 +428,9 @@ def gather(
     Shape: `index` `(*)` has as many dimensions as `input`, and is nowhere larger but along `dim`; the result has
     the index's shape.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+
     >>> x = xtensor.tensor([[1, 2], [3, 4]])
     >>> xtensor.gather(x, 1, xtensor.tensor([[0], [1]]))
     tensor([[1],
@@ -446,6 +449,8 @@ def gather_method(self: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = 
     """The elements at `index` along `dim`.
 
     Shape: `index` as many dimensions as the tensor; result that of `index`.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.tensor([[1, 2], [3, 4]]).gather(1, xtensor.tensor([[0], [1]]))
     tensor([[1],
@@ -475,6 +480,9 @@ def scatter(
     Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
     along `dim`, than `input`; result as `input`.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+
     >>> xtensor.zeros(3).scatter(0, xtensor.tensor([0, 2]), xtensor.tensor([5.0, 7.0]))
     tensor([5., 0., 7.])
     """
@@ -493,6 +501,8 @@ def scatter_method(
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.zeros(3).scatter(0, xtensor.tensor([2]), 5.0)
     tensor([0., 0., 5.])
     """
@@ -505,6 +515,8 @@ def scatter_(
     """Write `src`, a tensor or a number, at `index` along `dim`, in place; `reduce`: "add" or "multiply".
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.zeros(3).scatter_(0, xtensor.tensor([2]), 5.0)
     tensor([0., 0., 5.])
@@ -530,6 +542,9 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Ten
     Shape: `index` and `src` have as many dimensions as `input`; the index is nowhere larger than `src`, nor, but
     along `dim`, than `input`; result as `input`.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
+
     >>> xtensor.zeros(3).scatter_add(0, xtensor.tensor([0, 2, 2]), xtensor.ones(3))
     tensor([1., 0., 2.])
     """
@@ -544,6 +559,8 @@ def scatter_add_method(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Te
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.zeros(2).scatter_add(0, xtensor.tensor([1, 1]), xtensor.ones(2))
     tensor([0., 2.])
     """
@@ -554,6 +571,8 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Add `src` at `index` along `dim`, repeated indices included, in place.
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.zeros(2).scatter_add_(0, xtensor.tensor([1, 1]), xtensor.ones(2))
     tensor([0., 2.])
@@ -581,6 +600,9 @@ def scatter_reduce(
     """A copy of `input` with `src` folded in at `index` along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self`, what was there does not count.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
     """
     dim = check_arguments("scatter_reduce", input, dim, index)
     check_reduce(reduce)
@@ -595,6 +617,8 @@ def scatter_reduce_method(
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; result that of the tensor.
 
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
+
     >>> xtensor.zeros(2).scatter_reduce(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
     tensor([0., 4.])
     """
@@ -607,6 +631,8 @@ def scatter_reduce_(
     """Fold `src` in at `index` along `dim`, in place.
 
     Shape: `index` as many dimensions as the tensor; `src` at least as large; that of the tensor itself stays.
+
+    Raises: RuntimeError where an index is out of range or sizes do not fit.
 
     >>> xtensor.zeros(2).scatter_reduce_(0, xtensor.tensor([1, 1]), xtensor.tensor([3.0, 4.0]), "amax")
     tensor([0., 4.])
@@ -626,6 +652,9 @@ def take_along_dim(
     With `dim`, an index outside the dimension is taken modulo its size.
 
     Shape: `input` and `indices` broadcast but for `dim`, where the result has the indices' size.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range.
 
     >>> x = xtensor.tensor([[30, 10, 20]])
     >>> x.take_along_dim(x.argsort(dim=1), dim=1)

@@ -87,6 +87,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Nu
 
     Shape: `mat1` `(n, m)`, `mat2` `(m, p)`, `input` broadcastable to `(n, p)`; result `(n, p)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.addmm(xtensor.ones(2), xtensor.eye(2), xtensor.eye(2), alpha=3)
     tensor([[4., 1.],
             [1., 4.]])
@@ -113,6 +115,8 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Numb
     """`beta * input + alpha * (mat @ vec)`.
 
     Shape: `input` broadcast with `(n)`, `mat` `(n, m)`, `vec` `(m)`, result `(n)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
@@ -149,6 +153,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alp
 
     Shape: `input` broadcast with `(B, n, p)`, `batch1` `(B, n, m)`, `batch2` `(B, m, p)`, result `(B, n, p)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.baddbmm(xtensor.ones(1, 1, 1), xtensor.ones(1, 1, 3), xtensor.ones(1, 3, 1))
     tensor([[[4.]]])
     """
@@ -184,6 +190,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     """`beta * input + alpha * sum_b(batch1[b] @ batch2[b])`.
 
     Shape: `input` broadcast with `(n, p)`, `batch1` `(B, n, m)`, `batch2` `(B, m, p)`, result `(n, p)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     if batch1.ndim == 3 and batch2.ndim == 3:
         check_expand(input, (batch1.shape[1], batch2.shape[2]))
@@ -212,6 +220,8 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
     """`beta * input + alpha * outer(vec1, vec2)`.
 
     Shape: `input` broadcast with `(n, m)`, `vec1` `(n)`, `vec2` `(m)`, result `(n, m)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector.ndim != 1:

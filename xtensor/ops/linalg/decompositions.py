@@ -104,6 +104,8 @@ def cholesky_factor(input: Array, *, upper: bool = False) -> tuple[Array, ...]:
     """The lower (or upper) Cholesky factors, and the order of the first minor that is not positive-definite (or 0).
 
     A factor that could not be completed is NaN.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.cholesky", input)
     check_floating("linalg.cholesky", input, "cholesky_cpu")
@@ -152,6 +154,8 @@ def cholesky_ex(
 
     Shape: `input` `(*, n, n)`; factors `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back. Differs from PyTorch: a factor that could not be completed is NaN.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = cholesky_factor(input, upper=upper, out=out)
     if check_errors:
@@ -164,6 +168,8 @@ def cholesky(input: Tensor, *, upper: bool = False, out: Tensor | None = None) -
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is not positive-definite; differs from PyTorch on an accelerator: NaN.
+
+    Raises: LinAlgError where a matrix is not positive-definite.
 
     >>> xtensor.linalg.cholesky(xtensor.tensor([[4.0, 0.0], [0.0, 9.0]]))
     tensor([[2., 0.],
@@ -217,7 +223,10 @@ def _tall_grad(gq: Any, gr: Any, q: Any, r: Any) -> Any:
     derivatives=dict(input=lambda grads, results, input, form: _qr_grad(grads, results, input, form)),
 )
 def qr_of(input: Array, form: str = "reduced") -> tuple[Array, ...]:
-    """An orthonormal Q and an upper triangular R with `Q @ R == input`; form: reduced, complete or r (no Q)."""
+    """An orthonormal Q and an upper triangular R with `Q @ R == input`; form: reduced, complete or r (no Q).
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     check_matrix("linalg.qr", input)
     if form not in ("reduced", "complete", "r"):
         raise RuntimeError(
@@ -235,6 +244,8 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> return_types.lin
     """An orthonormal Q and an upper triangular R with `Q @ R == A`; mode: reduced, complete or r (Q left out).
 
     Shape: `A` `(*, n, m)`; Q `(*, n, k)`, R `(*, k, m)` with k = min(n, m), or k = n if complete.
+
+    Raises: RuntimeError for fewer than two dimensions.
 
     >>> xtensor.linalg.qr(xtensor.ones(3, 2)).R.shape
     xtensor.Size([2, 2])
@@ -292,6 +303,8 @@ def eigh(input: Array, UPLO: str = "L") -> tuple[Array, ...]:
 
     Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
 
+    Raises: NotImplementedError for bool and integer tensors.
+
     >>> xtensor.linalg.eigh(xtensor.tensor([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
     tensor([2., 3.])
     """
@@ -334,6 +347,8 @@ def eig(input: Array) -> tuple[Array, ...]:
 
     Shape: `input` `(*, n, n)`; eigenvalues `(*, n)`, eigenvectors `(*, n, n)` as columns.
     Differs from PyTorch: XLA has this only for CPUs.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.eig", input)
     own = dtype_of(input)
@@ -352,6 +367,8 @@ def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Te
     """The eigenvalues of Hermitian matrices, ascending.
 
     Shape: `input` `(*, n, n)`, result `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return given(eigh(input, UPLO)[0], out)
 
@@ -360,6 +377,8 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex eigenvalues of square matrices.
 
     Shape: `input` `(*, n, n)`, result `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         check_matrix("linalg.eigvals", array_of(input))
@@ -418,7 +437,10 @@ def _svd_grad(grads: Any, results: Any, full_matrices: bool) -> Array:
     derivatives=dict(input=_svd_grad),
 )
 def svd_full(input: Array, full_matrices: bool = True) -> tuple[Array, ...]:
-    """Singular vectors and values: `U @ diag(S) @ Vh == input`, values descending."""
+    """Singular vectors and values: `U @ diag(S) @ Vh == input`, values descending.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     check_matrix("linalg.svd", input)
     check_floating("linalg.svd", input, "linalg_svd_cpu")
     m, n = input.shape[-2:]
@@ -440,6 +462,8 @@ def svd(
 
     Shape: `A` `(*, n, m)`; U `(*, n, n)`, S `(*, k)`, Vh `(*, m, m)` with k = min(n, m), or U `(*, n, k)` and Vh `(*, k, m)`.
 
+    Raises: RuntimeError for fewer than two dimensions.
+
     >>> xtensor.linalg.svd(xtensor.tensor([[3.0, 0.0], [0.0, 2.0]])).S
     tensor([3., 2.])
     """
@@ -454,6 +478,8 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     """The singular values, descending.
 
     Shape: `A` `(*, n, m)`, result `(*, min(n, m))`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return given(svd(A, False, driver=driver)[1], out)
 

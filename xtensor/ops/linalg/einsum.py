@@ -213,6 +213,9 @@ def einsum(*args: Any) -> Tensor:
 
     Shape: as the subscripts say: one letter for each dimension of each operand, and of the result.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for bool tensors.
+
     >>> a, b = xtensor.ones(2, 3), xtensor.ones(3, 4)
     >>> xtensor.einsum("ij,jk->ik", a, b).shape
     xtensor.Size([2, 4])
@@ -301,6 +304,8 @@ def dot_along(a: Array, b: Array, dims_a: Sequence[int], dims_b: Sequence[int]) 
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
 
     >>> xtensor.tensordot(xtensor.ones(2, 3), xtensor.ones(3, 4), 1).shape
     xtensor.Size([2, 4])

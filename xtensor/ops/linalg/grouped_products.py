@@ -109,6 +109,9 @@ def grouped_mm(
     Shape: `mat_a` `(n, k)` or `(G, n, k)`, `mat_b` `(k, m)` or `(G, k, m)`; result `(n, m)`, or `(G, n, m)`
     where both or neither have G.
     Rows of no group give zeros, which PyTorch leaves unset.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for
+    complex, bool and integer tensors.
     """
     if bias is not None:
         raise RuntimeError("Bias not supported yet")
@@ -207,6 +210,9 @@ def scaled_mm(
 
     Shape: `mat_a` `(n, k)`, `mat_b` `(k, m)`, result `(n, m)`.
     Differs from PyTorch: every recipe runs on every device, in float32; swizzled scales raise NotImplementedError.
+
+    Raises: TypeError for arguments of other kinds; ValueError where sizes do not fit; ValueError for complex,
+    bool and integer tensors.
     """
     if any(s.value != 0 for s in (*several(swizzle_a), *several(swizzle_b))):
         raise NotImplementedError("scaled_mm: swizzled scales are not supported")

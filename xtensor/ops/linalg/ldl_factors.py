@@ -120,7 +120,10 @@ def over_batch(function: Any, batch: tuple[int, ...], *arrays: Any) -> Any:
     derivatives=dict(input=no_derivative("linalg_ldl_factor_ex")),
 )
 def factors(input: Array, *, hermitian: bool = False) -> tuple[Array, ...]:
-    """The packed factors L and D of symmetric (or Hermitian) matrices, the pivots, and the first zero pivot, or 0."""
+    """The packed factors L and D of symmetric (or Hermitian) matrices, the pivots, and the first zero pivot, or 0.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     name = "torch.linalg.ldl_factor_ex"
     checks.check_square(name, input)
     check_floating(name, input, "ldl_factor_kernel_cpu")
@@ -147,6 +150,8 @@ def ldl_factor_ex(
     """The packed factors of symmetric (or Hermitian) matrices with the pivots and `info`, 0 where no block is 0.
 
     Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)` and `info` `(*)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = factors(input, hermitian=hermitian, out=out)
     if check_errors:
@@ -158,6 +163,8 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False, out: Any = None) -> re
     """The packed factors L and D of symmetric (or Hermitian) matrices, and the pivots; RuntimeError where D is singular.
 
     Shape: `input` `(*, n, n)`; LD `(*, n, n)`, pivots `(*, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     packed, pivots, info = factors(input, hermitian=hermitian)
     check_factors("torch.linalg.ldl_factor", info)
@@ -232,6 +239,8 @@ def ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian: bool = False) ->
     """The X with `A @ X == B`, given the LDL factors of A; without a derivative.
 
     Shape: `LD` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)`, result `(*, n, k)`.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     name = "torch.linalg.ldl_solve"
     checks.check_square(name, LD)

@@ -86,6 +86,8 @@ def pinv(
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
     rcond: the older name of `rtol`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     own = input.dtype
     if input.dim() < 2 or not (own.is_floating_point or own.is_complex) or own.itemsize < 4:
@@ -107,6 +109,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The Moore-Penrose inverses; singular values up to `rcond * largest` count as zero. See `linalg.pinv`.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     (input,) = cast_for(input, cpu="float32")
     return pinv(input, rcond)
@@ -138,6 +142,8 @@ def matrix_rank(
     """The numbers of singular values above a tolerance.
 
     Shape: `input` `(*, n, m)`, result `(*)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         raise RuntimeError(
@@ -164,6 +170,8 @@ def lstsq(
     Shape: `input` `(*, n, m)`, `b` `(*, n, k)` or `(*, n)`; solution `(*, m, k)` or `(*, m)`.
     driver: "gels" takes input to be of full rank and leaves the rank out; only "gelsd" and "gelss" give singular values, and
     only these three residuals, where input is tall and of full rank (which is seen only where values can be read).
+
+    Raises: RuntimeError where sizes do not fit.
     """
     name = "torch.linalg.lstsq"
     if input.dim() < 2:

@@ -47,6 +47,8 @@ def det(input: Array) -> Array:
 
     Shape: `input` `(*, n, n)`, result `(*)`.
 
+    Raises: RuntimeError for bool and integer tensors.
+
     >>> xtensor.linalg.det(xtensor.tensor([[1.0, 2.0], [3.0, 5.0]])).round()
     tensor(-1.)
     """
@@ -77,6 +79,8 @@ def slogdet(input: Array) -> tuple[Array, ...]:
     """The signs and the logarithms of the absolute values of determinants.
 
     Shape: `input` `(*, n, n)`; signs `(*)` and logarithms `(*)`.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.slogdet", input)
     check_floating("linalg.slogdet", input)
@@ -91,6 +95,8 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants; NaN of negative ones.
 
     Shape: `input` `(*, n, n)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     sign, log = slogdet(input)
     return log + sign.log()
@@ -154,6 +160,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> return_
 
     Shape: `A` `(*, n, n)`; inverses `(*, n, n)` and `info` `(*)`.
     Without `check_errors` nothing is read back.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = inverses(A, out=out)
     if check_errors:
@@ -166,6 +174,8 @@ def inv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     LinAlgError where one is singular; differs from PyTorch on an accelerator: infinities and NaN.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
 
     >>> xtensor.linalg.inv(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -209,7 +219,10 @@ def _solve_grads(grads: Any, results: Any, A: Array, B: Array, left: bool) -> tu
     derivatives=rules_of("A B", _solve_grads),
 )
 def solutions(A: Array, B: Array, *, left: bool = True) -> tuple[Array, ...]:
-    """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0."""
+    """The X with `A @ X == B` (or `X @ A == B`), not finite where A is singular, and the number of the pivot that is 0.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    """
     checks.check_square("linalg.solve", A)
     check_floating("linalg.solve", A)
     a, b = dtype_of(A), dtype_of(B)
@@ -269,6 +282,8 @@ def solve_ex(
     Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, `info`
     `(*)`.
     Without `check_errors` nothing is read back.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     made = solutions(A, B, left=left, out=out)
     if check_errors:
@@ -281,6 +296,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
     Shape: `A` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`) or `(*, n)`; result as `B`, batches broadcast.
     LinAlgError where A is singular; differs from PyTorch on an accelerator: infinities and NaN.
+
+    Raises: LinAlgError where a matrix is singular.
 
     >>> xtensor.linalg.solve(xtensor.tensor([[2.0, 0.0], [0.0, 4.0]]), xtensor.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
@@ -298,6 +315,8 @@ def solve_triangular(
 
     Shape: `input` `(*, n, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`, batches
     broadcast.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     checks.check_square("linalg.solve_triangular", input)
     check_matrix("linalg.solve_triangular", B, "B")
@@ -323,6 +342,8 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
     """The X with `A @ X == input`, given the Cholesky factor L of A.
 
     Shape: `input` `(*, n, k)`, `L` `(*, n, n)`, result `(*, n, k)`.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     input, L = cast_for(input, L, cpu="float32")
     for name, x in (("b", input), ("u", L)):
@@ -349,6 +370,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     """The inverses of matrices given by their Cholesky factors.
 
     Shape: `L` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: TypeError for bool and integer tensors.
     """
     (L,) = cast_for(L, cpu="float32")
     if L.dim() < 2:
@@ -369,6 +392,8 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses.
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: NotImplementedError for bool tensors.
     """
     checks.check_square("linalg.matrix_power", array_of(input))
     if n == 0:
@@ -430,6 +455,8 @@ def matrix_exp(input: Array) -> Array:
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
     Differs from PyTorch: short floats are computed in float32 (PyTorch's own series gives NaN for entries of a few units).
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     checks.check_square("linalg.matrix_exp", input)
     own = dtype_of(input)
@@ -449,6 +476,8 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     """The product of two or more matrices (the first and last may be vectors) by the cheapest bracketing.
 
     Shape: `(n, m)`, `(m, k)`, ..., `(l, p)`, result `(n, p)`; a vector first or last takes its size away.
+
+    Raises: RuntimeError for fewer than two tensors, and where sizes do not fit.
     """
     matrices = list(tensors)
     if len(matrices) < 2:
@@ -488,6 +517,8 @@ def vecdot(x: Array, y: Array, *, dim: int = -1) -> Array:
     """The dot products of vectors along `dim`, the first conjugated.
 
     Shape: `x` and `y` broadcast to `(*)`; result `(*)` without the dimension `dim`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     a, b = promote(x, y)
     a, b = jnp.broadcast_arrays(a, b)

@@ -34,7 +34,10 @@ def orthonormal_range(A: Tensor, q: int, niter: int) -> Tensor:
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The q largest singular values of `A - M` and their vectors, as `(U, S, V)`, about; q random vectors are drawn."""
+    """The q largest singular values of `A - M` and their vectors, as `(U, S, V)`, about; q random vectors are drawn.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     q = 6 if q is None else q
     m, n = tuple(sizes_of(A))[-2:]
     if q < 0 or q > min(m, n):
@@ -54,7 +57,10 @@ def svd_lowrank(
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The q (6) principal components of the rows of A, about, as `(U, S, V)`; with `center` the columns' means are taken off."""
+    """The q (6) principal components of the rows of A, about, as `(U, S, V)`; with `center` the columns' means are taken off.
+
+    Raises: RuntimeError for bool and integer tensors.
+    """
     m, n = tuple(sizes_of(A))[-2:]
     if q is None:
         q = min(6, m, n)
@@ -85,6 +91,8 @@ def lobpcg(
 
     X: first guesses; iK: a preconditioner; tol: the relative residual that is enough, tested on the host. `method` is
     "ortho" or "basic". Differs from PyTorch: both run the one orthonormalizing method, and there is no gradient.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     rows = sizes_of(A)[-2]
     if A.dim() < 2 or sizes_of(A)[-1] != rows:

@@ -59,7 +59,10 @@ def permutation_matrix(order: Array, dtype: Any) -> Array:
 
 @general(out="exact", name="linalg_lu", node="LinalgLu", returns=("P", "L", "U"), derivatives=FROM_KERNEL)
 def lu_of(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`."""
+    """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == input`.
+
+    Raises: NotImplementedError for bool and integer tensors.
+    """
     check_matrices("linalg.lu", input)
     check_lapack("lu_cpu", dtype_of(input))
     check_pivoting(pivot)
@@ -71,6 +74,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     """A permutation P, a unit lower triangular L and an upper triangular U with `P @ L @ U == A`.
 
     Shape: `A` `(*, n, m)`; P `(*, n, n)`, L `(*, n, k)`, U `(*, k, m)` with k = min(n, m).
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = lu_of(A, pivot=pivot, out=out)
     return type(made)(made[0].detach(), *made[1:])
@@ -84,7 +89,10 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
     derivatives=FROM_KERNEL,
 )
 def factors(input: Array, *, pivot: bool = True) -> tuple[Array, ...]:
-    """L and U packed in one matrix, the pivots (row exchanges, from 1) and the number of the one that is 0, or 0."""
+    """L and U packed in one matrix, the pivots (row exchanges, from 1) and the number of the one that is 0, or 0.
+
+    Raises: NotImplementedError for bool and integer tensors.
+    """
     check_matrices("torch.lu_factor", input)
     check_lapack("lu_cpu", dtype_of(input))
     check_pivoting(pivot)
@@ -118,6 +126,8 @@ def lu_factor_ex(
     """L and U packed in one matrix with the pivots and `info`: 0, or the number of the pivot that is 0.
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))` and `info` `(*)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     made = factors(A, pivot=pivot, out=out)
     if check_errors:
@@ -130,6 +140,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> return_types
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
     RuntimeError where a pivot is 0; differs from PyTorch on an accelerator, where values are not read back.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     packed, pivots, info = factors(A, pivot=pivot)
     check_factors("torch.linalg.lu_factor", info)
@@ -144,6 +156,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     """The packed LU factors and the pivots, with `get_infos` also the number of the pivot that is 0; see `linalg`.
 
     Shape: `A` `(*, n, m)`; LU `(*, n, m)`, pivots `(*, min(n, m))`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
     """
     (A,) = cast_for(A, cpu="float32")
     made = factors(A, pivot=pivot)
@@ -163,7 +177,10 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
 def factored_solution(
     LU: Array, pivots: Array, B: Array, *, left: bool = True, adjoint: bool = False
 ) -> Array:
-    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors."""
+    """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    """
     return solved(LU, pivots, B, left, adjoint)
 
 
@@ -214,6 +231,9 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The X with `A @ X == input`, given the LU factors of A; see `linalg.lu_solve`.
 
     Shape: `input` `(*, n, k)`, `LU_data` `(*, n, n)`, `LU_pivots` `(*, n)`, result `(*, n, k)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    and integer tensors.
     """
     input, LU_data = cast_for(input, LU_data, cpu="float32")
     return factored_solution(LU_data, LU_pivots, input, out=out)
@@ -231,6 +251,8 @@ def linalg_lu_solve(
     """The X with `A @ X == B` (`X @ A == B` where not `left`; A^H where `adjoint`), given A's LU factors.
 
     Shape: `LU` `(*, n, n)`, `pivots` `(*, n)`, `B` `(*, n, k)` (`(*, k, n)` where not `left`); result as `B`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     return factored_solution(LU, pivots, B, left=left, adjoint=adjoint, out=out)
 
@@ -265,7 +287,10 @@ def lu_unpack(
     *,
     out: Any = None,
 ) -> return_types.lu_unpack:
-    """The matrices P, L and U of packed LU factors; what is not asked for is empty."""
+    """The matrices P, L and U of packed LU factors; what is not asked for is empty.
+
+    Raises: RuntimeError where sizes do not fit.
+    """
     check_matrices("torch.lu_unpack", LU_data)
     array = array_of(LU_pivots)
     rows, columns = tuple(sizes_of(LU_data))[-2:]

@@ -195,6 +195,8 @@ def matmul(input: Array, other: Array) -> Array:
     Shape: `(n) @ (n)` is `()`, `(n, m) @ (m, p)` is `(n, p)`, `(n, m) @ (m)` is `(n)`,
     `(*, n, m) @ (*, m, p)` is `(*, n, p)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.tensor([[1.0, 2.0], [3.0, 4.0]]) @ xtensor.tensor([1.0, 1.0])
     tensor([3., 7.])
     >>> xtensor.matmul(xtensor.zeros(5, 2, 3), xtensor.zeros(3, 4)).shape
@@ -239,6 +241,8 @@ def mm(input: Array, mat2: Array) -> Array:
 
     Shape: `input` `(n, m)`, `mat2` `(m, p)`, result `(n, p)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.mm(xtensor.tensor([[1.0, 2.0], [3.0, 4.0]]), xtensor.tensor([[0.0, 1.0], [1.0, 0.0]]))
     tensor([[2., 1.],
             [4., 3.]])
@@ -262,6 +266,8 @@ def mv(input: Array, vec: Array) -> Array:
     """The product of a matrix and a vector.
 
     Shape: `input` `(n, m)`, `vec` `(m)`, result `(n)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
@@ -293,6 +299,8 @@ def bmm(input: Array, mat2: Array) -> Array:
 
     Shape: `input` `(b, n, m)`, `mat2` `(b, m, p)`, result `(b, n, p)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.bmm(xtensor.zeros(10, 3, 4), xtensor.zeros(10, 4, 5)).shape
     xtensor.Size([10, 3, 5])
     """
@@ -314,6 +322,8 @@ def dot(input: Array, tensor: Array) -> Array:
 
     Shape: `input` `(n)`, `tensor` `(n)`, result `()`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> xtensor.dot(xtensor.tensor([1.0, 2.0]), xtensor.tensor([3.0, 4.0]))
     tensor(11.)
     """
@@ -334,6 +344,8 @@ def vdot(input: Array, other: Array) -> Array:
     """The dot product of two vectors, the first conjugated.
 
     Shape: `input` `(n)`, `other` `(n)`, result `()`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     check_vectors(input, other)
     refuse_bool("vdot", input)
@@ -377,6 +389,8 @@ def inner(input: Array, other: Array) -> Array:
     """The sum of products over the last dimension of both; a plain product if one is a number.
 
     Shape: `input` `(*a, n)`, `other` `(*b, n)`, result `(*a, *b)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     if input.ndim == 0 or other.ndim == 0:
         return input * other
@@ -469,6 +483,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     Shape: `input` `(*, in)`, `weight` `(out, in)` or `(in)`, `bias` `(out)` or `()`; result `(*, out)` or
     `(*)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> weight, bias = xtensor.tensor([[1.0, 1.0], [0.0, 2.0]]), xtensor.tensor([0.5, 0.5])
     >>> F.linear(xtensor.tensor([1.0, 2.0]), weight, bias)
     tensor([3.5000, 4.5000])
@@ -539,6 +555,8 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
     Shape: `input1` `(*, in1)`, `input2` `(*, in2)`, `weight` `(out, in1, in2)`, `bias` `(out)`, result `(*,
     out)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
@@ -562,7 +580,10 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`."""
+    """The product of several matrices, multiplied in the order that costs least. Deprecated: use `linalg.multi_dot`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+    """
     checks.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",

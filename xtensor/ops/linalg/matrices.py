@@ -22,6 +22,8 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     """The lower (or upper) Cholesky factor of positive-definite matrices; see `linalg.cholesky`.
 
     Shape: `input` `(*, n, n)`, result `(*, n, n)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     return decompositions.given(decompositions.cholesky(input, upper=upper), out)
 
@@ -30,6 +32,8 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:
     """An orthonormal Q and an upper triangular R; `some=False` completes Q. See `linalg.qr`.
 
     Shape: `input` `(*, n, m)`; Q `(*, n, k)`, R `(*, k, m)` with k = min(n, m), or k = n where not `some`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     return QR(*decompositions.qr(input, "reduced" if some else "complete", out=out))
 
@@ -39,6 +43,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
 
     Shape: `input` `(*, n, m)`; U `(*, n, k)`, S `(*, k)`, V `(*, m, k)` with k = min(n, m);
     U and V square where not `some`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
     if not compute_uv:
         m, n = sizes_of(input)[-2:]

@@ -29,6 +29,8 @@ def matrix_norm(
     """The matrix norm over two dimensions: fro, nuc, or of order 1, -1, 2, -2, inf, -inf.
 
     Shape: `input` `(*, n, m)`, result `(*)`, or `(*, 1, 1)` if `keepdim`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     name = "linalg.matrix_norm"
     if dtype is None:
@@ -85,6 +87,8 @@ def linalg_norm(
     Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without
     `dim`.
 
+    Raises: RuntimeError for `dim` of more than two dimensions, or an order that is none.
+
     >>> xtensor.linalg.norm(xtensor.tensor([3.0, 4.0]))
     tensor(5.)
     """
@@ -107,6 +111,8 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     """The condition numbers of matrices: the norm times the norm of the inverse.
 
     Shape: `input` `(*, n, m)`, result `(*)`; square matrices but for `p` None, 2 and -2.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")

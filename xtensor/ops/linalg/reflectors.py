@@ -90,6 +90,8 @@ def householder_product(input: Array, tau: Array) -> Array:
     """The first columns of the product of the reflectors `1 - tau v v^H`, whose v lie under the diagonal of `input`.
 
     Shape: `input` `(*, n, m)`, `tau` `(*, k)`, result `(*, n, m)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
     """
     name = "torch.linalg.householder_product"
     if input.ndim < 2:
@@ -113,6 +115,9 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflectors; see `linalg.householder_product`.
 
     Shape: `input` `(*, n, m)`, `tau` `(*, k)`, result `(*, n, m)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for bool and integer tensors.
     """
     return householder_product(input, tau, out=out)
 
@@ -154,6 +159,8 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool = True, transpose: 
 
     Shape: `input` `(*, n, k)`, `tau` `(*, min(n, k))`, `other` `(*, n, m)` (`(*, m, n)` where not `left`);
     result as `other`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
     """
     name = "torch.ormqr"
     for label, x in (("input", input), ("other", other)):
@@ -197,6 +204,8 @@ def geqrf(input: Array) -> tuple[Array, ...]:
     """R, and under its diagonal the reflectors whose product is Q, with their factors `tau`; without a derivative.
 
     Shape: `input` `(*, n, m)`; `a` `(*, n, m)` and `tau` `(*, min(n, m))`.
+
+    Raises: NotImplementedError for bool and integer tensors.
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")

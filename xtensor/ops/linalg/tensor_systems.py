@@ -28,6 +28,8 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
     """The inverse of the map that `tensordot(input, B, input.dim() - ind)` is.
 
     Shape: `input` `(*a, *b)`, its first `ind` sizes being `a`; result `(*b, *a)`.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -47,6 +49,8 @@ def tensorsolve(
     """The X with `tensordot(input, X, X.dim()) == other`, the dimensions `dims` of input first moved to its end.
 
     Shape: `input` `(*b, *x)`, `other` `(*b)`, result `(*x)`.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     if dims is not None:
         moved = [checks.wrap_dim(d, input.dim()) for d in dims]
@@ -74,6 +78,8 @@ def triangular_solve(
     """The X with `A @ X == b` for triangular A, and a copy of A; `linalg.solve_triangular` has taken its place.
 
     Shape: `b` `(*, n, k)`, `A` `(*, n, n)`; solution `(*, n, k)` and the copy `(*, n, n)`.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
     """
     b, A = cast_for(b, A, cpu="float32")
     for name, x in (("b", b), ("A", A)):
@@ -102,6 +108,8 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of the elements of vectors, as rows: Vandermonde matrices.
 
     Shape: `x` `(*, n)`, result `(*, n, N)`; N is n where not given.
+
+    Raises: RuntimeError for bool tensors.
     """
     own = x.dtype
     if not (own.is_floating_point or own.is_complex or own.is_integral) or own.name == "bool":
@@ -122,6 +130,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     """The diagonals of matrices, as a view: of the last two dimensions by default.
 
     Shape: `A` `(*, n, m)`, result `(*, k)`, k the diagonal's length.
+
+    Raises: TypeError for arguments of other kinds.
     """
     return diagonal_of(A, offset, dim1, dim2)
 

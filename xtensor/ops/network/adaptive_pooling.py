@@ -145,6 +145,8 @@ def adaptive_avg_pool1d(input: Array, output_size: int | Sequence[int]) -> Array
     """The means of `output_size` windows over the last dimension.
 
     Shape: `input` `(*, S)`, result `(*, output_size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     return _average(1, input, output_size)
 
@@ -154,6 +156,8 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
     """The means of windows over the last two dimensions, as many as `output_size` (None: as many as elements).
 
     Shape: `input` `(N, C, H, W)` or `(C, H, W)`; result `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
 
     >>> F.adaptive_avg_pool2d(xtensor.zeros(1, 8, 10, 9), (5, None)).shape
     xtensor.Size([1, 8, 5, 9])
@@ -166,6 +170,8 @@ def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | 
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements).
 
     Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     return _average(3, input, output_size)
 
@@ -247,6 +253,8 @@ def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int], return_
     """The maxima of `output_size` windows over the last dimension, with `return_indices` also where they lie.
 
     Shape: `input` `(*, S)`, result `(*, output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     values, indices = maxima1d(input, output_size)
     return (values, indices) if return_indices else values
@@ -256,6 +264,8 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     """The maxima of windows over the last two dimensions, with `return_indices` also where they lie.
 
     Shape: `input` `(*, H, W)`, result `(*, *output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     values, indices = maxima2d(input, output_size)
     return (values, indices) if return_indices else values
@@ -265,6 +275,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
     """The maxima of windows over the last three dimensions, with `return_indices` also where they lie.
 
     Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     values, indices = maxima3d(input, output_size)
     return (values, indices) if return_indices else values
@@ -276,6 +288,8 @@ def adaptive_max_pool1d_with_indices(
     """The maxima of windows over the last dimension, and where they lie.
 
     Shape: `input` `(*, S)`, result `(*, output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     return maxima1d(input, output_size)
 
@@ -284,6 +298,8 @@ def adaptive_max_pool2d_with_indices(input: Tensor, output_size: Any, return_ind
     """The maxima of windows over the last two dimensions, and where they lie.
 
     Shape: `input` `(*, H, W)`, result `(*, *output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     return maxima2d(input, output_size)
 
@@ -292,6 +308,8 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_ind
     """The maxima of windows over the last three dimensions, and where they lie.
 
     Shape: `input` `(*, D, H, W)`, result `(*, *output_size)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
     """
     return maxima3d(input, output_size)
 
@@ -381,7 +399,8 @@ def max_unpool(n: int) -> Any:
         return _unpool(n, input, indices, kernel_size, stride, padding, output_size)
 
     doc = f"The maxima of `max_pool{n}d` put back where they were, zeros elsewhere.\n\n"
-    doc += f"Shape: `input` and `indices` of {n + 1} or {n + 2} dimensions; result `output_size` in the last {n}."
+    doc += f"Shape: `input` and `indices` of {n + 1} or {n + 2} dimensions; result `output_size` in the last {n}.\n\n"
+    doc += "Raises: RuntimeError where sizes do not fit."
     return named(unpooled, f"max_unpool{n}d", doc)
 
 

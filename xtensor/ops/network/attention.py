@@ -248,6 +248,11 @@ def scaled_dot_product_attention(
 
     Shape: result `(*, L, V)`; `attn_mask` broadcasts to `(*, L, S)`.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    tensors.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
+
     >>> query, key, value = xtensor.zeros(2, 4, 5, 8), xtensor.zeros(2, 4, 7, 8), xtensor.zeros(2, 4, 7, 16)
     >>> F.scaled_dot_product_attention(query, key, value).shape
     xtensor.Size([2, 4, 5, 16])

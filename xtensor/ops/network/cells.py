@@ -163,6 +163,8 @@ def one_state_cell(mode: str, autocast: Any, what: str) -> Any:
 
     cell.__annotations__["return"] = "tuple[Array, ...]" if gated else "Array"
     doc = f"The next hidden state (N, H) of {what}, from input (N, I) and hidden state (N, H)."
+    doc += "\n\nRaises: RuntimeError where sizes do not fit"
+    doc += "; RuntimeError for bool and integer tensors." if gated else "."
     named(cell, f"{mode.lower()}_cell", doc)
     rules = rules_of(CELL, of_gates if gated else of_result)
     return general(autocast=autocast, hidden=int(gated), derivatives=rules)(cell)
@@ -196,6 +198,8 @@ def lstm_cell(
     """The next hidden and cell state (N, H) of a long short-term memory, from input (N, I) and both states.
 
     Hidden: the gates (N, 4 H), which the derivatives need.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")

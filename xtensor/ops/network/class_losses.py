@@ -201,6 +201,9 @@ def nll_loss(
     Shape: `input` `(N, C)`, `(C)` or `(N, C, *)`; `target` `(N)`, `()` or `(N, *)`; result `()`, or the
     target's with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
+
     >>> F.nll_loss(xtensor.tensor([[-0.5, -1.0]]), xtensor.tensor([1]))
     tensor(1.)
     """
@@ -359,6 +362,11 @@ def cross_entropy(
     Shape: `input` `(N, C)`, `(C)` or `(N, C, *)`; `target` `(N)`, `()` or `(N, *)`, or probabilities as the
     input; result `()`, or that of classes with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors; IndexError where a target is no class.
+
+    Source: label smoothing: Szegedy et al. 2016, arXiv:1512.00567.
+
     >>> logits = xtensor.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> F.cross_entropy(logits, xtensor.tensor([0, 2]))
     tensor(0.6691)
@@ -439,6 +447,10 @@ def multi_margin_loss(
     """The hinge loss between the score of the right class and those of the others.
 
     Shape: `input` `(N, C)` or `(C)`, `target` `(N)` or `()`; result `()`, or `(N)` if not reduced.
+
+    Raises: RuntimeError where sizes do not fit.
+
+    Source: Crammer and Singer 2001, Journal of Machine Learning Research 2.
     """
     reduction = legacy(size_average, reduce, reduction)
     if weight is not None and weight.dim() != 1:
@@ -489,6 +501,8 @@ def multilabel_margin_loss(
     """The hinge loss between the scores of several labels, listed up to the first -1, and those of other classes.
 
     Shape: `input` and `target` `(N, C)` or `(C)`; result `()`, or `(N)` if not reduced.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     reduction = legacy(size_average, reduce, reduction)
     result = label_margin(input, target, reduction)
@@ -528,5 +542,8 @@ def multilabel_soft_margin_loss(
     """The logistic loss of every label, averaged over the classes.
 
     Shape: `input` and `target` `(*, C)`; result `()`, or `(*)` if not reduced.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for complex, bool and integer tensors.
     """
     return label_entropy(input, target, weight, legacy(size_average, reduce, reduction))

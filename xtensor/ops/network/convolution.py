@@ -598,6 +598,8 @@ def conv1d(
     Shape: result `(N, O, L_out)` or `(O, L_out)` with
     `L_out = (L + 2 * padding - dilation * (K - 1) - 1) // stride + 1`; `bias` `(O)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> F.conv1d(xtensor.tensor([[1.0, 2.0, 3.0, 4.0]]), xtensor.tensor([[[1.0, -1.0]]]))
     tensor([[-1., -1., -1.]])
     """
@@ -619,6 +621,8 @@ def conv2d(
     Shape: result `(N, O, H_out, W_out)` or `(O, H_out, W_out)` with
     `H_out = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1`, and so for W; `bias` `(O)`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
+
     >>> F.conv2d(xtensor.zeros(2, 3, 16, 16), xtensor.zeros(8, 3, 3, 3), stride=2, padding=1).shape
     xtensor.Size([2, 8, 8, 8])
     """
@@ -638,6 +642,8 @@ def conv3d(
     """The convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(O, C / groups, KD, KH, KW)`.
 
     Shape: `input` `(N, C, D, H, W)`, result `(N, O, D_out, H_out, W_out)`, as of `conv2d` in each dimension.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
@@ -656,6 +662,8 @@ def conv_transpose1d(
     """The transposed convolution of `(N, C, L)` or `(C, L)` with a weight `(C, O / groups, K)`.
 
     Shape: `input` `(N, C, L)`, result `(N, O, L_out)`, as of `conv_transpose2d` in each dimension.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -676,6 +684,8 @@ def conv_transpose2d(
     Shape: result `(N, O, H_out, W_out)` or `(O, H_out, W_out)` with
     `H_out = (H - 1) * stride - 2 * padding + dilation * (KH - 1) + output_padding + 1`, and so for W; `bias`
     `(O)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
 
     >>> F.conv_transpose2d(xtensor.zeros(2, 8, 5, 5), xtensor.zeros(8, 3, 2, 2), stride=2).shape
     xtensor.Size([2, 3, 10, 10])
@@ -698,6 +708,8 @@ def conv_transpose3d(
 
     Shape: `input` `(N, C, D, H, W)`, result `(N, O, D_out, H_out, W_out)`, as of `conv_transpose2d` in each
     dimension.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     return convolve_transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -707,6 +719,8 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 
     Shape: `input` `(T, N, C)`, `weight` `(K, C, out)`, `bias` `(out)`, result `(T + 2 * pad - K + 1, N,
     out)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool tensors.
     """
     if input.dim() != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")

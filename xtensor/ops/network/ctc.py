@@ -203,6 +203,10 @@ def ctc_loss(
     `mean` divides each loss by its target's length first. `zero_infinity` makes the loss of what has no alignment, and
     its gradient, zero. The lengths are read on the host; within a program (`compile`, `export`, `jax.jit`) they are not, and the
     loss of a sequence with lengths that do not fit is NaN.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Graves et al. 2006, International Conference on Machine Learning.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)  # pyright: ignore[reportArgumentType, reportCallIssue]
     check_reduction(reduction)

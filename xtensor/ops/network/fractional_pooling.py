@@ -190,6 +190,7 @@ def fractional(n: int, dimensions: str) -> tuple[Any, Any]:
         f"Maxima of randomly placed windows over the last {dimensions} dimensions",
     )
     shapes = f"\n\nShape: `input` of {n + 1} or {n + 2} dimensions, result `output_size` in the last {n}."
+    shapes += "\n\nRaises: NotImplementedError for complex, bool and integer tensors."
     return (
         named(with_indices, f"{name}_with_indices", f"{doc}, and their flat indices.{shapes}"),
         named(on_request, name, f"{doc}; with `return_indices` also where they lie.{shapes}"),

@@ -77,6 +77,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
     Shape: `theta` `(N, 2, 3)` and `size` `(N, C, H, W)`: result `(N, H, W, 2)`; `(N, 3, 4)` and `(N, C, D, H,
     W)`: `(N, D, H, W, 3)`.
+
+    Raises: ValueError for complex, bool and integer tensors.
+
+    Source: Jaderberg et al. 2015, arXiv:1506.02025.
     """
     if align_corners is None:
         checks.warn(CORNERS)
@@ -264,7 +268,10 @@ def sample(
 def grid_sampler_2d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
-    """`grid_sample` of images `(N, C, H, W)`, its modes given by number."""
+    """`grid_sample` of images `(N, C, H, W)`, its modes given by number.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     return sample("grid_sampler_2d", 2, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -272,14 +279,20 @@ def grid_sampler_2d(
 def grid_sampler_3d(
     input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Array:
-    """`grid_sample` of volumes `(N, C, D, H, W)`, its modes given by number."""
+    """`grid_sample` of volumes `(N, C, D, H, W)`, its modes given by number.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     return sample("grid_sampler_3d", 3, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """`grid_sample`, its modes given by number."""
+    """`grid_sample`, its modes given by number.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     chosen = grid_sampler_3d if input.dim() == 5 else grid_sampler_2d
     return chosen(input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -296,6 +309,10 @@ def grid_sample(
     Shape: `input` `(N, C, H, W)`, `grid` `(N, Ho, Wo, 2)`, result `(N, C, Ho, Wo)`; of volumes one dimension
     more.
     `mode`: bilinear, nearest, bicubic (images only). `padding_mode` says what lies outside: zeros, border, reflection.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Jaderberg et al. 2015, arXiv:1506.02025.
 
     >>> F.grid_sample(xtensor.ones(1, 1, 3, 3), xtensor.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.]]]])

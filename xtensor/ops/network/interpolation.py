@@ -380,6 +380,8 @@ def interpolate(
 
     Shape: `input` `(N, C, *)`; result `(N, C, *size)`, or with every size times `scale_factor`, rounded down.
 
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
     >>> F.interpolate(xtensor.tensor([[[1.0, 2.0]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
@@ -466,6 +468,8 @@ def upsample(
     """`interpolate` by its old name.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -479,6 +483,8 @@ def upsample_nearest(
     """`interpolate` in mode nearest, by its old name.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
@@ -492,6 +498,8 @@ def upsample_bilinear(
     """`interpolate` in mode bilinear with aligned corners, by its old name.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *size)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -127,6 +127,9 @@ def linear_cross_entropy(
     `input` is `(in,)` or `(N, in)`, `linear_weight` `(C, *, in)`. `options` (`LinearCrossEntropyOptions`) computes the
     logits of some rows at a time, in the backward pass again.
     Differs from PyTorch: with `options` there are second derivatives too (PyTorch takes the first ones as constants).
+
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
     """
     check_shapes(input, linear_weight, linear_bias)
     classes, *features, width = sizes_of(linear_weight)

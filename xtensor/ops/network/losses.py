@@ -211,6 +211,8 @@ def mse_loss(
     Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
     "none".
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
     >>> F.mse_loss(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 4.0]))
     tensor(2.)
     """
@@ -231,6 +233,8 @@ def l1_loss(
 
     Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
     "none".
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
 
     >>> F.l1_loss(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 5.0]))
     tensor(1.5000)
@@ -253,6 +257,10 @@ def smooth_l1_loss(
     Shape: `input` and `target` broadcast together; result `()`, or their broadcast shape with reduction
     "none".
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Girshick 2015, arXiv:1504.08083.
+
     >>> F.smooth_l1_loss(xtensor.zeros(2), xtensor.tensor([0.5, 3.0]))
     tensor(1.3125)
     """
@@ -266,6 +274,10 @@ def huber_loss(
     """Half the squared difference where it is at most `delta`, else `delta` times the absolute one less `delta / 2`.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Huber 1964, Annals of Mathematical Statistics 35.
 
     >>> F.huber_loss(xtensor.tensor([0.0, 3.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.5000)
@@ -298,6 +310,8 @@ def soft_margin_loss(
     """The logistic loss of scores against targets of 1 or -1.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
@@ -360,6 +374,9 @@ def binary_cross_entropy(
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
+
     >>> F.binary_cross_entropy(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4979)
     """
@@ -421,6 +438,9 @@ def binary_cross_entropy_with_logits(
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
 
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; NotImplementedError for
+    complex, bool and integer tensors.
+
     >>> F.binary_cross_entropy_with_logits(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4100)
     """
@@ -458,6 +478,11 @@ def kl_div(
     """The Kullback-Leibler divergence of `target` from log-probabilities; `batchmean` divides by the batch size.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` with reduction "none".
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    and integer tensors.
+
+    Source: Kullback and Leibler 1951, Annals of Mathematical Statistics 22.
 
     >>> log_p, q = xtensor.tensor([[0.5, 0.5]]).log(), xtensor.tensor([[0.9, 0.1]])
     >>> F.kl_div(log_p, q, reduction="batchmean")
@@ -512,6 +537,8 @@ def poisson_nll_loss(
     """The negative log-likelihood of counts under Poisson distributions; `full` adds Stirling's term.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     reduction = legacy(size_average, reduce, reduction)
     check_reduction(reduction)
@@ -549,6 +576,11 @@ def gaussian_nll_loss(
     Shape: `input` and `target` `(*)`, `var` the same or with size 1 or nothing last; result `()`, or `(*)` if
     not reduced.
     Differs from PyTorch: a negative variance in a tensor gives NaN instead of an error.
+
+    Raises: RuntimeError where sizes do not fit; ValueError where sizes do not fit; RuntimeError for bool and
+    integer tensors.
+
+    Source: Nix and Weigend 1994, IEEE International Conference on Neural Networks.
     """
     if isinstance(var, (int, float)):
         if var < 0:
@@ -599,6 +631,9 @@ def hinge_embedding_loss(
     """Distances pulled to zero for targets of 1 and beyond a margin for targets of -1.
 
     Shape: `input` and `target` `(*)`; result `()`, or `(*)` if not reduced.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    and integer tensors.
     """
     return hinge_error(input, target, float(margin), legacy(size_average, reduce, reduction))
 
@@ -627,6 +662,8 @@ def margin_ranking_loss(
     """How far `input1` fails to rank above (target 1) or below (-1) `input2` by the margin.
 
     Shape: `input1`, `input2` and `target` broadcast to `(*)`; result `()`, or `(*)` if not reduced.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
     """
     if not input1.dim() == input2.dim() == target.dim():
         shapes = [

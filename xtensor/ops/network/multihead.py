@@ -156,6 +156,11 @@ def multi_head_attention_forward(
     Shape: `query` `(L, N, E)`, `key` and `value` `(S, N, E)`, or all without N; result `(L, N, E)` and
     weights `(N, L, S)`.
     `need_weights=False` takes `scaled_dot_product_attention`. Masks are true, or minus infinity, where not to attend.
+
+    Raises: AssertionError where sizes do not fit; RuntimeError where sizes do not fit; NotImplementedError
+    for complex and bool tensors; RuntimeError for integer tensors.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762.
     """
     batched = check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -248,6 +248,10 @@ def batch_norm(
 
     Shape: `input` `(N, C, *)`, the others `(C)`; result as `input`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167.
+
     >>> F.batch_norm(xtensor.tensor([[1.0], [3.0]]), None, None, training=True)
     tensor([[-1.0000],
             [ 1.0000]])
@@ -282,6 +286,8 @@ def native_batch_norm(
     """`batch_norm` with the mean and reciprocal deviation that it used (empty when not training).
 
     Shape: `input` `(N, C, *)`; result the same, mean and reciprocal deviation `(C)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
     """
     out, mean, rstd = normalised_batch(
         input, weight, bias, running_mean, running_var, training, momentum, eps
@@ -452,6 +458,10 @@ def layer_norm(
 
     Shape: `input` `(*, *normalized_shape)`, `weight` and `bias` `normalized_shape`; result as `input`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+
     >>> F.layer_norm(xtensor.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
@@ -483,6 +493,9 @@ def native_layer_norm(
 
     Shape: `input` `(*, *normalized_shape)`; result the same, mean and reciprocal deviation with sizes 1
     there.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for complex, bool and integer tensors.
     """
     out = layer_norm(input, normalized_shape, weight, bias, eps)
     return out, *shown(input, layer_statistics(input.detach(), normalized_shape, eps), weight, bias)
@@ -530,6 +543,10 @@ def rms_norm(
     """The input divided by the root of the mean square over its last dimensions, then scaled element by element.
 
     Shape: `input` `(*, *normalized_shape)`, result the same.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for bool and integer tensors.
+
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 
     >>> F.rms_norm(xtensor.tensor([3.0, 4.0]), (2,))
     tensor([0.8485, 1.1314])
@@ -635,6 +652,10 @@ def group_norm(
 
     Shape: `input` `(N, C, *)`, `weight` and `bias` `(C)`; result as `input`.
 
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Wu and He 2018, arXiv:1803.08494.
+
     >>> F.group_norm(xtensor.ones(3, 6, 4, 4), 2).shape
     xtensor.Size([3, 6, 4, 4])
     """
@@ -672,6 +693,9 @@ def native_group_norm(
     """`group_norm` with the mean and reciprocal deviation of every group.
 
     Shape: `input` `(N, C, *)`; result the same, mean and reciprocal deviation `(N, group)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for complex, bool and integer tensors.
     """
     out = group_norm_kernel(input, group, weight, bias, eps)
     return out, *shown(input, group_statistics(input, group, eps), weight, bias)
@@ -693,6 +717,10 @@ def instance_norm(
     """`(N, C, *)` normalised over every channel of every sample.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Ulyanov, Vedaldi and Lempitsky 2016, arXiv:1607.08022.
     """
     sizes = tuple(sizes_of(input))
     if use_input_stats and math.prod(sizes[2:]) <= 1:
@@ -722,6 +750,10 @@ def local_response_norm(
     """Every element divided by `(k + alpha * mean of squares over `size` neighbouring channels) ** beta`.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Raises: ValueError for fewer than three dimensions.
+
+    Source: Krizhevsky, Sutskever and Hinton 2012, Advances in Neural Information Processing Systems 25.
     """
     sizes = sizes_of(input)
     if len(sizes) < 3:
@@ -767,6 +799,8 @@ def normalize(
     """The input divided by its p-norm over `dim`, or by `eps` where that is larger.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range; RuntimeError for bool and integer tensors.
 
     >>> F.normalize(xtensor.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])

@@ -397,15 +397,17 @@ def max_pools(n: int) -> tuple[Any, Any]:
     for function, title in ((pool, name), (with_indices, f"{name}_with_indices")):
         function.__name__ = function.__qualname__ = title
         function.__module__ = "xtensor"
+    refused = "complex, bool and integer" if n == 1 else "complex and bool"
+    raises = f"Raises: TypeError for arguments of other kinds; NotImplementedError for {refused} tensors."
     with_indices.__doc__ = (
         f"The maximum of every window and its flat index in the last {dims}.\n\n"
-        f"Shape: `input` of {n + 1} or {n + 2} dimensions; maxima and indices both as of `{name}`."
+        f"Shape: `input` of {n + 1} or {n + 2} dimensions; maxima and indices both as of `{name}`.\n\n{raises}"
     )
     pool.__doc__ = (
         f"The maximum of every window over the last {n} dimension(s); with `return_indices` also where it lies, as flat "
         "indices.\n\n"
         f"Shape: `input` `(*, S, ...)` of {n + 1} or {n + 2} dimensions, the last {n} with "
-        "`S_out = (S + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`.\n\n"
+        f"`S_out = (S + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`.\n\n{raises}\n\n"
         f">>> F.max_pool{n}d(xtensor.zeros(1, 3, {', '.join(['8'] * n)}), 2).shape\n"
         f"xtensor.Size([1, 3, {', '.join(['4'] * n)}])"
     )
@@ -522,6 +524,8 @@ def avg_pool1d(
     """The mean of every window over the last dimension.
 
     Shape: `input` `(*, S)`, result `(*, S_out)` with `S_out = (S + 2 * padding - kernel_size) // stride + 1`.
+
+    Raises: NotImplementedError for complex and bool tensors.
     """
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
@@ -540,6 +544,8 @@ def avg_pool2d(
 
     Shape: `input` `(N, C, H, W)` or `(C, H, W)`; result with
     `H_out = (H + 2 * padding - kernel_size) // stride + 1`, and so for W.
+
+    Raises: NotImplementedError for complex and bool tensors.
 
     >>> F.avg_pool2d(xtensor.arange(16.0).reshape(1, 4, 4), 2)
     tensor([[[ 2.5000,  4.5000],
@@ -562,6 +568,8 @@ def avg_pool3d(
 
     Shape: `input` `(*, D, H, W)`, each S of the three `(S + 2 * padding - kernel_size) // stride + 1` in the
     result.
+
+    Raises: NotImplementedError for complex and bool tensors.
     """
     return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -582,6 +590,8 @@ def lp_pool1d(
     """The p-norm of every window over the last dimension.
 
     Shape: `input` `(*, S)`, result `(*, S_out)` with `S_out = (S - kernel_size) // stride + 1`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -596,6 +606,8 @@ def lp_pool2d(
     """The p-norm of every window over the last two dimensions.
 
     Shape: `input` `(*, H, W)`, each S of the two `(S - kernel_size) // stride + 1` in the result.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -610,5 +622,7 @@ def lp_pool3d(
     """The p-norm of every window over the last three dimensions.
 
     Shape: `input` `(*, D, H, W)`, each S of the three `(S - kernel_size) // stride + 1` in the result.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)

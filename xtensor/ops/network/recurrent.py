@@ -277,20 +277,31 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
 
     Either `(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)` or, over packed
     data, `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     return run_function("LSTM", args, kwargs)
 
 
 def gru(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Layers of gated recurrent units: (output, h_n); arguments as `lstm`'s, with one state."""
+    """Layers of gated recurrent units: (output, h_n); arguments as `lstm`'s, with one state.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
+    """
     return run_function("GRU", args, kwargs)
 
 
 def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Elman layers with tanh: (output, h_n); arguments as `lstm`'s, with one state."""
+    """Elman layers with tanh: (output, h_n); arguments as `lstm`'s, with one state.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool and integer tensors.
+    """
     return run_function("RNN_TANH", args, kwargs)
 
 
 def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Elman layers with ReLU: (output, h_n); arguments as `lstm`'s, with one state."""
+    """Elman layers with ReLU: (output, h_n); arguments as `lstm`'s, with one state.
+
+    Raises: RuntimeError where sizes do not fit; TypeError for bool tensors.
+    """
     return run_function("RNN_RELU", args, kwargs)

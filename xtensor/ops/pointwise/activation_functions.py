@@ -47,6 +47,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Source: Nair and Hinton 2010, International Conference on Machine Learning.
+
     >>> F.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
@@ -57,6 +59,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Every element brought to [0, 6].
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
     """
     return hardtanh(input, 0.0, 6.0, inplace)
 
@@ -65,6 +69,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """Every element, times `negative_slope` where it is not positive.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Maas, Hannun and Ng 2013, International Conference on Machine Learning.
 
     >>> F.leaky_relu(xtensor.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -76,6 +82,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element itself where it is positive, `alpha * (exp(x) - 1)` elsewhere.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289.
 
     >>> F.elu(xtensor.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -95,6 +103,10 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """`elu` with the scales under which activations keep mean 0 and variance 1.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Klambauer et al. 2017, arXiv:1706.02515.
     """
     return selu_(input) if inplace else selu_kernel(input)
 
@@ -103,6 +115,10 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The element itself where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere; `alpha` must not be 0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Barron 2017, arXiv:1704.07483.
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -122,6 +138,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Source: Elfwing, Uchibe and Doya 2018, arXiv:1702.03118.
+
     >>> F.silu(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
@@ -132,6 +150,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * tanh(softplus(x))`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Misra 2019, arXiv:1908.08681.
     """
     return mish_inplace(input) if inplace else mish_kernel(input)
 
@@ -155,6 +175,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """`relu6(x + 3) / 6`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Courbariaux, Bengio and David 2015, arXiv:1511.00363.
     """
     return hardsigmoid_inplace(input) if inplace else hardsigmoid_kernel(input)
 
@@ -163,6 +185,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * relu6(x + 3) / 6`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Howard et al. 2019, arXiv:1905.02244.
     """
     return hardswish_inplace(input) if inplace else hardswish_kernel(input)
 
@@ -171,6 +195,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """Every element, or `value` where it is at most `threshold`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex and bool tensors.
     """
     return threshold_(input, threshold, value) if inplace else threshold_kernel(input, threshold, value)
 
@@ -179,6 +205,8 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd].
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Donoho and Johnstone 1994, Biometrika 81.
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
@@ -189,6 +217,8 @@ def softsign(input: Tensor) -> Tensor:
     """`x / (1 + |x|)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
     """
     return div(input, abs(input) + 1)
 
@@ -206,6 +236,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Shape: `input` `(N, C, *)`, `weight` `(C)` or `(1)`, result `(N, C, *)`.
     weight: a single number, or one per channel.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+
+    Source: He et al. 2015, arXiv:1502.01852.
     """
     if modes.state.mode & modes.AUTOCAST:
         input, weight = cast_for(input, weight, cpu="short", accelerator="short")
@@ -246,6 +280,10 @@ def rrelu(
     """Every element, times a random slope from [lower, upper) where it is not positive (its mean unless `training`).
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
+    Source: Xu et al. 2015, arXiv:1505.00853.
     """
     if lower > upper:
         raise RuntimeError(
@@ -295,6 +333,10 @@ def softmax(
 
     Shape: `input` `(*)`, result `(*)`, which sums to one along `dim`.
 
+    Raises: IndexError where `dim` is out of range.
+
+    Source: Bridle 1990, Neurocomputing.
+
     >>> F.softmax(xtensor.tensor([[1.0, 1.0], [0.0, 1.0]]), dim=1)
     tensor([[0.5000, 0.5000],
             [0.2689, 0.7311]])
@@ -308,6 +350,8 @@ def softmin(
     """`softmax(-input, dim)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return activations.softmax(-input, explicit("softmin", input, dim), dtype)
 
@@ -318,6 +362,10 @@ def log_softmax(
     """`log(softmax(input, dim))` without overflow.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
+
+    Source: Bridle 1990, Neurocomputing.
 
     >>> F.log_softmax(xtensor.tensor([[1.0, 1.0]]), dim=1)
     tensor([[-0.6931, -0.6931]])
@@ -332,6 +380,10 @@ def gumbel_softmax(
 
     Shape: `logits` `(*)`, result `(*)`.
     tau: the temperature. eps: unused, as in PyTorch.
+
+    Raises: IndexError where `dim` is out of range.
+
+    Source: Jang, Gu and Poole 2017, arXiv:1611.01144.
 
     >>> F.gumbel_softmax(xtensor.ones(2, 3), hard=True).sum(-1)
     tensor([1., 1.])

@@ -46,6 +46,8 @@ def relu(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for complex tensors; RuntimeError for bool tensors.
+
     >>> xtensor.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
     tensor([0., 0., 2.])
     """
@@ -60,7 +62,10 @@ def hardtanh_input(grad: Array, input: Array, min_val: Any, max_val: Any) -> Arr
 
 @pointwise(zero_slope=True, method=False, out=False, derivatives=dict(input=hardtanh_input))
 def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Array:
-    """Every element brought to [min_val, max_val]; the derivative at both bounds is 0."""
+    """Every element brought to [min_val, max_val]; the derivative at both bounds is 0.
+
+    Raises: NotImplementedError for complex tensors; RuntimeError for bool tensors.
+    """
     if is_bool(input):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     x = ordered(input)
@@ -76,7 +81,10 @@ def hardtanh(input: Array, min_val: Number = -1.0, max_val: Number = 1.0) -> Arr
     ),
 )
 def leaky_relu(input: Array, negative_slope: Number = 0.01) -> Array:
-    """Every element, times `negative_slope` where it is not positive."""
+    """Every element, times `negative_slope` where it is not positive.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("leaky_relu_cpu", input)
     return jnp.where(x > 0, x, x * number(negative_slope, x)).astype(dtype)
 
@@ -117,7 +125,10 @@ def threshold(input: Array, threshold: Number, value: Number) -> Array:
     derivatives=dict(input=lambda grad, input: jnp.where((input > -3) & (input < 3), grad / 6, 0)),
 )
 def hardsigmoid(input: Array) -> Array:
-    """`relu6(x + 3) / 6`."""
+    """`relu6(x + 3) / 6`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("hardsigmoid_cpu", input)
     return (jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(dtype)
 
@@ -129,7 +140,10 @@ def hardswish_input(grad: Array, input: Array) -> Array:
 
 @pointwise(method=False, out=False, derivatives=dict(input=hardswish_input))
 def hardswish(input: Array) -> Array:
-    """`x * relu6(x + 3) / 6`."""
+    """`x * relu6(x + 3) / 6`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("hardswish_cpu", input)
     return (x * jnp.minimum(jnp.maximum(x + 3, 0), 6) / 6).astype(dtype)
 
@@ -143,6 +157,10 @@ def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
     """Every element, or 0 where it lies in [-lambd, lambd].
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Donoho and Johnstone 1994, Biometrika 81.
     """
     x, dtype = computed("hardshrink_cpu", input)
     bound = number(lambd, x)
@@ -151,7 +169,10 @@ def hardshrink(input: Array, lambd: Number = 0.5) -> Array:
 
 @pointwise(out="exact", method=False, inplace=False, derivatives=dict(input=shrink_input))
 def softshrink(input: Array, lambd: Number = 0.5) -> Array:
-    """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd]."""
+    """Every element moved towards 0 by `lambd`, and 0 where it lies in [-lambd, lambd].
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("softshrink_check", input)
     bound = number(lambd, x)
     return jnp.where(x > bound, x - bound, jnp.where(x < -bound, x + bound, x * 0)).astype(dtype)
@@ -169,7 +190,10 @@ def elu_input(grad: Array, input: Array, alpha: Any, scale: Any, input_scale: An
 
 @pointwise(method=False, out=False, derivatives=dict(input=elu_input))
 def elu(input: Array, alpha: Number = 1.0, scale: Number = 1.0, input_scale: Number = 1.0) -> Array:
-    """`scale * x` for positive x, `scale * alpha * (exp(input_scale * x) - 1)` for the others."""
+    """`scale * x` for positive x, `scale * alpha * (exp(input_scale * x) - 1)` for the others.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("elu_cpu", input)
     low = jnp.where(x <= 0, x, 0) * number(input_scale, x)
     negative = jnp.expm1(low) * (number(alpha, x) * number(scale, x))
@@ -213,7 +237,10 @@ def silu_input(grad: Array, input: Array) -> Array:
 
 @pointwise(method=False, out=False, derivatives=dict(input=silu_input))
 def silu(input: Array) -> Array:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    Raises: NotImplementedError for bool and integer tensors.
+    """
     if not is_complex(input):
         computed("silu_cpu", input)
     x, dtype = operands(input)
@@ -233,7 +260,10 @@ def mish_input(grad: Array, input: Array) -> Array:
 
 @pointwise(method=False, out=False, derivatives=dict(input=mish_input))
 def mish(input: Array) -> Array:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+    """
     x, dtype = computed("mish_cpu", input)
     return (x * jnp.tanh(soft(x))).astype(dtype)
 
@@ -259,6 +289,10 @@ def softplus(input: Array, beta: Number = 1.0, threshold: Number = 20.0) -> Arra
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Dugas et al. 2001, Advances in Neural Information Processing Systems 13.
+
     >>> F.softplus(xtensor.tensor([0.0, 1.0]))
     tensor([0.6931, 1.3133])
     """
@@ -280,6 +314,8 @@ def logsigmoid(input: Array) -> Array:
     """`log(sigmoid(x))` without overflow.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
 
     >>> F.logsigmoid(xtensor.tensor([0.0, 2.0]))
     tensor([-0.6931, -0.1269])
@@ -311,6 +347,10 @@ def gelu(input: Array, *, approximate: str = "none") -> Array:
     """`x` times the normal distribution function at x, or its approximation by tanh.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415.
 
     >>> F.gelu(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
@@ -352,6 +392,10 @@ def glu(input: Array, dim: int = -1) -> Array:
 
     Shape: `input` `(*, 2 * n, *)`, result `(*, n, *)`.
 
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Dauphin et al. 2017, arXiv:1612.08083.
+
     >>> F.glu(xtensor.tensor([2.0, 0.0]))
     tensor([1.])
     """
@@ -392,6 +436,8 @@ def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
 
     Shape: `input` `(*)`, result `(*)`, which sums to one along `dim`.
 
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
     >>> xtensor.softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
     tensor([0.2119, 0.2119, 0.5761])
     """
@@ -412,6 +458,8 @@ def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Ar
     """`log(softmax(input, dim))` without overflow; half types in float32.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
 
     >>> xtensor.log_softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
     tensor([-1.5514, -1.5514, -0.5514])

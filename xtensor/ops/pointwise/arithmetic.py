@@ -121,6 +121,8 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: RuntimeError for bool tensors.
+
     >>> xtensor.tensor([5, 7]) - xtensor.tensor([1, 2])
     tensor([4, 5])
     """
@@ -135,7 +137,10 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Array:
     derivatives=dict(input=lambda grad, alpha: -by_alpha(grad, alpha), other=lambda grad: grad),
 )
 def rsub(input: Array, other: Operand, *, alpha: Number = 1) -> Array:
-    """`other - alpha * input`, element by element; RuntimeError for bool operands."""
+    """`other - alpha * input`, element by element; RuntimeError for bool operands.
+
+    Raises: RuntimeError for bool tensors.
+    """
     check_subtraction(input, other)
     a, b = promote(input, other)
     return b - scaled(a, alpha)
@@ -146,6 +151,8 @@ def neg(input: Array) -> Array:
     """Minus every element; RuntimeError for bool.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for bool tensors.
 
     >>> -xtensor.tensor([1, -2])
     tensor([-1,  2])
@@ -162,6 +169,8 @@ def positive(input: Tensor) -> Tensor:
     """The tensor itself; RuntimeError for bool.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for bool tensors.
     """
     if input.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
@@ -288,6 +297,8 @@ def floor_divide(input: Operand, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for complex and bool tensors.
+
     >>> xtensor.tensor([7, -7]) // 2
     tensor([ 3, -4])
     """
@@ -312,6 +323,8 @@ def remainder(input: Operand, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for complex and bool tensors.
+
     >>> xtensor.tensor([7, -7]) % 3
     tensor([1, 2])
     """
@@ -333,6 +346,8 @@ def fmod(input: Array, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     An integer modulo zero is a RuntimeError on a CPU; elsewhere its remainder is unspecified.
+
+    Raises: NotImplementedError for complex and bool tensors.
     """
     a, b, dtype = operands(*promote(input, other))
     check_numeric("fmod_cpu", dtype)
@@ -370,6 +385,8 @@ def abs(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for bool tensors.
+
     >>> xtensor.abs(xtensor.tensor([-1, 2, -3]))
     tensor([1, 2, 3])
     """
@@ -383,6 +400,8 @@ def sign(input: Array) -> Array:
     """-1, 0 or 1 for every element, and 0 for NaN; RuntimeError for complex input.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
 
     >>> xtensor.tensor([-2.5, 0.0, 3.0]).sign()
     tensor([-1.,  0.,  1.])
@@ -410,6 +429,8 @@ def signbit(input: Array) -> Array:
     """Whether the sign bit is set: True for -0.0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     if is_complex(input):
         raise NotImplementedError("signbit is not implemented for complex tensors.")
@@ -444,6 +465,8 @@ def addcmul(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
     """`input + value * tensor1 * tensor2`, element by element.
 
     Shape: `input`, `tensor1` and `tensor2` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for bool tensors.
     """
     a, b, c, dtype = operands(input, tensor1, tensor2)
     if dtype == jnp.bool_:
@@ -464,6 +487,8 @@ def addcdiv(input: Array, tensor1: Operand, tensor2: Operand, *, value: Number =
     """`input + value * tensor1 / tensor2`, element by element; RuntimeError where both of them are integers.
 
     Shape: `input`, `tensor1` and `tensor2` broadcast together; the result has their broadcast shape.
+
+    Raises: RuntimeError for bool and integer tensors.
     """
     if not any(is_float(t) or is_complex(t) for t in (tensor1, tensor2)):
         raise RuntimeError(
@@ -493,6 +518,8 @@ def lerp(input: Array, end: Array, weight: Operand) -> Array:
 
     Shape: `input`, `end` and `weight` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for bool and integer tensors.
+
     >>> xtensor.lerp(xtensor.zeros(2), xtensor.tensor([10.0, 20.0]), 0.25)
     tensor([2.5000, 5.0000])
     """
@@ -514,6 +541,8 @@ def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input / other`, element by element.
 
     Shape: `input` and `other` broadcast; result as broadcast.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
     """
     return div(input, other, out=out)
 
@@ -522,6 +551,8 @@ def true_divide_(input: Tensor, other: Any) -> Tensor:
     """`input /= other`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     return input.div_(other)
 
@@ -535,6 +566,8 @@ def abs_(self: Tensor) -> Tensor:
     """In-place version of `abs`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     if isinstance(self, Tensor) and self.is_complex():
         raise RuntimeError("In-place abs is not supported for complex tensors.")

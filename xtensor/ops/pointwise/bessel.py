@@ -87,6 +87,10 @@ def bessel_j0(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_j0", lambda x: first_kind(0, x), input)
 
@@ -97,6 +101,10 @@ def bessel_j1(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_j1", lambda x: first_kind(1, x), input)
 
@@ -107,6 +115,10 @@ def bessel_y0(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_y0", lambda x: second_kind(0, x), input)
 
@@ -117,6 +129,10 @@ def bessel_y1(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     Differs from PyTorch: which is off by up to 9e-7 above 5, in float64 too.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.2.
     """
     return full_unary("bessel_y1", lambda x: second_kind(1, x), input)
 
@@ -126,6 +142,10 @@ def spherical_bessel_j0(x: Array) -> Array:
     """The spherical Bessel function of the first kind of order 0: `sin(x) / x`.
 
     Shape: `x` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.47.
     """
 
     def of(x: Array) -> Array:
@@ -162,6 +182,10 @@ def modified_bessel_i0(input: Array) -> Array:
     """The modified Bessel function of the first kind of order 0; `i0` has a derivative too.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_i0", jax.scipy.special.i0, input)
 
@@ -171,6 +195,10 @@ def modified_bessel_i1(input: Array) -> Array:
     """The modified Bessel function of the first kind of order 1; `i1` has a derivative too.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_i1", jax.scipy.special.i1, input)
 
@@ -180,6 +208,10 @@ def modified_bessel_k0(input: Array) -> Array:
     """The modified Bessel function of the second kind of order 0: inf at 0, NaN below.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_k0", lambda x: modified_second(0, x, False), input)
 
@@ -189,6 +221,10 @@ def modified_bessel_k1(input: Array) -> Array:
     """The modified Bessel function of the second kind of order 1: inf at 0, NaN below.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("modified_bessel_k1", lambda x: modified_second(1, x, False), input)
 
@@ -198,6 +234,10 @@ def scaled_modified_bessel_k0(x: Array) -> Array:
     """`exp(x) * modified_bessel_k0(x)`, without overflow.
 
     Shape: `x` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("scaled_modified_bessel_k0", lambda x: modified_second(0, x, True), x)
 
@@ -207,6 +247,10 @@ def scaled_modified_bessel_k1(x: Array) -> Array:
     """`exp(x) * modified_bessel_k1(x)`, without overflow.
 
     Shape: `x` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return full_unary("scaled_modified_bessel_k1", lambda x: modified_second(1, x, True), x)
 
@@ -241,6 +285,10 @@ def i0e(input: Array) -> Array:
     """`exp(-abs(input)) * i0(input)`, the exponentially scaled modified Bessel function of order 0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i0e_cpu", lax.bessel_i0e, input)
 
@@ -255,6 +303,10 @@ def i1(input: Array) -> Array:
     """The modified Bessel function of the first kind of order 1.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i1_cpu", jax.scipy.special.i1, input)
 
@@ -269,6 +321,10 @@ def i1e(input: Array) -> Array:
     """`exp(-abs(input)) * i1(input)`, the exponentially scaled modified Bessel function of order 1.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i1e_cpu", lax.bessel_i1e, input)
 
@@ -302,5 +358,9 @@ def airy_ai(x: Array) -> Array:
     """The Airy function Ai; NaN at the infinities.
 
     Shape: `x` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 9.2.
     """
     return full_unary("airy_ai", airy, x)

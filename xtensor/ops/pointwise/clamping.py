@@ -86,6 +86,8 @@ def clamp(input: Array, min: Operand | None = None, max: Operand | None = None) 
 
     Shape: `input`, `min` and `max` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.clamp(xtensor.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
     tensor([-1.0000,  0.5000,  1.0000])
     """
@@ -108,6 +110,8 @@ def clamp_min(input: Array, min: Operand) -> Array:
     """Every element, or the bound where that is larger.
 
     Shape: `input` and `min` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     x, low = clamp_operands("clamp_min", input, min)
     return jnp.maximum(x, low)
@@ -124,6 +128,8 @@ def clamp_max(input: Array, max: Operand) -> Array:
     """Every element, or the bound where that is smaller.
 
     Shape: `input` and `max` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     x, high = clamp_operands("clamp_max", input, max)
     return jnp.minimum(x, high)
@@ -149,6 +155,8 @@ def maximum(input: Array, other: Array) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: RuntimeError for complex tensors.
+
     >>> xtensor.maximum(xtensor.tensor([1, 5]), xtensor.tensor([3, 2]))
     tensor([3, 5])
     """
@@ -168,6 +176,8 @@ def minimum(input: Array, other: Array) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: RuntimeError for complex tensors.
+
     >>> xtensor.minimum(xtensor.tensor([1, 5]), xtensor.tensor([3, 2]))
     tensor([1, 2])
     """
@@ -186,6 +196,8 @@ def fmax(input: Array, other: Array) -> Array:
     """The larger of two elements, the number where one of them is NaN.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: RuntimeError for complex tensors.
     """
     refuse_complex("fmax not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
@@ -203,6 +215,8 @@ def fmin(input: Array, other: Array) -> Array:
     """The smaller of two elements, the number where one of them is NaN.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: RuntimeError for complex tensors.
     """
     refuse_complex("fmin not implemented for complex tensors.", input, other, error=RuntimeError)
     a, b = promote(input, other)
@@ -250,6 +264,8 @@ def copysign(input: Array, other: Operand) -> Array:
     """The magnitude of `input` with the sign of `other`, that of -0.0 included.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     a, b, dtype = float_operands(input, other)
     if is_complex(a):
@@ -264,6 +280,8 @@ def nextafter(input: Array, other: Array) -> Array:
     """The next float after `input` towards `other`.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     a, b = promote(input, other)
     if not is_float(a):
@@ -280,6 +298,8 @@ def heaviside(input: Array, values: Array) -> Array:
     """0 for negative elements, 1 for positive ones, `values` at 0; both of one real dtype.
 
     Shape: `input` and `values` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     refuse_complex("heaviside is not yet implemented for complex tensors.", input, values)
     if input.dtype != values.dtype:

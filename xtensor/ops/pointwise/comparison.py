@@ -100,6 +100,8 @@ def lt(input: Array, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.tensor([1, 2, 3]) < 2
     tensor([ True, False, False])
     """
@@ -112,6 +114,8 @@ def le(input: Array, other: Operand) -> Array:
     """Where `input <= other`.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
 
     >>> xtensor.le(xtensor.tensor([1, 2]), 1)
     tensor([ True, False])
@@ -126,6 +130,8 @@ def gt(input: Array, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.gt(xtensor.tensor([1, 2]), 1)
     tensor([False,  True])
     """
@@ -138,6 +144,8 @@ def ge(input: Array, other: Operand) -> Array:
     """Where `input >= other`.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
 
     >>> xtensor.ge(xtensor.tensor([1, 2]), 2)
     tensor([False,  True])
@@ -158,9 +166,15 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
     Shape: any two; a bool.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.equal(xtensor.tensor([1, 2]), xtensor.tensor([1, 2]))
     True
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("equal", "input", 1, "Tensor", input)
+    if not isinstance(other, Tensor):
+        raise checks.argument_error("equal", "other", 2, "Tensor", other)
     return tuple(input.shape) == tuple(other.shape) and bool(all_equal(input, other))
 
 
@@ -203,6 +217,8 @@ def allclose(
     """Whether `isclose` holds everywhere.
 
     Shape: `input` and `other` broadcast; a bool.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
 
     >>> xtensor.allclose(xtensor.tensor([1.0, 2.0]), xtensor.tensor([1.0, 2.000001]))
     True
@@ -259,6 +275,8 @@ def isposinf(input: Array) -> Array:
     """Where an element is positive infinity; RuntimeError for complex input.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError("isposinf does not support complex inputs.")
@@ -270,6 +288,8 @@ def isneginf(input: Array) -> Array:
     """Where an element is negative infinity; RuntimeError for complex input.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError("isneginf does not support complex inputs.")

@@ -412,6 +412,8 @@ def deg2rad(input: Array) -> Array:
     """Degrees as radians; RuntimeError for complex input.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError("deg2rad is not supported for complex tensors.")
@@ -423,6 +425,8 @@ def rad2deg(input: Array) -> Array:
     """Radians as degrees; RuntimeError for complex input.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError("rad2deg is not supported for complex tensors.")
@@ -447,6 +451,8 @@ def floor(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for complex and bool tensors.
+
     >>> xtensor.floor(xtensor.tensor([-1.5, 1.5]))
     tensor([-2.,  1.])
     """
@@ -458,6 +464,8 @@ def ceil(input: Array) -> Array:
     """Every element rounded up.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex and bool tensors.
 
     >>> xtensor.ceil(xtensor.tensor([-0.5, 1.2]))
     tensor([-0., 2.])
@@ -471,6 +479,8 @@ def trunc(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for complex and bool tensors.
+
     >>> xtensor.trunc(xtensor.tensor([-1.5, 2.7]))
     tensor([-1.,  2.])
     """
@@ -482,6 +492,8 @@ def frac(input: Array) -> Array:
     """What `trunc` drops, with the sign of the element; only for floats.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     if not is_float(input):
         raise not_implemented_for("frac_cpu", dtypes.FROM_NUMPY[input.dtype])
@@ -493,6 +505,8 @@ def round(input: Array, *, decimals: int = 0) -> Array:
     """Every element rounded to `decimals` places, halves to even.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex and bool tensors.
 
     >>> xtensor.round(xtensor.tensor([0.5, 1.5, 2.4]))
     tensor([0., 2., 2.])

@@ -54,6 +54,10 @@ def igamma(input: Array, other: Array) -> Array:
     """The regularized lower incomplete gamma function of shape `input` at `other`.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: DLMF 8.2.
     """
     return incomplete("igamma", input, other, False)
 
@@ -69,6 +73,10 @@ def igammac(input: Array, other: Array) -> Array:
     """The regularized upper incomplete gamma function of shape `input` at `other`.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: DLMF 8.2.
     """
     return incomplete("igammac", input, other, True)
 
@@ -145,6 +153,10 @@ def zeta(input: Operand, other: Operand) -> Array:
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     Differs from PyTorch: 0 where `other` is inf, not NaN.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 25.11.
     """
     needs_tensor("special_zeta", input, other)
     x, q, dtype = float_operands(input, other)

@@ -91,6 +91,10 @@ def chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
     """Chebyshev polynomials of the first kind: `cos(n * acos(x))`.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_t", x, n, lambda x: x, wave_t, False)
 
@@ -100,6 +104,10 @@ def chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
     """Chebyshev polynomials of the second kind: `sin((n + 1) * a) / sin(a)` for a = acos(x).
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, False)
 
@@ -109,6 +117,10 @@ def chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
     """Chebyshev polynomials of the third kind: `cos((n + 1/2) * a) / cos(a / 2)` for a = acos(x).
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, False)
 
@@ -118,6 +130,10 @@ def chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
     """Chebyshev polynomials of the fourth kind: `sin((n + 1/2) * a) / sin(a / 2)` for a = acos(x).
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, False)
 
@@ -127,6 +143,10 @@ def shifted_chebyshev_polynomial_t(x: Operand, n: Operand) -> Array:
     """`chebyshev_polynomial_t` at `2 * x - 1`.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_t", x, n, lambda x: x, wave_t, True)
 
@@ -136,6 +156,10 @@ def shifted_chebyshev_polynomial_u(x: Operand, n: Operand) -> Array:
     """`chebyshev_polynomial_u` at `2 * x - 1`.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_u", x, n, lambda x: x + x, wave_u, True)
 
@@ -145,6 +169,10 @@ def shifted_chebyshev_polynomial_v(x: Operand, n: Operand) -> Array:
     """`chebyshev_polynomial_v` at `2 * x - 1`.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_v", x, n, lambda x: x + x - 1, wave_v, True)
 
@@ -154,6 +182,10 @@ def shifted_chebyshev_polynomial_w(x: Operand, n: Operand) -> Array:
     """`chebyshev_polynomial_w` at `2 * x - 1`.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return chebyshev("shifted_chebyshev_polynomial_w", x, n, lambda x: x + x + 1, wave_w, True)
 
@@ -180,6 +212,10 @@ def hermite_polynomial_h(x: Operand, n: Operand) -> Array:
     """Hermite's polynomials of physics; NaN beyond degree 128 (float32) or 512.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "hermite_polynomial_h",
@@ -196,6 +232,10 @@ def hermite_polynomial_he(x: Operand, n: Operand) -> Array:
     """Hermite's polynomials of probability; NaN beyond degree 128 (float32) or 512.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "hermite_polynomial_he", x, n, lambda x: x, lambda x: lambda k, q, p: x * q - k * p, hermite_limit
@@ -207,6 +247,10 @@ def laguerre_polynomial_l(x: Operand, n: Operand) -> Array:
     """Laguerre's polynomials.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "laguerre_polynomial_l",
@@ -222,6 +266,10 @@ def legendre_polynomial_p(x: Operand, n: Operand) -> Array:
     """Legendre's polynomials.
 
     Shape: `x` and `n` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 18.3.
     """
     return plain(
         "legendre_polynomial_p",

@@ -135,6 +135,9 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
 
     Shape: `input` and `exponent` broadcast together; the result has their broadcast shape.
 
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; NotImplementedError
+    for bool tensors.
+
     >>> xtensor.tensor([1, 2, 3]) ** 2
     tensor([1, 4, 9])
     >>> 2 ** xtensor.tensor([1.0, 2.0, 3.0])
@@ -147,6 +150,8 @@ def pow_(input: Tensor, exponent: Any) -> Tensor:
     """In-place version of `pow`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     return POW_(input, exponent, fixed_exponent(input, exponent))
 
@@ -197,6 +202,8 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     """In-place `float_power`; RuntimeError unless `input` is double already.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     complex_ = (
         input.dtype.is_complex
@@ -254,6 +261,8 @@ def frexp(input: Array) -> tuple[Array, Array]:
 
     Shape: `input` `(*)`; mantissas `(*)` and exponents `(*)`.
     Differs from PyTorch: the results are contiguous whatever the strides of `input`.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     if not is_float(input):
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")

@@ -69,6 +69,10 @@ def erfcx(input: Array) -> Array:
     """`exp(input * input) * erfc(input)`, which neither overflows nor vanishes for large elements.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return full_unary("erfcx", scaled_erfc, input)
 
@@ -86,6 +90,10 @@ def ndtr(input: Array) -> Array:
     """The standard normal distribution's cumulative function.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
 
     def of(x: Array) -> Array:
@@ -115,6 +123,10 @@ def log_ndtr(input: Array) -> Array:
     """The logarithm of `ndtr`, exact far below zero.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return full_unary("log_ndtr", log_ndtr_of, input)
 
@@ -129,6 +141,10 @@ def ndtri(input: Array) -> Array:
     """The inverse of `ndtr`: -inf at 0, inf at 1, NaN outside.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.17.
     """
 
     def of(x: Array) -> Array:
@@ -159,6 +175,8 @@ def entr(input: Array) -> Array:
     """`-input * log(input)`: 0 at 0, -inf below.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     return real_unary("entr_cpu", entr_of, input)
 
@@ -179,6 +197,8 @@ def xlog1py(input: Operand, other: Operand) -> Array:
     """`input * log1p(other)`, and 0 where `input` is 0 and `other` is no NaN.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     needs_tensor("special_xlog1py", input, other)
     a, b, dtype = float_operands(input, other)

@@ -89,6 +89,10 @@ def erf(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
+
     >>> xtensor.erf(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """
@@ -100,6 +104,10 @@ def erfc(input: Array) -> Array:
     """`1 - erf(input)`, exact for large elements.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.2.
     """
     return real_unary("erfc_vml_cpu", lax.erfc, input)
 
@@ -121,6 +129,10 @@ def erfinv(input: Array) -> Array:
     """The inverse of the error function.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 7.17.
     """
     return real_unary("erfinv_vml_cpu", erf_inverse, input)
 
@@ -137,6 +149,8 @@ def logit(input: Array, eps: Number | None = None) -> Array:
     """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
     """
 
     def of(x: Array) -> Array:
@@ -182,6 +196,10 @@ def lgamma(input: Array) -> Array:
     """The logarithm of the absolute value of the gamma function.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.2.
     """
     return real_unary("lgamma_vml_cpu", lax.lgamma, input)
 
@@ -191,6 +209,10 @@ def digamma(input: Array) -> Array:
     """The derivative of `lgamma`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.2.
     """
     return real_unary("digamma", digamma_of, input)
 
@@ -204,6 +226,10 @@ def polygamma(n: int, input: Array) -> Array:
     """The n-th derivative of `digamma`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 5.15.
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
@@ -224,6 +250,10 @@ def mvlgamma(input: Array, p: int) -> Array:
     """The logarithm of the multivariate gamma function of dimension p.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 35.3.
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -239,6 +269,10 @@ def i0(input: Array) -> Array:
     """The modified Bessel function of the first kind of order 0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
+
+    Source: DLMF 10.25.
     """
     return real_unary("i0_vml_cpu", jax.scipy.special.i0, input)
 
@@ -295,6 +329,8 @@ def atan2(input: Array, other: Array) -> Array:
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
     Differs from PyTorch: at the origin the second derivatives are 0, as the first, not NaN.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.atan2(xtensor.tensor([1.0, -1.0]), xtensor.tensor([1.0, 1.0]))
     tensor([ 0.7854, -0.7854])
     """
@@ -314,6 +350,8 @@ def hypot(input: Array, other: Array) -> Array:
     """The length of the vector (input, other).
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     a, b, dtype = float_pair("hypot_cpu", input, other)
     return jnp.hypot(a, b).astype(dtype)
@@ -330,6 +368,8 @@ def logaddexp(input: Array, other: Array) -> Array:
     """`log(exp(input) + exp(other))` without overflow.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for bool and integer tensors.
     """
     a, b, dtype = float_pair("logaddexp_cpu", input, other, complex=True)
     if is_complex(a):
@@ -350,6 +390,8 @@ def logaddexp2(input: Array, other: Array) -> Array:
     """`log2(2 ** input + 2 ** other)` without overflow.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     a, b, dtype = float_pair("logaddexp2_cpu", input, other)
     return jnp.logaddexp2(a, b).astype(dtype)
@@ -366,6 +408,8 @@ def xlogy(input: Operand, other: Operand) -> Array:
     """`input * log(other)`, and 0 where `input` is 0 and `other` is no NaN.
 
     Shape: `input` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: NotImplementedError for complex tensors.
     """
     needs_tensor("xlogy", input, other)
     a, b, dtype = float_operands(input, other)
@@ -379,6 +423,8 @@ def polygamma_of_order(input: Tensor, n: int) -> Tensor:
     """The n-th derivative of `digamma`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: RuntimeError for a negative `n`.
     """
     return polygamma(n, input)
 
@@ -387,6 +433,8 @@ def polygamma_(input: Tensor, n: int) -> Tensor:
     """In-place `polygamma`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     # The derivative needs the values from before the write.
     result = polygamma(n, input.clone())

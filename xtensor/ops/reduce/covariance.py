@@ -49,6 +49,8 @@ def cov(
     Shape: `input` `(n, m)`, result `(n, n)`; of `(m)`, `()`.
     fweights: how often each observation occurs; aweights: how much each is worth. Differs from PyTorch: what is wrong
     with the values of weights is not seen on an accelerator.
+
+    Raises: RuntimeError for bool tensors.
     """
     if input.dim() > 2:
         raise RuntimeError(
@@ -96,6 +98,8 @@ def corrcoef(input: Tensor) -> Tensor:
     """Pearson's correlation coefficients of the rows of a matrix, within [-1, 1].
 
     Shape: `input` `(n, m)`, result `(n, n)`; of `(m)`, `()`.
+
+    Raises: RuntimeError for bool tensors.
     """
     if input.dim() > 2:
         raise RuntimeError(

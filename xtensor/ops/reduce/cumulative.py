@@ -147,6 +147,8 @@ def logcumsumexp(input: Array, dim: int) -> Array:
     """The logarithm of the running sum of exponentials along `dim`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for bool and integer tensors.
     """
     axis = along("logcumsumexp", dim, input.ndim)
     own = dtype_of(input)
@@ -208,6 +210,8 @@ def cummax(input: Array, dim: int) -> tuple[Array, ...]:
 
     Shape: `input` `(*)`; values `(*)` and indices `(*)`.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.cummax(xtensor.tensor([1, 3, 2]), 0).values
     tensor([1, 3, 3])
     """
@@ -219,6 +223,8 @@ def cummin(input: Array, dim: int) -> tuple[Array, ...]:
     """The running minimum along `dim` and the index of its last place.
 
     Shape: `input` `(*)`; values `(*)` and indices `(*)`.
+
+    Raises: NotImplementedError for complex tensors.
 
     >>> xtensor.cummin(xtensor.tensor([3, 1, 2]), 0).values
     tensor([3, 1, 1])
@@ -242,9 +248,13 @@ def diff(
 
     Shape: `input` `(*)`, result `(*)` with n fewer along `dim`.
 
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range.
+
     >>> xtensor.diff(xtensor.tensor([1, 4, 9]))
     tensor([3, 5])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("diff", "input", 1, "Tensor", input)
     if input.dim() < 1:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -274,7 +284,11 @@ def diff(
 
 @overloads("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1, int dim = -1")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`."""
+    """The integral along `dim` by the trapezoidal rule, for sample points `x` or a spacing `dx`.
+
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
+    tensors.
+    """
     pieces = _trapezoids("trapezoid", y, x, dx, dim)
     return pieces.sum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
 
@@ -289,7 +303,11 @@ trapz = trapezoid
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """The running integral along `dim` by the trapezoidal rule."""
+    """The running integral along `dim` by the trapezoidal rule.
+
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
+    tensors.
+    """
     pieces = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
     return pieces.cumsum(dim) if isinstance(pieces, Tensor) else y.new_zeros(pieces)
 
@@ -358,6 +376,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size.
 
     Shape: `input` and `other` broadcast to `(*)` with 3 along `dim`; result `(*)`.
+
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
+    tensors.
 
     >>> xtensor.cross(xtensor.tensor([1, 0, 0]), xtensor.tensor([0, 1, 0]))
     tensor([0, 0, 1])

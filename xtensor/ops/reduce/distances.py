@@ -60,6 +60,8 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> 
 
     Shape: `x1` and `x2` broadcast together; result without `dim`.
 
+    Raises: RuntimeError where sizes do not fit; RuntimeError for complex, bool and integer tensors.
+
     >>> F.cosine_similarity(xtensor.tensor([[1.0, 0.0]]), xtensor.tensor([[1.0, 1.0]]))
     tensor([0.7071])
     """
@@ -100,6 +102,8 @@ def pairwise_distance(
     """The p-norm along the last dimension of `x1 - x2 + eps`.
 
     Shape: `x1` and `x2` broadcast to `(*, n)`; result `(*)`, or `(*, 1)` if `keepdim`.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
 
     >>> F.pairwise_distance(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0]]))
     tensor([5.0000])
@@ -186,6 +190,8 @@ def cdist(
 
     Euclidean distances of more than 25 rows are computed through a matrix product, as the mode asks.
 
+    Raises: RuntimeError where sizes do not fit; RuntimeError for complex, bool and integer tensors.
+
     >>> xtensor.cdist(xtensor.tensor([[0.0, 0.0]]), xtensor.tensor([[3.0, 4.0], [0.0, 1.0]]))
     tensor([[5., 1.]])
     """
@@ -216,6 +222,8 @@ def pdist(input: Array, p: float = 2) -> Array:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ...
 
     Shape: `input` `(n, m)`, result `(n * (n - 1) // 2)`.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
@@ -280,6 +288,8 @@ def cosine_embedding_loss(
 
     Shape: `input1` and `input2` `(N, D)` or `(D)`, `target` `(N)` or `()`; result `()`, or that of `target`
     if not reduced.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for complex tensors.
     """
     # The target only chooses: PyTorch gives it no gradient.
     return cosine_error(
@@ -302,6 +312,10 @@ def triplet_margin_loss(
     """How far the anchor fails to be nearer, by a margin, to the positive than to the negative.
 
     Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
     """
     anchor, positive, negative = cast_for(anchor, positive, negative, cpu="float32", accelerator="float32")
     reduction = legacy(size_average, reduce, reduction)
@@ -331,6 +345,11 @@ def triplet_margin_with_distance_loss(
     """`triplet_margin_loss` with a distance of one's own.
 
     Shape: all three `(N, D)` or `(D)`; result `()`, or `(N)` if not reduced.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; RuntimeError for bool
+    tensors.
+
+    Source: Balntas et al. 2016, British Machine Vision Conference.
     """
     check_reduction(reduction)
     if margin <= 0:

@@ -71,6 +71,8 @@ def amax(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Raises: NotImplementedError for complex tensors.
+
     >>> xtensor.tensor([[1, 5], [3, 4]]).amax(dim=(0, 1))
     tensor(5)
     """
@@ -85,6 +87,8 @@ def amin(input: Array, dim: int | Sequence[int] = (), keepdim: bool = False) -> 
     """The smallest element over `dim`; its gradient is shared by the elements that attain it.
 
     Shape: `input` `(*)`, result `(*)` without the dimensions `dim`, or with size 1 there if `keepdim`.
+
+    Raises: NotImplementedError for complex tensors.
 
     >>> xtensor.amin(xtensor.tensor([[1, 5], [3, 2]]), 1)
     tensor([1, 2])
@@ -107,6 +111,8 @@ def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> t
 
     Shape: `input` `(*)`; both without the dimension `dim`, or with size 1 there if `keepdim`; `()` without
     `dim`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     check_real("aminmax", input)
     axes = axes_of(dim, input.ndim, "aminmax")
@@ -149,6 +155,8 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
 
     Shape: `input` `(*)`; the result lacks the dimension `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Raises: RuntimeError for complex and bool tensors.
+
     >>> xtensor.tensor([[1, 5], [9, 4]]).argmax(dim=1)
     tensor([1, 0])
     """
@@ -160,6 +168,8 @@ def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several.
 
     Shape: `input` `(*)`; the result lacks the dimension `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    Raises: RuntimeError for complex and bool tensors.
 
     >>> xtensor.tensor([[1, 5], [9, 4]]).argmin(dim=1)
     tensor([0, 1])
@@ -298,6 +308,8 @@ max = _extremum(
 
 Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
 
+Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for complex tensors.
+
 >>> x = xtensor.tensor([[1, 5], [9, 4]])
 >>> x.max(), x.max(dim=1).values, x.max(dim=1).indices
 (tensor(9), tensor([5, 9]), tensor([1, 0]))
@@ -311,6 +323,8 @@ min = _extremum(
     """The smallest element; along `dim` with its index, as `(values, indices)`; or of two tensors each.
 
 Shape: `input` `(*)`; result `()`, or values and indices without `dim`, or with 1 there with `keepdim`.
+
+Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for complex tensors.
 
 >>> x = xtensor.tensor([[1, 5], [9, 4]])
 >>> x.min(), x.min(dim=1).values, x.min(dim=1).indices

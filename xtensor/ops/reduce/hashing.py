@@ -24,6 +24,8 @@ def hash_tensor(
     """The exclusive or, over `dim`, of the elements as int64 or as the bits of a float64: uint64.
 
     Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     own = dtype_of(input)
     if mode != 0:

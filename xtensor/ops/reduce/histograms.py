@@ -173,6 +173,8 @@ def histogram(
 
     Shape: `input` `(*)`; counts `(bins)` and edges `(bins + 1)`.
     bins: their number, of equal width over `range` (from the least to the largest value), or their edges, ascending.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     if weight is not None:
         weight = weight.reshape((-1,)) if tuple(sizes_of(weight)) == tuple(sizes_of(input)) else weight
@@ -199,6 +201,8 @@ def histogramdd(
     """How many points (or what weight) lie in each cell of a grid, and the edges along each dimension.
 
     The last dimension of `input` holds coordinates. `range` is flat: the least and the largest value of each dimension.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     count = sizes_of(input)[-1] if input.dim() else 0
     given = [bins] * count if isinstance(bins, int) else list(bins)

@@ -172,6 +172,8 @@ def norm(
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Raises: IndexError where `dim` is out of range; RuntimeError for bool and integer tensors.
+
     >>> xtensor.tensor([[3.0, 4.0], [6.0, 8.0]]).norm(dim=1)
     tensor([ 5., 10.])
     """
@@ -207,6 +209,8 @@ def _norm_method(
     """The p-norm over `dim`; see `norm`.
 
     Shape: `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`; `()` without `dim`.
+
+    Raises: IndexError for fewer dimensions than `dim` names.
     """
     return norm(self, p, dim, keepdim, dtype=dtype)
 
@@ -238,6 +242,8 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
     """The p-norm of the difference of two tensors.
 
     Shape: `input` and `other` broadcast; result `()`.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     a, b = promote(input, other)
     own = dtype_of(a)

@@ -181,6 +181,8 @@ def nansum(
     """The sum over `dim` with NaNs counted as zero.
 
     Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError("nansum on CPU does not support complex inputs")
@@ -222,6 +224,8 @@ def mean(
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Raises: RuntimeError for bool and integer tensors.
+
     >>> x = xtensor.tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> x.mean(), x.mean(dim=0)
     (tensor(2.5000), tensor([2., 3.]))
@@ -252,6 +256,8 @@ def nanmean(
     """The mean over `dim` of the elements that are not NaN.
 
     Shape: `input` `(*)`, result without the dimensions `dim`, or with size 1 there if `keepdim`.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     own = dtype_of(input)
     if own.is_complex:
@@ -446,6 +452,9 @@ def var(
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for
+    bool and integer tensors.
+
     >>> xtensor.tensor([1.0, 2.0, 3.0, 4.0]).var(), xtensor.tensor([1.0, 3.0]).var(correction=0)
     (tensor(1.6667), tensor(1.))
     """
@@ -472,6 +481,9 @@ def std(
     """The standard deviation over `dim`: the root of `var`.
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for
+    bool and integer tensors.
 
     >>> xtensor.tensor([1.0, 2.0, 3.0, 4.0]).std()
     tensor(1.2910)
@@ -500,7 +512,15 @@ def _with_mean(name: str, over_dims: Any, doc: str) -> Any:
         "Tensor input, tuple of ints dim, bool unbiased = True, bool keepdim = False",
         "Tensor input, tuple of ints dim = None, *, Number correction = None, bool keepdim = False",
         "Tensor input, bool unbiased = True",
-    )(named(both, name, doc))
+    )(
+        named(
+            both,
+            name,
+            f"{doc}\n\nShape: `input` `(*)`; both results lack the dimensions `dim`, or have 1 there with `keepdim`.\n\n"
+            "Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; "
+            "RuntimeError for bool and integer tensors.",
+        )
+    )
 
 
 var_mean = _with_mean("var_mean", var_mean_dims, "The variance and the mean over `dim`.")

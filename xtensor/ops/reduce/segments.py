@@ -121,6 +121,8 @@ def segment_reduce(
 
     `lengths` (or `offsets`, one more) says how long each is, row by row where it has more than one dimension; they are
     checked, unless `unsafe`, where looking at them costs no transfer.
+
+    Raises: NotImplementedError for complex, bool and integer tensors.
     """
     if reduce not in KINDS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")

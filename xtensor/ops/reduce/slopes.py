@@ -81,6 +81,8 @@ def gradient(
 
     spacing: the distance between points (1), a distance for each dimension, or the coordinates along each.
     edge_order: 1 or 2, the order of the one-sided differences at the ends.
+
+    Raises: IndexError where `dim` is out of range; RuntimeError for bool tensors.
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")

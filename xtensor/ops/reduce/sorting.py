@@ -222,6 +222,9 @@ def sort(
 
     Shape: `input` `(*)`; values and indices `(*)`.
 
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; RuntimeError for
+    complex tensors.
+
     >>> xtensor.sort(xtensor.tensor([3, 1, 2]))
     xtensor.return_types.sort(
     values=tensor([1, 2, 3]),
@@ -241,9 +244,14 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: b
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: IndexError where `dim` is out of range; RuntimeError for complex tensors; TypeError for arguments
+    of other kinds.
+
     >>> xtensor.argsort(xtensor.tensor([3, 1, 2]), descending=True)
     tensor([0, 2, 1])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("argsort", "input", 1, "Tensor", input)
     return sort_along(input.detach(), dim, descending)[1]
 
 
@@ -251,6 +259,8 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for complex tensors.
     """
     values = sort_along(input, 0)[0]
     if out is None:
@@ -267,6 +277,8 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     """The `k` largest (or smallest) elements along `dim` and their indices, in order.
 
     Shape: `input` `(*)`; values and indices `(*)`, with `k` at `dim`.
+
+    Raises: RuntimeError for complex and bool tensors.
 
     >>> values, indices = xtensor.tensor([1, 9, 5, 7]).topk(2)
     >>> values, indices
@@ -297,6 +309,8 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> tupl
     """The `k`-th smallest element along `dim` (from 1) and its index.
 
     Shape: `input` `(*)`; values and indices without the dimension `dim`, or with size 1 there if `keepdim`.
+
+    Raises: NotImplementedError for complex and bool tensors.
 
     >>> xtensor.kthvalue(xtensor.tensor([3, 1, 2]), 2).values
     tensor(2)
@@ -398,6 +412,8 @@ def searchsorted(
 ) -> Tensor:
     """Where every value of `input` would be inserted into the sorted rows to keep their order.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.searchsorted(xtensor.tensor([1, 3, 5]), xtensor.tensor([3, 4]))
     tensor([1, 2])
     """
@@ -428,6 +444,8 @@ def bucketize(
     out: Tensor | None = None,
 ) -> Tensor:
     """The number of the bucket between sorted boundaries that every value falls into.
+
+    Raises: RuntimeError where `boundaries` has not one dimension.
 
     >>> xtensor.bucketize(xtensor.tensor([0.5, 2.0, 9.0]), xtensor.tensor([1.0, 2.0, 3.0]))
     tensor([0, 1, 3])

@@ -147,7 +147,8 @@ def _median_function(name: str, whole: Any, along: Any, doc: str) -> Any:
     signatures = "Tensor input", "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None"
     text = (
         f"{doc}\n\nShape: `input` `(*)`; result `()`, or values and indices without the dimension `dim` (size 1 if "
-        f"`keepdim`).\n\n>>> xtensor.{name}(xtensor.tensor([5.0, 1.0, 2.0]))\ntensor(2.)"
+        f"`keepdim`).\n\nRaises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; "
+        f"NotImplementedError for complex and bool tensors.\n\n>>> xtensor.{name}(xtensor.tensor([5.0, 1.0, 2.0]))\ntensor(2.)"
     )
     return overloads(*signatures)(named(found, name, text))
 
@@ -174,6 +175,8 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> tuple[Array, ...
     """The most frequent element along `dim`, the smallest of several, and the index where it stands last.
 
     Shape: `input` `(*)`; values and indices without the dimension `dim`, or with size 1 there if `keepdim`.
+
+    Raises: NotImplementedError for complex tensors.
     """
     axis = checks.wrap_dim(dim, input.ndim)
     if is_complex(input):
@@ -301,7 +304,8 @@ def _quantile_function(name: str, doc: str) -> Any:
     signatures = [f"Tensor input, {q}, {QUANTILE_OPTIONS}" for q in ("Tensor q", "float q")]
     text = (
         f"{doc}\n\nShape: `input` `(*)`, result without the dimension `dim` (size 1 if `keepdim`), `()` where not given; "
-        f"first the size of a vector `q`.\n\n>>> xtensor.{name}(xtensor.tensor([1.0, 2.0, 4.0]), 0.5)\ntensor(2.)"
+        f"first the size of a vector `q`.\n\nRaises: TypeError for arguments of other kinds; IndexError where `dim` is out of range; "
+        f"RuntimeError for complex, bool and integer tensors.\n\n>>> xtensor.{name}(xtensor.tensor([1.0, 2.0, 4.0]), 0.5)\ntensor(2.)"
     )
     return overloads(*signatures)(named(found, name, text))
 
@@ -352,9 +356,13 @@ def histc(
     Shape: `input` `(*)`, result `(bins)`.
     Differs from PyTorch: a range that is not finite gives zeros and no error on an accelerator.
 
+    Raises: NotImplementedError for complex, bool and integer tensors; TypeError for arguments of other kinds.
+
     >>> xtensor.histc(xtensor.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4)
     tensor([2., 1.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("histc", "input", 1, "Tensor", input)
     if not input.dtype.is_floating_point:
         raise checks.not_implemented_for("histogram_cpu", input.dtype)
     if bins <= 0:
@@ -382,9 +390,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
     Shape: `input` `(n)`; result `(m)`, m one more than the largest, and at least `minlength`.
 
+    Raises: RuntimeError for negative numbers; TypeError for arguments of other kinds.
+
     >>> xtensor.bincount(xtensor.tensor([0, 1, 1, 3]))
     tensor([1, 2, 0, 1])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("bincount", "input", 1, "Tensor", input)
     if not input.dtype.is_integral:
         raise checks.not_implemented_for("bincount_cpu", input.dtype)
     if minlength < 0:
@@ -478,6 +490,8 @@ def unique(
 
     Shape: `input` `(*)`; result `(n)`, or with `dim` as the input, with n there.
 
+    Raises: IndexError where `dim` is out of range.
+
     >>> xtensor.unique(xtensor.tensor([3, 1, 3, 2]), return_counts=True)
     (tensor([1, 2, 3]), tensor([1, 1, 2]))
     """
@@ -493,6 +507,8 @@ def unique_consecutive(
     Shape: `input` `(*)`; result `(n)`, or `(*)` with n along `dim`; inverse as `input` or that size, counts
     `(n)`.
     Computed on the host, since the shape of the result depends on the values.
+
+    Raises: IndexError where `dim` is out of range.
     """
     refuse_dynamic(input, "unique_consecutive")
     return _unique("unique_consecutive", input, return_inverse, return_counts, dim, True)

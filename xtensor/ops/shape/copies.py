@@ -78,7 +78,10 @@ def alias_copy(input: Tensor) -> Tensor:
 def as_strided_copy(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """A copy of `as_strided`."""
+    """A copy of `as_strided`.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return fresh(as_strided(input, size, stride, storage_offset))
 
 
@@ -121,7 +124,10 @@ def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
 
 @composite(out="exact")
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
-    """A copy of `select`."""
+    """A copy of `select`.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     return fresh(input.select(dim, index))
 
 
@@ -129,13 +135,19 @@ def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
 def slice_copy(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy of `input[start:end:step]` in one dimension."""
+    """A copy of `input[start:end:step]` in one dimension.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
+    """
     return fresh(slice_view(input, dim, start, end, step))
 
 
 @composite(out="exact")
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """A copy of `squeeze`."""
+    """A copy of `squeeze`.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     return fresh(input.squeeze() if dim is None else input.squeeze(dim))
 
 
@@ -159,7 +171,10 @@ def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @composite(out="exact")
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
-    """A copy of `unsqueeze`."""
+    """A copy of `unsqueeze`.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     return fresh(input.unsqueeze(dim))
 
 
@@ -177,25 +192,37 @@ def view_as_real_copy(input: Tensor) -> Tensor:
 
 @composite(out="exact")
 def view_as_complex_copy(input: Tensor) -> Tensor:
-    """A copy of `view_as_complex`."""
+    """A copy of `view_as_complex`.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
+    """
     return fresh(view_as_complex(input))
 
 
 @into_each
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Copies of `split`."""
+    """Copies of `split`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
+    """
     return all_fresh(input.split(split_size, dim))
 
 
 @into_each
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Copies of `split_with_sizes`."""
+    """Copies of `split_with_sizes`.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     return all_fresh(input.split_with_sizes(split_sizes, dim))
 
 
 @into_each
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Copies of `unbind`."""
+    """Copies of `unbind`.
+
+    Raises: IndexError where `dim` is out of range.
+    """
     return all_fresh(input.unbind(dim))
 
 
@@ -203,6 +230,8 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     """`chunk`, each part of which may be written in place; copies where a gradient is recorded.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return loose(input, input.chunk(chunks, dim))
 
@@ -211,6 +240,8 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     """`split`, each part of which may be written in place; copies where a gradient is recorded.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
     """
     return loose(input, input.split(split_size, dim))
 
@@ -219,6 +250,8 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
     """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return loose(input, input.split_with_sizes(split_sizes, dim))
 

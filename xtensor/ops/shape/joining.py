@@ -102,6 +102,8 @@ def cat(
 
     Shape: the tensors have one shape but for `dim`, where the result has the sum of their sizes.
 
+    Raises: IndexError where `dim` is out of range; RuntimeError where other sizes than that of `dim` differ.
+
     >>> a = xtensor.tensor([[1, 2]])
     >>> xtensor.cat([a, a + 2, a + 4])
     tensor([[1, 2],
@@ -154,6 +156,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     """The tensors, all of one shape, joined along a new dimension `dim`.
 
     Shape: tensors `(*)`; the result has one more dimension, of as many as there are tensors.
+
+    Raises: IndexError where `dim` is out of range; RuntimeError where sizes differ.
 
     >>> xtensor.stack([xtensor.tensor([1, 2]), xtensor.tensor([3, 4])], dim=1)
     tensor([[1, 3],
@@ -217,6 +221,8 @@ def _some(name: str, tensors: Any) -> list[Tensor]:
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined column by column: along dimension 1, or 0 for vectors.
 
+    Raises: RuntimeError where other sizes differ.
+
     >>> xtensor.hstack((xtensor.tensor([1]), xtensor.tensor([2, 3])))
     tensor([1, 2, 3])
     """
@@ -226,6 +232,8 @@ def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined row by row, vectors being rows.
+
+    Raises: RuntimeError where other sizes differ.
 
     >>> xtensor.vstack((xtensor.tensor([1, 2]), xtensor.tensor([3, 4])))
     tensor([[1, 2],
@@ -250,6 +258,8 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Views of the tensors expanded to the shape that they share by broadcasting.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> [t.shape for t in xtensor.broadcast_tensors(xtensor.ones(2, 1), xtensor.ones(3))]
     [xtensor.Size([2, 3]), xtensor.Size([2, 3])]
@@ -316,7 +326,10 @@ def blocks(tensors: Arrays) -> Array:
 
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices (vectors being rows) along its diagonal."""
+    """A matrix with the given matrices (vectors being rows) along its diagonal.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return blocks(tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors)
 
 

@@ -61,6 +61,8 @@ def detach_(self: Tensor) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: RuntimeError for a view.
+
     >>> xtensor.ones(2, requires_grad=True).exp().detach_().requires_grad
     False
     """
@@ -136,7 +138,8 @@ def inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Te
     change.__name__ = change.__qualname__ = name
     change.__doc__ = (
         f"In-place version of `{name[:-1]}`: changes the sizes and strides of the tensor itself.\n\n"
-        f"Shape: that of `{name[:-1]}`'s result."
+        f"Shape: that of `{name[:-1]}`'s result.\n\n"
+        f"Raises: RuntimeError for a leaf that requires grad; else as `{name[:-1]}`."
     )
     return change
 
@@ -226,6 +229,8 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
     Shape: result `size`.
     Differs from PyTorch: new elements are zero, not uninitialised.
+
+    Raises: RuntimeError for a tensor that requires grad.
     """
     if edge_of(self) is not None and not modes.state.mode & modes.INFERENCE:
         raise RuntimeError("cannot resize variables that require grad")
@@ -243,6 +248,8 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     """Change the sizes in place to those of another tensor.
 
     Shape: result that of `the_template`.
+
+    Raises: RuntimeError for a tensor that requires grad.
     """
     sizes = tuple(sizes_of(the_template))
     if memory_format is dtypes.preserve_format:

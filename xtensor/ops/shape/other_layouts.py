@@ -48,7 +48,12 @@ def removed(name: str, instead: str) -> Callable[..., NoReturn]:
 def part(name: str, layout: str) -> Callable[..., NoReturn]:
     """A function that gives a part of a layout that no tensor has."""
     message = f"{name} expected {layout} tensor layout but got Strided"
-    return refusal(name, RuntimeError, message, "Raises RuntimeError of a dense tensor.")
+    return refusal(
+        name,
+        RuntimeError,
+        message,
+        "What a tensor in another layout has.\n\nRaises: RuntimeError for a dense tensor.",
+    )
 
 
 eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")
@@ -110,6 +115,8 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """`reshape` to another tensor's sizes, by its deprecated name.
 
     Shape: `(*)` of as many elements as `tensor`; result that of `tensor`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     checks.warn("non-inplace resize_as is deprecated")
     return self.reshape(tuple(sizes_of(tensor)))

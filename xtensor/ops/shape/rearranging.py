@@ -79,6 +79,8 @@ def fliplr(input: Tensor) -> Tensor:
     """A copy with the order of the columns reversed.
 
     Shape: `input` `(n, m, *)`, result the same.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
@@ -89,6 +91,8 @@ def flipud(input: Tensor) -> Tensor:
     """A copy with the order of the rows reversed.
 
     Shape: `input` `(n, *)`, result the same.
+
+    Raises: RuntimeError for a tensor of no dimensions.
     """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
@@ -195,9 +199,13 @@ def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
 
     Shape: `input` `(*)`, result with every size times its number.
 
+    Raises: RuntimeError for negative repeats; TypeError for arguments of other kinds.
+
     >>> xtensor.tile(xtensor.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("tile", "input", 1, "Tensor", input)
     if dims is None and not sizes:
         raise TypeError('tile() missing 1 required positional arguments: "dims"')
     if len(sizes) > 1 and isinstance(sizes[0], (tuple, list)):
@@ -234,6 +242,8 @@ def repeat_interleave(
     Shape: `input` `(*)`; `n` slices along `dim` become `n * repeats`, or the sum of `repeats` `(n)`; without
     `dim` one dimension.
     Repeats in a tensor are read on the host, since the shape of the result depends on them.
+
+    Raises: IndexError where `dim` is out of range.
 
     >>> xtensor.repeat_interleave(xtensor.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
@@ -378,10 +388,14 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
     Shape: `input` `(n)`, result `(n, n)`; or `input` `(n, m)`, result `(min(n, m))`, for `diagonal` 0.
 
+    Raises: RuntimeError for more than two dimensions; TypeError for arguments of other kinds.
+
     >>> xtensor.diag(xtensor.tensor([1, 2]))
     tensor([[1, 0],
             [0, 2]])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("diag", "input", 1, "Tensor", input)
     if input.dim() == 1:
         made = diag_embed(input, diagonal)
     elif input.dim() == 2:
@@ -413,6 +427,8 @@ def trace(input: Array) -> Array:
     """The sum of the diagonal of a matrix; integers sum to int64.
 
     Shape: `input` `(n, m)`, result `()`.
+
+    Raises: NotImplementedError for bool tensors.
 
     >>> xtensor.trace(xtensor.tensor([[1, 2], [3, 4]]))
     tensor(5)

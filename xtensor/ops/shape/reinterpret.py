@@ -33,6 +33,8 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
 
     Shape: the tensor `(*)`; result the sizes given, where one may be -1: what is left.
 
+    Raises: RuntimeError where the sizes have another number of elements, or strides do not allow it.
+
     >>> xtensor.arange(6).view(3, 2)
     tensor([[0, 1],
             [2, 3],
@@ -68,7 +70,10 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """A real tensor with a last dimension of pairs as complex numbers."""
+    """A real tensor with a last dimension of pairs as complex numbers.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
+    """
     (input,) = cast_for(input, cpu="float32")
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
@@ -106,6 +111,8 @@ def conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit flipped; a real tensor is itself.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.conj(xtensor.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -153,9 +160,13 @@ def real(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.real(xtensor.tensor([1 + 2j]))
     tensor([1.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("real", "input", 1, "Tensor", input)
     if not input.dtype.is_complex:
         return input
     return select(view_as_real(conj(input) if input.is_conj() else input), -1, 0)
@@ -166,9 +177,13 @@ def imag(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: RuntimeError for real tensors; TypeError for arguments of other kinds.
+
     >>> xtensor.imag(xtensor.tensor([1 + 2j]))
     tensor([2.])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("imag", "input", 1, "Tensor", input)
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input.is_conj():
@@ -180,6 +195,8 @@ def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view.
 
     Shape: `input` `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for a tensor of one dimension.
     """
     if input.dim() < 2 and input.dim() != 0:
         raise RuntimeError(
@@ -192,6 +209,8 @@ def H(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix, as a view.
 
     Shape: `(n, m)`, result `(m, n)`.
+
+    Raises: RuntimeError for other than two dimensions.
     """
     if self.dim() not in (0, 2):
         raise RuntimeError(
@@ -205,6 +224,8 @@ def mH(self: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view.
 
     Shape: `(*, n, m)`, result `(*, m, n)`.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     return adjoint(self)
 

@@ -270,6 +270,8 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
     Shape: `tensor` `(*, S, *)` with S at `dim`; pieces `(*, size, *)`.
 
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range.
+
     >>> xtensor.split(xtensor.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
@@ -282,6 +284,8 @@ def split_method(self: Tensor, split_size: int | Sequence[int], dim: int = 0) ->
     """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths.
 
     Shape: `(*)`; pieces of the same sizes but along `dim`.
+
+    Raises: RuntimeError where the sizes do not add up.
 
     >>> [t.tolist() for t in xtensor.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -460,6 +464,8 @@ def as_strided(
     Shape: result `size`.
     Raises RuntimeError where it would reach outside the storage.
     Differs from PyTorch: no gradient for an input whose own elements overlap or leave gaps.
+
+    Raises: TypeError for arguments of other kinds.
     """
     if not isinstance(input, Tensor):
         raise checks.argument_error("as_strided", "input", 1, "Tensor", input)
@@ -492,6 +498,8 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
 
     Shape: `input` `(*)`, whose sizes are those of `size` or 1; result `size`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.broadcast_to(xtensor.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
             [1, 2]])
@@ -503,6 +511,8 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The view broadcast to the sizes of `other`.
 
     Shape: `input` broadcast to that of `other`.
+
+    Raises: RuntimeError where sizes do not fit.
 
     >>> xtensor.tensor([[1], [2]]).expand_as(xtensor.ones(2, 3))
     tensor([[1, 1, 1],
@@ -543,6 +553,8 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The elements in row-major order with other sizes: a view where strides allow, else a copy.
 
     Shape: `input` `(*)`; result `shape`, where one size may be -1: what is left.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> xtensor.arange(6).reshape(2, -1)
     tensor([[0, 1, 2],
@@ -586,6 +598,8 @@ def reshape_method(self: Tensor, *shape: Any, **named: Any) -> Tensor:
 
     Shape: `(*)` of as many elements as `shape`; result `shape`, of which one size may be -1.
 
+    Raises: RuntimeError where the sizes have another number of elements.
+
     >>> xtensor.arange(4).reshape(2, -1)
     tensor([[0, 1],
             [2, 3]])
@@ -600,9 +614,14 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
     Shape: `input` `(*)`; sizes `start_dim` to `end_dim` as their product.
 
+    Raises: IndexError where `start_dim` or `end_dim` is out of range; RuntimeError where `start_dim` comes
+    after `end_dim`; TypeError for arguments of other kinds.
+
     >>> xtensor.zeros(2, 3, 4).flatten(1).shape
     xtensor.Size([2, 12])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("flatten", "input", 1, "Tensor", input)
     sizes = geometry.flatten_sizes(tuple(sizes_of(input)), start_dim, end_dim)
     return input if len(sizes) == input.dim() else reshape(input, sizes)
 
@@ -619,6 +638,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sum over broadcast dimensions that has these sizes.
 
     Shape: `(*)`, to which `size` broadcasts; result `size`.
+
+    Raises: RuntimeError where the sizes do not broadcast to the tensor's.
     """
     sizes = shape_arguments("sum_to_size", size, None)
     have = tuple(sizes_of(self))
@@ -636,6 +657,8 @@ def T(self: Tensor) -> Tensor:
 
     Shape: `(n, m)`, result `(m, n)`; so for any number of dimensions.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.ones(2, 3).T.shape
     xtensor.Size([3, 2])
     """
@@ -647,6 +670,8 @@ def mT(self: Tensor) -> Tensor:
 
     Shape: `(*, n, m)`, result `(*, m, n)`.
     Differs from PyTorch: which warns of the latter.
+
+    Raises: RuntimeError for fewer than two dimensions.
     """
     if self.dim() == 0:
         return self
@@ -660,6 +685,8 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
     Shape: `(*)` of as many elements as `other`; result that of `other`.
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> xtensor.arange(4).view_as(xtensor.ones(2, 2))
     tensor([[0, 1],
             [2, 3]])
@@ -671,6 +698,8 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The elements in the sizes of `other`, as a view where that is possible.
 
     Shape: `(*)` of as many elements as `other`; result that of `other`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     return reshape(self, tuple(sizes_of(other)))
 

@@ -36,6 +36,8 @@ def pixel_shuffle(input: Array, upscale_factor: int) -> Array:
 
     Shape: `input` `(*, C * r * r, H, W)`, result `(*, C, H * r, W * r)`.
 
+    Source: Shi et al. 2016, arXiv:1609.05158.
+
     >>> F.pixel_shuffle(xtensor.ones(1, 4, 2, 2), 2).shape
     xtensor.Size([1, 1, 4, 4])
     """
@@ -110,6 +112,8 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     """The channels `(N, C, *)` of all groups interleaved: the first of every group, then the second, and so on.
 
     Shape: `input` `(N, C, *)`, result `(N, C, *)`.
+
+    Source: Zhang et al. 2018, arXiv:1707.01083.
     """
     return shuffled(input, groups)
 

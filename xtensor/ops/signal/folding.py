@@ -102,7 +102,10 @@ def im2col(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Array:
-    """`unfold` with two numbers for every option."""
+    """`unfold` with two numbers for every option.
+
+    Raises: NotImplementedError for integer tensors.
+    """
     for what, value in (
         ("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride)
     ):  # fmt: skip
@@ -147,7 +150,10 @@ def col2im(
     padding: Sequence[int],
     stride: Sequence[int],
 ) -> Array:
-    """`fold` with two numbers for every option."""
+    """`fold` with two numbers for every option.
+
+    Raises: NotImplementedError for integer tensors.
+    """
     for what, value in (
         ("output_size", output_size), ("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding),
         ("stride", stride),
@@ -211,6 +217,8 @@ def unfold_blocks(
     Shape: `input` `(N, C, H, W)` or `(C, H, W)`, result `(N, C * kH * kW, blocks)` or `(C * kH * kW,
     blocks)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for integer tensors.
+
     >>> F.unfold(xtensor.ones(1, 1, 3, 3), 2).shape
     xtensor.Size([1, 4, 4])
     """
@@ -228,5 +236,7 @@ def fold(
     """Columns `(N, C * kH * kW, blocks)` summed into images of `output_size`: the transpose of `unfold`.
 
     Shape: `input` `(N, C * kH * kW, blocks)` or without N, result `(N, C, *output_size)` or without N.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for integer tensors.
     """
     return col2im(input, pair(output_size), pair(kernel_size), pair(dilation), pair(padding), pair(stride))

@@ -215,6 +215,8 @@ def rfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = N
 
     Shape: `input` `(*, m, *)`, result `(*, n // 2 + 1, *)`; n is m where not given.
 
+    Raises: RuntimeError for complex tensors.
+
     >>> xtensor.fft.rfft(xtensor.ones(4)).real
     tensor([4., 0., 0.])
     """
@@ -251,6 +253,8 @@ def ihfft(input: Array, n: int | None = None, dim: int = -1, norm: str | None = 
     """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input.
 
     Shape: `input` `(*, m, *)`, result `(*, n // 2 + 1, *)`; n is m where not given.
+
+    Raises: RuntimeError for complex tensors.
     """
     x = transformed("ihfft", input, complex=False)
     axis, count = one_axis("fft_ihfft", input, n, dim)
@@ -303,6 +307,8 @@ def rfftn(
     """The Fourier transform of a real signal over several dimensions, the last cut to its half.
 
     Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last of them `n // 2 + 1`.
+
+    Raises: RuntimeError for complex tensors.
     """
     check_real("rfftn", input)
     x = transformed("rfftn", input, complex=False)
@@ -346,6 +352,8 @@ def ihfftn(
     """The inverse of `hfftn`.
 
     Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`, the last of them `n // 2 + 1`.
+
+    Raises: RuntimeError for complex tensors.
     """
     if is_complex(input):
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {dtype_of(input).scalar_name}")
@@ -378,8 +386,10 @@ def over_plane(transform: Any) -> Any:
     key = {"rfftn": "r", "ihfftn": "r", "irfftn": "h", "hfftn": "h"}.get(name, "")
     doc = (
         f"`{name}` over the last two dimensions, or those in `dim`.\n\n"
-        f"Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`{last.get(key, '')}."
+        f"Shape: `input` `(*)`, result `(*)` with sizes `s` in the dimensions `dim`{last.get(key, '')}.\n\n"
+        "Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range"
     )
+    doc += "; RuntimeError for complex tensors." if key == "r" else "."
     return named(over, name.removesuffix("n") + "2", doc)
 
 
@@ -424,7 +434,7 @@ def frequencies(name: str, half: bool) -> Any:
 
     transform = name.removesuffix("freq")
     doc = f"The frequencies of the points of an `{transform}` of `n` points that lie `d` apart.\n\n"
-    doc += f"Shape: result `({'n // 2 + 1' if half else 'n'})`."
+    doc += f"Shape: result `({'n // 2 + 1' if half else 'n'})`.\n\nRaises: RuntimeError for dtypes of integers, and for a negative `n`."
     return named(made_frequencies, name, doc)
 
 
@@ -444,6 +454,8 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all).
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return shifted(input, dim, False)
 
@@ -452,5 +464,7 @@ def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: IndexError where `dim` is out of range.
     """
     return shifted(input, dim, True)

@@ -110,6 +110,8 @@ def stft(
     complex.
     Frames of `n_fft` elements start every `hop_length` (n_fft // 4); with `center` the signal is padded so that frames
     are centred on multiples of it. A real signal gives `n_fft // 2 + 1` frequencies, unless `onesided=False`.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool and integer tensors.
     """
     input, window = cast_for(input, window, cpu="float32")
     if center and align_to_window is not None:
@@ -232,6 +234,8 @@ def istft(
 
     Shape: `input` `(B, frequencies, frames)` or without B, result `(B, length)` or `(length)`.
     RuntimeError where some element of the signal lies under no window, which is seen only where values can be read.
+
+    Raises: RuntimeError for complex tensors.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     span = n_fft if win_length is None else win_length

@@ -217,6 +217,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     Shape: `input` `(*)`; result with `before + after` added to each size that `pad` names.
 
+    Raises: RuntimeError where `pad` has an odd length or more pairs than there are dimensions.
+
     >>> F.pad(xtensor.tensor([[1, 2]]), (1, 2), value=9)
     tensor([[9, 1, 2, 9, 9]])
     """

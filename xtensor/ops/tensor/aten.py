@@ -54,17 +54,28 @@ __all__ = [
 
 
 def _softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """`softmax`, of 16-bit floats in float32 if `half_to_float`."""
+    """`softmax`, of 16-bit floats in float32 if `half_to_float`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range;
+    NotImplementedError for complex, bool and integer tensors.
+    """
     return softmax(input, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
 def _log_softmax(input: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """`log_softmax`, of 16-bit floats in float32 if `half_to_float`."""
+    """`log_softmax`, of 16-bit floats in float32 if `half_to_float`.
+
+    Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range;
+    NotImplementedError for complex, bool and integer tensors.
+    """
     return log_softmax(input, dim, dtype=dtypes.float32 if half_to_float else None)
 
 
 def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
-    """`softmax`, zeros where every element along `dim` is minus infinity."""
+    """`softmax`, zeros where every element along `dim` is minus infinity.
+
+    Raises: IndexError where `dim` is out of range; NotImplementedError for complex, bool and integer tensors.
+    """
     dead = (input == -float("inf")).all(dim, keepdim=True)
     return softmax(input.masked_fill(dead, 0), dim, dtype=dtype).masked_fill(dead, 0)
 
@@ -78,7 +89,11 @@ def of_type(grad: Tensor, input_dtype: dtypes.dtype) -> Tensor:
 def _softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype
 ) -> Tensor:
-    """The gradient of `softmax` from its result."""
+    """The gradient of `softmax` from its result.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit; IndexError where
+    `dim` is out of range; RuntimeError for bool tensors.
+    """
     weighed = grad_output * output
     return of_type(weighed - output * weighed.sum(dim, keepdim=True), input_dtype)
 
@@ -87,7 +102,11 @@ def _softmax_backward_data(
 def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype
 ) -> Tensor:
-    """The gradient of `log_softmax` from its result."""
+    """The gradient of `log_softmax` from its result.
+
+    Raises: RuntimeError where sizes do not fit; IndexError where `dim` is out of range; RuntimeError for bool
+    tensors.
+    """
     return of_type(grad_output - output.exp() * grad_output.sum(dim, keepdim=True), input_dtype)
 
 
@@ -103,7 +122,10 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
 
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """The gradient of `native_dropout`."""
+    """The gradient of `native_dropout`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError where sizes do not fit.
+    """
     return grad_output * mask * scale
 
 
@@ -122,7 +144,10 @@ def _native_batch_norm_legit(
     running_mean: Tensor | None = None,
     running_var: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`native_batch_norm`; without running statistics `(training, momentum, eps)` follow the bias."""
+    """`native_batch_norm`; without running statistics `(training, momentum, eps)` follow the bias.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     rest = list(options)
     if rest and isinstance(rest[0], Tensor):
         running_mean, running_var = rest.pop(0), rest.pop(0)
@@ -146,7 +171,10 @@ def _native_batch_norm_legit_no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`native_batch_norm` by the running statistics."""
+    """`native_batch_norm` by the running statistics.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
@@ -160,7 +188,10 @@ def _batch_norm_with_update(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """`native_batch_norm` in training; the last result is what a device would keep for the backward pass: nothing."""
+    """`native_batch_norm` in training; the last result is what a device would keep for the backward pass: nothing.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     found = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*found, input.detach().new_empty((0,), dtype=dtypes.uint8))
 
@@ -176,7 +207,10 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`nn.functional.batch_norm` with the arguments in the order of `torch.batch_norm`."""
+    """`nn.functional.batch_norm` with the arguments in the order of `torch.batch_norm`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -191,7 +225,10 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`nn.functional.instance_norm` with the arguments in the order of `torch.instance_norm`."""
+    """`nn.functional.instance_norm` with the arguments in the order of `torch.instance_norm`.
+
+    Raises: RuntimeError where sizes do not fit; NotImplementedError for complex, bool and integer tensors.
+    """
     return normalization.instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
     )
@@ -226,6 +263,8 @@ def embedding_bag(
     """`nn.functional.embedding_bag` with the table first and the mode (sum, mean, max) by number.
 
     The bag of every lookup, the sizes of the bags and the rows of maxima come with it.
+
+    Raises: RuntimeError for complex, bool and integer tensors.
     """
     check_lookups(indices, offsets, sizes_of(weight)[0], mode)
     return bags(
@@ -242,17 +281,26 @@ def embedding_bag(
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> tuple[Tensor, Tensor]:
-    """The maxima of windows over the last dimension, and where they lie."""
+    """The maxima of windows over the last dimension, and where they lie.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+    """
     return maxima1d(input, output_size)
 
 
 def _adaptive_avg_pool2d(input: Tensor, output_size: Sequence[int]) -> Tensor:
-    """`nn.functional.adaptive_avg_pool2d`."""
+    """`nn.functional.adaptive_avg_pool2d`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+    """
     return adaptive_avg_pool2d(input, output_size)
 
 
 def _adaptive_avg_pool3d(input: Tensor, output_size: Sequence[int]) -> Tensor:
-    """`nn.functional.adaptive_avg_pool3d`."""
+    """`nn.functional.adaptive_avg_pool3d`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+    """
     return adaptive_avg_pool3d(input, output_size)
 
 
@@ -278,7 +326,10 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    """The gradient of `max_pool2d` from the indices of its maxima."""
+    """The gradient of `max_pool2d` from the indices of its maxima.
+
+    Raises: RuntimeError where sizes do not fit; RuntimeError for bool tensors.
+    """
     return max_pool2d_scatter(grad_output, indices, tuple(sizes_of(input)))
 
 
@@ -289,7 +340,10 @@ def _upsample_bilinear2d_aa(
     scales_h: float | Sequence[float] | None = None,
     scales_w: float | None = None,
 ) -> Tensor:
-    """Bilinear, antialiased `interpolate` to a size; a scale, where given, is what the sampling steps by."""
+    """Bilinear, antialiased `interpolate` to a size; a scale, where given, is what the sampling steps by.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+    """
     if output_size is None:
         return SMOOTH["bilinear"](input, None, align_corners, scales_h)
     return SMOOTH["bilinear"](input, output_size, align_corners, (scales_h, scales_w))

@@ -193,6 +193,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     Shape: that of the tensor itself.
     Itself where both are right already, unless `copy`. Gradients flow back to the original dtype and device.
 
+    Raises: RuntimeError for a device that is none.
+
     >>> xtensor.ones(2).to(xtensor.int64)
     tensor([1, 1])
     """
@@ -292,6 +294,8 @@ def type_method(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> 
 
     Shape: that of the tensor itself.
 
+    Raises: ValueError for a name that is no type's.
+
     >>> xtensor.ones(2).type()
     'xtensor.FloatTensor'
     """
@@ -357,6 +361,8 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
 
     Shape: `input` `(*)`, result `(*)`.
     The default, `preserve_format`, keeps the order of a tensor without gaps. The copy is made when either is written.
+
+    Raises: TypeError for arguments of other kinds.
 
     >>> x = xtensor.tensor([1, 2])
     >>> x.clone().add_(1), x
@@ -596,6 +602,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
     Shape: `src` broadcast to that of the tensor itself, which stays.
 
+    Raises: RuntimeError where sizes do not fit.
+
     >>> xtensor.zeros(2).copy_(xtensor.tensor([1, 2]))
     tensor([1., 2.])
     """
@@ -662,6 +670,8 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: RuntimeError for a value of one dimension or more.
+
     >>> xtensor.zeros(2).fill_(7)
     tensor([7., 7.])
     """
@@ -696,6 +706,8 @@ def zero_(input: Tensor) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
 
+    Raises: RuntimeError for a leaf that is written while it requires grad.
+
     >>> xtensor.ones(2).zero_()
     tensor([0., 0.])
     """
@@ -707,6 +719,8 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
     Shape: that of the tensor itself, which stays.
     With `wrap` the diagonal of a tall matrix starts again after each square block (and one row).
+
+    Raises: RuntimeError for a leaf that requires grad.
     """
     sizes = tuple(sizes_of(self))
     if len(sizes) < 2:

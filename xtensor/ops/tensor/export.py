@@ -56,6 +56,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     then, costs no copy, and keeps its values. What a graph has saved keeps the values of the forward pass whatever NumPy writes.
     `force` detaches, brings to the CPU and resolves the conjugate bit first.
 
+    Raises: RuntimeError for a tensor that requires grad.
+
     >>> xtensor.ones(2).numpy()
     array([1., 1.], dtype=float32)
     """

@@ -56,6 +56,8 @@ def checked(function: str, input: Any) -> Tensor:
 def numel(input: Tensor) -> int:
     """The number of elements of `input`.
 
+    Raises: TypeError for arguments of other kinds.
+
     >>> xtensor.numel(xtensor.ones(2, 3))
     6
     """
@@ -63,22 +65,34 @@ def numel(input: Tensor) -> int:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are (real) floats."""
+    """Whether the elements are (real) floats.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return checked("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex."""
+    """Whether the elements are complex.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return checked("is_complex", input).is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the elements can be negative."""
+    """Whether the elements can be negative.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return checked("is_signed", input).is_signed()
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether `input` was made in inference mode."""
+    """Whether `input` was made in inference mode.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     return checked("is_inference", input).is_inference()
 
 
@@ -102,7 +116,10 @@ RESULT_TYPE = (
     "Number scalar1, Number scalar2",
 )
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype in which an operation on two tensors or numbers computes."""
+    """The dtype in which an operation on two tensors or numbers computes.
+
+    Raises: TypeError for arguments of other kinds.
+    """
     operands = []
     for value in (tensor1, tensor2):
         if isinstance(value, Tensor):

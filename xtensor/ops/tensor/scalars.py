@@ -23,6 +23,8 @@ def item(self: Tensor) -> Any:
 
     Shape: one element, of any number of dimensions; a number.
 
+    Raises: RuntimeError where there is not one element.
+
     >>> xtensor.tensor([2.5]).item()
     2.5
     """
@@ -56,6 +58,8 @@ def tolist(self: Tensor) -> Any:
     """The values as nested lists of Python numbers; of a tensor of no dimensions, its number.
 
     Shape: any; lists nested as deep as there are dimensions.
+
+    Raises: NotImplementedError on the meta device.
 
     >>> xtensor.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
@@ -97,7 +101,7 @@ def single(self: Tensor) -> Any:
     """The one value, for Python's conversions."""
     if self.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    if self.requires_grad and not asked_by_plotting():
+    if self.requires_grad and modes.is_grad_enabled() and not asked_by_plotting():
         checks.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             "Consider using tensor.detach() first.",
@@ -148,7 +152,10 @@ def backwards(self: Tensor) -> Tensor:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one."""
+    """Whether the one element of `input` is not zero; RuntimeError if there is not exactly one.
+
+    Raises: RuntimeError where there is not one element.
+    """
     return truth(input)
 
 

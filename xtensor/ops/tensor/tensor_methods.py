@@ -42,6 +42,8 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function gives for it; slow, on a CPU only.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a tensor that requires grad; TypeError on the meta device.
     """
     return by_element("apply_", self, callable)
 

@@ -41,7 +41,10 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """Up from `base_lr` to `max_lr` and down again, step by step (Smith, 2017)."""
+    """Up from `base_lr` to `max_lr` and down again, step by step (Smith, 2017).
+
+    Source: Smith 2017, arXiv:1506.01186.
+    """
 
     def __init__(
         self,
@@ -143,7 +146,10 @@ def along_line(start: float, end: float, part: float) -> float:
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to `max_lr` and down to nearly nothing, in one cycle of `total_steps` steps (Smith and Topin, 2019)."""
+    """Up to `max_lr` and down to nearly nothing, in one cycle of `total_steps` steps (Smith and Topin, 2019).
+
+    Source: Smith and Topin 2018, arXiv:1708.07120.
+    """
 
     def __init__(
         self,

@@ -6,8 +6,8 @@ import math
 import types
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, set_value, values_of
@@ -25,15 +25,18 @@ __all__ = [
     "StepLR",
 ]
 
+Factors: TypeAlias = Callable[[int], Any] | list[Callable[[int], Any]] | tuple[Callable[[int], Any], ...]
+"""A function of the epoch for all groups, or one for each."""
+
 
 class _ByLambda(LRScheduler):
     """A function of the epoch for every group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
-            self.lr_lambdas = [lr_lambda] * count
+            self.lr_lambdas: list[Any] = [lr_lambda] * count
         elif len(lr_lambda) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
         else:
@@ -59,6 +62,8 @@ class _ByLambda(LRScheduler):
 class LambdaLR(_ByLambda):
     """The initial learning rate times a function of the epoch.
 
+    Raises: ValueError for another number of functions than of groups.
+
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
     >>> optimizer.step()
@@ -75,7 +80,7 @@ class LambdaLR(_ByLambda):
 class MultiplicativeLR(_ByLambda):
     """The last learning rate times a function of the epoch."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factors, last_epoch: int = -1) -> None:
         for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
@@ -90,6 +95,8 @@ class MultiplicativeLR(_ByLambda):
 
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` epochs.
+
+    Raises: TypeError for what is no optimizer.
 
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
@@ -244,6 +251,10 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Down to `eta_min` in `T_max` epochs along half a cosine, and up again (Loshchilov and Hutter, 2017).
 
+    Raises: TypeError for what is no optimizer.
+
+    Source: Loshchilov and Hutter 2017, arXiv:1608.03983.
+
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
     >>> optimizer.step()
@@ -276,7 +287,10 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to `eta_min` along half a cosine, again and again, each time `T_mult` times as long."""
+    """Down to `eta_min` along half a cosine, again and again, each time `T_mult` times as long.
+
+    Source: Loshchilov and Hutter 2017, arXiv:1608.03983.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

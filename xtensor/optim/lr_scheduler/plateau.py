@@ -15,6 +15,8 @@ __all__ = ["ReduceLROnPlateau"]
 class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when a metric has not become better for `patience` epochs.
 
+    Raises: ValueError where `factor` is not below 1.
+
     >>> optimizer = xtensor.optim.SGD([xtensor.ones(1, requires_grad=True)], lr=1.0)
     >>> schedule = xtensor.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
     >>> schedule.step(1.0)

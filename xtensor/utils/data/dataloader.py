@@ -50,6 +50,8 @@ class DataLoader(Generic[T_co]):
     Windows unless asked for otherwise; `pin_memory` changes nothing. With `prefetch_device`, which PyTorch lacks, batches
     come on that device, each sent there while the one before is in use.
 
+    Raises: ValueError for options that exclude each other, and negative numbers.
+
     >>> rows = xtensor.utils.data.TensorDataset(xtensor.arange(3))
     >>> [batch.tolist() for (batch,) in xtensor.utils.data.DataLoader(rows, batch_size=2)]
     [[0, 1], [2]]

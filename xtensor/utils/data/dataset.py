@@ -33,6 +33,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Dataset(Generic[T_co]):
     """Samples by number: a subclass defines `__getitem__` and, for most samplers, `__len__`.
 
+    Raises: NotImplementedError where `__getitem__` is not written.
+
     >>> class Squares(xtensor.utils.data.Dataset):
     ...     def __getitem__(self, index):
     ...         return index**2
@@ -56,6 +58,8 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Tensors side by side: sample `i` is row `i` of each.
+
+    Raises: AssertionError where the first sizes differ.
 
     >>> xtensor.utils.data.TensorDataset(xtensor.tensor([1, 2]), xtensor.tensor([3, 4]))[0]
     (tensor(1), tensor(3))
@@ -224,6 +228,8 @@ def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Any = None
 ) -> list[Subset[T_co]]:
     """Parts of a dataset without overlap, drawn at random: of these lengths, or fractions that add up to 1.
+
+    Raises: ValueError where the lengths do not add up.
 
     >>> [len(part) for part in xtensor.utils.data.random_split(range(4), [3, 1])]
     [3, 1]
