@@ -24,7 +24,7 @@ class ShapesCollection:
 
     >>> x = xtensor.ones(3, 2)
     >>> collection = xtensor.export.ShapesCollection()
-    >>> collection[x] = {0: Dim.DYNAMIC}
+    >>> collection[x] = {0: xtensor.export.Dim.DYNAMIC}
     >>> collection.dynamic_shapes(lambda a, b: a, (x, [x]))
     {'a': {0: Dim.DYNAMIC}, 'b': [{0: Dim.DYNAMIC}]}
     """

@@ -43,10 +43,12 @@ class CapabilityBasedPartitioner:
     allows_single_node_partition: whether a part may have one node alone. non_compute_ops: paths of functions that count for nothing there, since they
     compute nothing; allowed_single_node_partition_ops: paths of those that may be alone all the same.
 
+    >>> from xtensor.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+    >>> from xtensor.fx.passes.operator_support import create_op_support
     >>> graph = xtensor.fx.symbolic_trace(lambda a, b: xtensor.relu(a + b).sin())
-    >>> taken = xtensor.fx.passes.operator_support.create_op_support(lambda modules, node: node.name in ("add", "relu"))
-    >>> partitioner = xtensor.fx.passes.infra.partitioner.CapabilityBasedPartitioner(graph, taken)
-    >>> [node.name for node in partitioner.partition_and_fuse().graph.nodes]
+    >>> taken = create_op_support(lambda modules, node: node.name in ("add", "relu"))
+    >>> made = CapabilityBasedPartitioner(graph, taken).partition_and_fuse()
+    >>> [node.name for node in made.graph.nodes]
     ['a', 'b', 'fused_0', 'sin', 'output']
     """
 
