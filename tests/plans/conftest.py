@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from xtensor.xla.sizes import forget
+from xtensor.xla.sizes import forget, switched
 
 
 @pytest.fixture(autouse=True)
-def no_size_has_varied() -> None:
-    """Programs of one size, whatever ran before: those of all sizes round in another order, and make plans from the first time on needless."""
+def programs_of_one_size() -> Iterator[None]:
+    """Whatever ran before: programs of all sizes round in another order, and make plans from the first time on needless."""
     forget()
+    with switched(False):
+        yield

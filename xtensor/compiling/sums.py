@@ -59,8 +59,7 @@ class Term(NamedTuple):
                 precision, wide = params["precision"], params["preferred_element_type"]
                 options = dict(precision=precision, preferred_element_type=wide)
                 product = partial(lax.dot_general, dimension_numbers=(((1,), (0,)), ((), ())), **options)
-                found = over_rows(a, b, product) if a.size >= b.size else over_rows(b, a, product).T
-                found = found.reshape(*free_a, *free_b)
+                found = over_rows(a, b, product).reshape(*free_a, *free_b)
         return found if self.dtype is None else lax.convert_element_type(found, self.dtype)
 
 
