@@ -168,9 +168,8 @@ def compare(
     times: list[Timing] = []
     for place in places:
         try:
-            with sizes.switched(
-                False
-            ):  # else one device's program may be one for several sizes, whose rounding is another
+            # Else the program of one of them may be one for several sizes, which rounds otherwise.
+            with sizes.paused():
                 found, timing = run(place, function, args, kwargs, backward, repeat, seed)
         except Exception as error:
             if not results:

@@ -99,7 +99,7 @@ def test_what_a_handler_raises_while_a_program_is_traced_is_not_ours(kind: type[
     # A shape of its own for each, which no program for several sizes answers: the signature is new.
     x = xtensor.ones(7, len(kind.__name__))
     try:
-        with sizes.switched(False), pytest.raises(kind, match=r"^stop"):
+        with sizes.paused(), pytest.raises(kind, match=r"^stop"):
             sys.settrace(trace)
             try:
                 xtensor.atan2(x, x)

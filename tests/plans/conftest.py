@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from xtensor.xla.sizes import forget, switched
+from xtensor.xla.sizes import forget, paused
 
 
 @pytest.fixture(autouse=True)
 def programs_of_one_size() -> Iterator[None]:
     """Whatever ran before: programs of all sizes round in another order, and make plans from the first time on needless."""
     forget()
-    with switched(False):
+    with paused():
         yield

@@ -611,3 +611,17 @@ def test_constants_within_a_trace_are_left_to_it() -> None:
         assert compiled(xtensor.zeros(3)).tolist() == [60.0] * 3
     assert jax.jit(lambda a: a + array_of(xtensor.ones(44).sum()))(1.0) == 45.0
     assert xtensor.ones(45).sum() == 45 and answers() > before
+
+
+def test_pauses_of_several_threads_overlap() -> None:
+    """The one that begins first may end first."""
+    first, second = sizes.paused(), sizes.paused()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not sizes.enabled()
+    second.__exit__(None, None, None)
+    assert sizes.enabled()
+    with pytest.raises(KeyboardInterrupt), sizes.paused():
+        raise KeyboardInterrupt
+    assert sizes.enabled()

@@ -432,27 +432,28 @@ def opened_trace(
         opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed, apart)
         try:
             return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
-        except (
-            Exception
-        ):  # whatever comes of a size that the code fixes, or that it takes for equal to another
+        except Exception:
+            # Whatever comes of a size that the code fixes, or that it takes for equal to another.
             return None
 
+    tried: dict[str, int] = {}
     for allowed in AUTOMATIC[:-1]:
         hinted = named_sizes(mod.forward, args, kwargs, dynamic, allowed).hinted
-        again = [
-            place for at, (place, size) in enumerate(hinted.items()) if size in list(hinted.values())[:at]
-        ]
-        every: frozenset[str] = frozenset(again)
-        found = attempt(allowed, every) if hinted else None
-        if found is not None:
-            return found
-        found = attempt(allowed, frozenset()) if again else None
-        if found is not None:
-            apart: frozenset[str] = frozenset()
-            for place in again if 1 < len(again) <= SEPARATED else ():
+        if hinted == tried:
+            break
+        tried = hinted
+        firsts = {size: place for place, size in reversed(hinted.items())}
+        again = [place for place, size in hinted.items() if firsts[size] != place]
+        apart = frozenset(again)
+        found = attempt(allowed, apart)
+        if found is None and again:
+            apart = frozenset()
+            found = attempt(allowed, apart)
+            for place in again if found is not None and 1 < len(again) <= SEPARATED else ():
                 better = attempt(allowed, apart | {place})
                 if better is not None:
                     found, apart = better, apart | {place}
+        if found is not None:
             return found
     opened = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
     try:

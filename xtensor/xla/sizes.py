@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 from jax.core import Tracer
@@ -39,8 +39,8 @@ __all__ = [
     "enabled",
     "forget",
     "is_one_cpu",
+    "paused",
     "stats",
-    "switched",
 ]
 
 OFTEN = 128
@@ -65,6 +65,7 @@ FAMILIES = 64
 
 class _State:
     enabled = os.environ.get("XTENSOR_SIZES", "").lower() not in ("0", "off", "no", "false")
+    paused: ClassVar[set[object]] = set()
 
 
 _lock = threading.RLock()
@@ -78,18 +79,18 @@ def enable(on: bool) -> None:
 
 def enabled() -> bool:
     """Whether programs for several sizes are made and used."""
-    return _State.enabled
+    return _State.enabled and not _State.paused
 
 
 @contextlib.contextmanager
-def switched(on: bool) -> Iterator[None]:
-    """Within the block programs for several sizes are made and used, or not."""
-    before = enabled()
-    enable(on)
+def paused() -> Iterator[None]:
+    """Within the block no programs for several sizes are made and used, on whatever thread; blocks of several threads may overlap."""
+    block = object()
     try:
+        _State.paused.add(block)
         yield
     finally:
-        enable(before)
+        _State.paused.discard(block)
 
 
 def stats() -> dict[str, int]:
@@ -152,7 +153,7 @@ class Families:
         self, function: Callable[..., Any], sizes: Vector, make: Any, args: tuple[Any, ...]
     ) -> tuple[Any, bool]:
         """As `Sized.answer`; arguments may also be `HostArray`s."""
-        making = _State.enabled and self.refused <= 3 and evaluate_dimension is not None
+        making = enabled() and self.refused <= 3 and evaluate_dimension is not None
         if not making and not self.met:
             return NO
         if inside is not None and not inside.is_clean():
@@ -198,9 +199,9 @@ class Families:
                 return NO
             way, came = entry.way, entry.left < OFTEN
             entry.left -= 1
-            if not _State.enabled or not entry.left:
+            if not enabled() or not entry.left:
                 entry.way = None
-        if not _State.enabled:
+        if not enabled():
             return None, came
         found = way.call([settled(leaf) for leaf in leaves])
         if found is None:

@@ -9,7 +9,7 @@ from ...graph_module import GraphModule
 from ...names import qualified_name
 from ...node import Node
 from ..operator_support import OperatorSupportBase
-from ..utils.fuser_utils import fuse_by_partitions
+from ..utils.fuser_utils import fuse_by_partitions, leads_back
 
 __all__ = ["CapabilityBasedPartitioner", "Partition"]
 
@@ -66,22 +66,24 @@ class CapabilityBasedPartitioner:
         self.non_compute_ops = non_compute_ops or []
         self.allowed_single_node_partition_ops = allowed_single_node_partition_ops or []
 
-    def _is_node_supported(self, node: Node) -> bool:
-        return self.operator_support.is_node_supported(dict(self.graph_module.named_modules()), node)
-
     def propose_partitions(self) -> list[Partition]:
         """The parts, the last in the graph first: each as large as can be without using, by way of others, what it makes."""
         home: dict[Node, Partition] = {}
+        modules = dict(self.graph_module.named_modules())
         count = 0
         parts: dict[int, Partition] = {}
+
+        def along(node: Node) -> Iterable[Node]:
+            return home[node].nodes if node in home else (node,)
+
         for node in reversed(self.graph_module.graph.nodes):
-            if not self._is_node_supported(node):
+            if not self.operator_support.is_node_supported(modules, node):
                 continue
             own = home[node] = parts[count] = Partition(count, [node])
             count += 1
             for user in node.users:
                 other = home.get(user)
-                if other is None or other is own or is_circle({*own.nodes, *other.nodes}, home):
+                if other is None or other is own or leads_back({*own.nodes, *other.nodes}, along):
                     continue
                 into, gone = (own, other) if own.size() >= other.size() else (other, own)
                 into.nodes.update(gone.nodes)
@@ -142,19 +144,3 @@ class CapabilityBasedPartitioner:
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
         """Find the parts and make modules of them."""
         return self.fuse_partitions(self.propose_partitions(), prefix)
-
-
-def is_circle(nodes: set[Node], home: dict[Node, Partition]) -> bool:
-    """Whether nodes as one would use, by way of other nodes and parts, what they make."""
-    ahead = [user for node in nodes for user in node.users if user not in nodes]
-    met: set[Node] = set()
-    while ahead:
-        node = ahead.pop()
-        if node in nodes:
-            return True
-        if node in met:
-            continue
-        along = home[node].nodes if node in home else [node]
-        met.update(along)
-        ahead += [user for each in along for user in each.users if user not in met]
-    return False

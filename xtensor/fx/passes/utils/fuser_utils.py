@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...graph import Graph
@@ -23,7 +23,7 @@ __all__ = [
 
 def topo_sort(nodes: Iterable[Node]) -> list[Node]:
     """The nodes in an order in which each stands behind those that it uses."""
-    left = list(nodes)
+    left = dict.fromkeys(nodes)
     waits = {node: sum(used in left for used in node.all_input_nodes) for node in left}
     ready = [node for node in left if not waits[node]]
     found: list[Node] = []
@@ -40,19 +40,24 @@ def topo_sort(nodes: Iterable[Node]) -> list[Node]:
     return found
 
 
-def validate_partition(partition: Sequence[Node]) -> bool:
-    """Whether nodes can be one: no way leads from one of them over others to one of them."""
-    inside = set(partition)
-    ahead = [user for node in partition for user in node.users if user not in inside]
+def leads_back(nodes: set[Node], along: Callable[[Node], Iterable[Node]]) -> bool:
+    """Whether a way leads from one of the nodes over others to one of them; along: the nodes that one of the others is one with."""
+    ahead = [user for node in nodes for user in node.users if user not in nodes]
     met: set[Node] = set()
     while ahead:
         node = ahead.pop()
-        if node in inside:
-            return False
+        if node in nodes:
+            return True
         if node not in met:
-            met.add(node)
-            ahead += node.users
-    return True
+            whole = along(node)
+            met.update(whole)
+            ahead += [user for each in whole for user in each.users if user not in met]
+    return False
+
+
+def validate_partition(partition: Iterable[Node]) -> bool:
+    """Whether nodes can be one: no way leads from one of them over others to one of them."""
+    return not leads_back(set(partition), lambda node: (node,))
 
 
 def fuse_as_graphmodule(
