@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import random
 import time
@@ -329,6 +330,39 @@ def test_tensors_that_are_replaced_without_a_word() -> None:
         return f, [lambda: x, lambda: x, lambda: x, state, lambda: x, member, lambda: x, values, lambda: x]
 
     agrees(make, 3)
+
+
+CHANGED: dict[str, Callable[[Any, Any], Any]] = {
+    "a member": lambda opt, w: opt.state[w].__setitem__("exp_avg", xtensor.ones(3)),
+    "members": lambda opt, w: opt.state[w].update(exp_avg=xtensor.ones(3), exp_avg_sq=xtensor.ones(3)),
+    "merged": lambda opt, w: opt.state.__ior__({w: dict(opt.state[w], exp_avg=xtensor.ones(3))}),
+    "a state": lambda opt, w: opt.state.__setitem__(w, dict(opt.state[w], exp_avg=xtensor.ones(3))),
+    "its member": lambda opt, w: opt.state[w].__setitem__("exp_avg", xtensor.zeros(3)),
+    "a plain state's": lambda opt, w: opt.state[w].__setitem__("exp_avg_sq", xtensor.ones(3)),
+    "a state gone": lambda opt, w: opt.state.pop(w),
+    "none": lambda opt, w: opt.state.clear(),
+    "all": lambda opt, w: setattr(opt, "state", copy.deepcopy(opt.state)),
+    "one of another optimizer": lambda opt, w: xtensor.optim.Adam([w]).state[w].update(step=1),
+    "the same": lambda opt, w: opt.state[w].__setitem__("step", opt.state[w]["step"]),
+}
+
+
+def test_states_of_optimizers_that_are_replaced() -> None:
+    def make() -> Any:
+        w = nn.Parameter(xtensor.ones(3))
+        opt = xtensor.optim.Adam([w], lr=0.1)
+
+        def f() -> Any:
+            opt.zero_grad()
+            (w * w).sum().backward()
+            opt.step()
+            return xtensor.cat([w, *(v.reshape(-1) for v in opt.state[w].values())])
+
+        before = [lambda: None, lambda: None]
+        changes: list[Any] = [lambda change=change: change(opt, w) and None for change in CHANGED.values()]
+        return f, [*before, *(each for change in changes for each in (change, *before))]
+
+    agrees(make)
 
 
 def test_modules_called_with_other_parameters() -> None:

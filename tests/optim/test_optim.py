@@ -1,7 +1,9 @@
 """Optimizers against PyTorch's over several steps, their states, hooks and errors; learning rate schedules."""
 
 import copy
+import pickle
 import re
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -264,3 +266,27 @@ def test_no_gradient_flows_through_the_first_momentum_buffer(momentum: float, ex
     optim.SGD([param], lr=0.1, momentum=momentum, differentiable=True).step()
     (found,) = xtensor.autograd.grad(param.sum(), x)
     assert found.item() == pytest.approx(expected)
+
+
+def test_states_are_dictionaries_in_copies_files_and_trees(tmp_path) -> None:
+    w = nn.Parameter(xtensor.ones(3))
+    opt = optim.Adam([w], lr=0.1)
+    w.sum().backward()
+    opt.step()
+    assert isinstance(opt.state, defaultdict) and isinstance(opt.state[w], dict)
+    assert repr(opt.state).startswith("defaultdict(<class 'dict'>, {")
+    own = opt.state_dict()["state"][0]
+    assert type(own) is dict and own["exp_avg"] is opt.state[w]["exp_avg"]
+    for made in (copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))):
+        (state,) = made.state.values()
+        assert state["exp_avg"].tolist() == own["exp_avg"].tolist() and state is not opt.state[w]
+        assert made.state[xtensor.zeros(1)] == {}
+    assert copy.copy(opt).state is opt.state
+    assert b"xtensor.optim.states" not in pickle.dumps((opt.state[w], opt))
+    xtensor.save(opt.state_dict(), tmp_path / "opt.pt")
+    assert type(xtensor.load(tmp_path / "opt.pt")["state"][0]) is dict
+    from xtensor.utils import _pytree as trees
+
+    doubled = trees.tree_map(lambda t: t * 2, opt.state)
+    assert type(doubled) is defaultdict and type(doubled[w]) is dict
+    assert doubled[w]["exp_avg"].tolist() == (own["exp_avg"] * 2).tolist()

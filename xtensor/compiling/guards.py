@@ -11,6 +11,7 @@ from .. import capture
 from ..nn.hooks import everywhere
 from ..nn.modules.module import Module
 from ..optim.optimizer import Optimizer, post_hooks_of_all, pre_hooks_of_all
+from ..optim.states import State, States, changes
 from ..storage import cell
 from ..xla.cache import settings
 from .reads import Comparisons, Read, holds, same
@@ -22,6 +23,7 @@ CHAIN = 100
 """Objects that are compared in one expression, each with the next one."""
 END = {0: object()}
 """Stands last, so that members of another count are other members."""
+REPLACED = "a parameter, a buffer or an optimizer's state is another tensor"
 READS = "a number, a container or an object that the function reads"
 
 
@@ -126,16 +128,20 @@ class Guards:
                 seen[id(each)] = each
         apart = {*trace.sets, *operands}
         self.modules = [_Held(m, apart) for m in seen.values()]
-        gone, found, members, alike, bare = (Comparisons() for _ in range(5))
+        gone, found, members, alike, bare, noted = (Comparisons() for _ in range(6))
         for meta, grad in slots:
             if grad is None:
                 gone.add("{0}.grad is None", meta)
             elif id(storage_slot.__get__(grad)) not in read:
                 found.add("{0}.grad is not None", meta)
-        # What may be replaced without a word: states of optimizers, members of modules.
+        # What may be replaced without a word: members of modules, and of states that do not tell.
         for optimizer, param in params:
-            if param in optimizer.state:
-                members.members(optimizer.state[param], False)
+            states: Any = optimizer.state
+            if param in states:
+                own = states[param]
+                known = noted if type(states) is States and type(own) is State else members
+                known.add("{0}[{1}] is {2}", states, param, own)
+                known.members(own, False)
             if param._xt_meta is None:
                 bare.add("{0}._xt_meta is None", param)
         for module in seen.values():
@@ -150,7 +156,7 @@ class Guards:
         self.parts = [
             (gone, "a gradient is there that was None"),
             (found, "a gradient is None that was there"),
-            (members, "a parameter, a buffer or an optimizer's state is another tensor"),
+            (members, REPLACED),
             (alike, "tensors that held the same array hold different ones"),
             (bare, "a parameter has a gradient that had none"),
         ]
@@ -158,6 +164,8 @@ class Guards:
             states = Comparisons()
             states.add(f"{{0}}.state is {{1}} and len({{1}}) == {len(o.state)}", o, o.state)
             self.parts.append((states, f"the state of {type(o).__name__}"))
+        self.changes, self.noted = changes[0], noted
+        self.states: list[Callable[[], bool]] | None = None
         self.options = [(o, facts, options_of(o)) for o, facts in self.fixed]
         self.fast = self._joined()
         self.settings = settings()
@@ -214,6 +222,8 @@ class Guards:
         """Whether all is as it was."""
         if capture.epoch[0] != self.epoch and not self._again():
             return False
+        if changes[0] is not self.changes and not self._states():
+            return False
         try:
             for fast in self.fast:
                 if not fast():
@@ -240,6 +250,20 @@ class Guards:
             self.said = READS
             return False
         return True
+
+    def _states(self) -> bool:
+        """Whether optimizers' states are the tensors that they were, although some state was changed."""
+        latest = changes[0]
+        if self.states is None:
+            self.states = self.noted.made()
+        try:
+            if all(unchanged() for unchanged in self.states):
+                self.changes = latest
+                return True
+        except KeyError:
+            pass
+        self.said = REPLACED
+        return False
 
     def moved(self) -> list[Read]:
         """What the function reads by a name or as a module's attribute, and is another now."""

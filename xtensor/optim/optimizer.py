@@ -22,6 +22,7 @@ from ..tensor import Tensor, array_of, counter_of, typename
 from ..xla.cache import bounded
 from .differentiable import run_differentiable
 from .elsewhere import is_elsewhere, run_elsewhere
+from .states import State, States, telling
 from .update import Rule, TracedNumber, Work, run, vector
 
 __all__ = [
@@ -89,7 +90,7 @@ class Optimizer:
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                 + typename(params)
             )
-        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.state: defaultdict[Any, Any] = States()
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
@@ -105,6 +106,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         capture.moved()
         self.__dict__.update(state)
+        self.state = telling(self.state)
         for name in self._HOOKS:
             if name not in self.__dict__:
                 setattr(self, name, OrderedDict())
@@ -282,7 +284,10 @@ class Optimizer:
             packed["params"] = [numbers[id(param)] for param in group["params"]]
             start += len(packed["params"])
             groups.append(packed)
-        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        state = {
+            numbers[id(k)] if isinstance(k, Tensor) else k: dict(v) if type(v) is State else v
+            for k, v in self.state.items()
+        }
         result: dict[str, Any] = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
             made = hook(self, result)
