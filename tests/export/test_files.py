@@ -215,6 +215,18 @@ HOSTILE = {
     "a name twice": lambda t: t["graph"][1].update(name=t["graph"][0]["name"]),
     "random numbers": lambda t: t.update(random=3),
     "sizes": lambda t: t.update(sizes={"a b": [1, 2]}),
+    "modules that are none": lambda t: t.update(stacks=[[["key", 3, "kind"]]]),
+    "the number of modules that are not there": lambda t: t["graph"][0].update(stack=1000),
+    "a call of no form": lambda t: t["modules"].append(["layer", [[], [], {"list": []}, None, None]]),
+    "a call with other arguments": lambda t: t["modules"].append(
+        ["layer", [[["x"]], [], {"tuple": [{"tuple": []}, {"dict": []}]}, {"tuple": []}, None]]
+    ),
+    "a call with a node that is not there": lambda t: t["modules"].append(
+        [
+            "layer",
+            [[["nobody"]], [], {"tuple": [{"tuple": [{"slot": 0}]}, {"dict": []}]}, {"tuple": []}, None],
+        ]
+    ),
 }
 
 

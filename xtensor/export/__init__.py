@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..trees import register_dataclass
+from .calls import CallSpec, ModuleCallEntry, ModuleCallSignature
 from .dims import Dim, dims
+from .draft import draft_export
 from .dynamic_shapes import AdditionalInputs, ShapesCollection
 from .files import load, save
 from .graph import Graph, GraphModule, Node
@@ -19,8 +21,16 @@ from .signature import (
     TensorArgument,
 )
 from .steps import TrainingStep, export_step
+from .unflatten import InterpreterModule, UnflattenedModule, unflatten
 
 __all__ = [
+    "draft_export",
+    "unflatten",
+    "UnflattenedModule",
+    "InterpreterModule",
+    "ModuleCallSignature",
+    "ModuleCallEntry",
+    "CallSpec",
     "AdditionalInputs",
     "ConstantArgument",
     "Cost",

@@ -5,10 +5,11 @@ An operator is found by its name among those that the library declares and a lis
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import devices, dtypes
@@ -17,6 +18,7 @@ from ..operators.operator import REGISTRY
 from ..operators.overriding import LEAVES
 from ..operators.views import VIEWS
 from ..serialization.errors import FileFormatError
+from .calls import Modules
 from .dims import Size, evaluate
 from .graph import Graph, Node, Subgraph, TensorMeta
 from .higher_order import HIGHER_ORDER, HigherOrder
@@ -200,8 +202,8 @@ def target_from(text: Any) -> Callable[..., Any]:
 # ---- graphs
 
 
-def graph_to(graph: Graph) -> list[Any]:
-    """The nodes after the inputs as JSON; Unkept where one has no name."""
+def graph_to(graph: Graph, stacks: dict[str, int] | None = None) -> list[Any]:
+    """The nodes after the inputs as JSON; Unkept where one has no name. stacks: is told the calls of modules, by their text, with a number for each."""
     found = []
     for node in graph.nodes:
         if node.op == "call_function":
@@ -210,6 +212,9 @@ def graph_to(graph: Graph) -> list[Any]:
                 entry["kwargs"] = encode(node.kwargs)
             if isinstance(node.meta.get("val"), TensorMeta):
                 entry["val"] = meta_to(node.meta["val"])
+            if stacks is not None and node.meta.get("nn_module_stack"):
+                text = json.dumps([[key, *named] for key, named in node.meta["nn_module_stack"].items()])
+                entry["stack"] = stacks.setdefault(text, len(stacks))
             found.append(entry)
     return found
 
@@ -266,7 +271,9 @@ def subgraph_from(
     return Subgraph(name, graph)
 
 
-def graph_from(graph: Graph, entries: Any, sizes: dict[str, Any], depth: int = 0) -> None:
+def graph_from(
+    graph: Graph, entries: Any, sizes: dict[str, Any], depth: int = 0, stacks: Sequence[Modules] = ()
+) -> None:
     """Add nodes from JSON to a graph that has its inputs."""
     if not isinstance(entries, list) or len(entries) > LARGEST_NODES:
         raise wrong("its operators are no list")
@@ -283,4 +290,11 @@ def graph_from(graph: Graph, entries: Any, sizes: dict[str, Any], depth: int = 0
         node = graph.call_function(target_from(entry.get("target")), args, kwargs, name=entry["name"])
         if "val" in entry:
             node.meta["val"] = meta_from(entry["val"], sizes)
+        match entry.get("stack"):
+            case int() as at if 0 <= at < len(stacks):
+                node.meta["nn_module_stack"] = stacks[at]
+            case None:
+                pass
+            case _:
+                raise wrong(f"the modules of {entry['name'][:40]!r}")
         nodes[entry["name"]] = node

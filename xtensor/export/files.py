@@ -29,6 +29,8 @@ from ..serialization.safetensors import DTYPES
 from ..serialization.source import Source
 from ..tensor import Tensor, array_of, host_array, wrap
 from ..xla.x64 import call, x64
+from .call_codec import calls_from, calls_to, stacks_from
+from .calls import ModuleCallEntry
 from .codec import Unkept, decode, encode, graph_from, graph_to, meta_from, meta_to, wrong
 from .dims import NAME, Range
 from .graph import Graph
@@ -226,9 +228,12 @@ def save(
         }
     except Unkept as error:
         raise RuntimeError(f"the program cannot be saved: there is no word for {error} in a file") from error
+    stacks: dict[str, int] = {}
     try:
-        told["graph"] = graph_to(ep.graph)
+        told["graph"] = graph_to(ep.graph, stacks)
         told["results"] = encode(ep.graph.results)
+        told["stacks"] = list(map(json.loads, stacks))
+        told["modules"] = calls_to(ep.module_call_graph)
     except Unkept:
         told["graph"] = None
     tensors = ep._tensors()
@@ -364,16 +369,18 @@ def assembled(told: dict[str, Any], exported: Any, weights: dict[str, Any]) -> E
         kind, target, argument = spec_from(entry, OutputKind)
         signature.output_specs.append(OutputSpec(kind, argument, target))
     check_program(exported, signature, graph, told)
+    calls: list[ModuleCallEntry] = []
     if told.get("graph") is None:
         lowered_graph(graph, signature, exported, told)
     else:
-        graph_from(graph, told["graph"], ranges)
+        graph_from(graph, told["graph"], ranges, stacks=stacks_from(told.get("stacks", [])))
         nodes = {node.name: node for node in graph.nodes}
         results = decode(told.get("results"), nodes)
         if not isinstance(results, tuple) or len(results) != len(outputs):
             raise wrong("its results")
         graph.output(results)
-    traced = Traced(graph, signature, arguments, result, constants, draws_of(told))
+        calls = calls_from(told.get("modules", []), nodes)
+    traced = Traced(graph, signature, arguments, result, constants, draws_of(told), calls)
     check_slots(traced)
     return ExportedProgram(traced, state, ranges, None, exported)
 

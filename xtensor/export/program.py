@@ -15,6 +15,7 @@ from ..nn.parameter import Parameter
 from ..storage import MetaArray
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import call, x64
+from .calls import CallSpec, Stack
 from .dims import (
     AUTOMATIC,
     Range,
@@ -29,10 +30,10 @@ from .dynamic_shapes import AdditionalInputs, ShapesCollection
 from .graph import Graph, GraphModule
 from .lowering import PLATFORMS, lower, random_words, weights_of
 from .replay import replay
-from .signature import ExportGraphSignature, InputKind, OutputKind
+from .signature import ExportGraphSignature, InputKind, OutputKind, TensorArgument
 from .tracing import Slot, Traced, trace
 
-__all__ = ["ExportedModule", "ExportedProgram", "export"]
+__all__ = ["ExportedModule", "ExportedProgram", "export", "program_with_weights"]
 
 
 NOTHING: Mapping[Any, Any] = {}
@@ -194,12 +195,14 @@ class ExportedProgram:
         self.constants = traced.constants
         self.range_constraints = ranges
         self.example_inputs = example
+        self.module_call_graph = list(traced.calls)
         self._traced = traced
         self._inputs = Inputs(traced.signature, traced.graph, traced.arguments, traced.result)
         self._lowered: dict[tuple[str, ...], Any] = (
             {} if lowered is None else {tuple(lowered.platforms): lowered}
         )
         self._programs: dict[Any, Any] = {}
+        self._report: Any = None  # of `draft_export`
 
     # -- what is in it
 
@@ -228,6 +231,34 @@ class ExportedProgram:
             yield buffer
 
     @property
+    def call_spec(self) -> CallSpec:
+        """The form of the arguments and of the result."""
+        return CallSpec(self._inputs.structure, trees.tree_structure(self._traced.result))
+
+    @property
+    def dialect(self) -> str:
+        """TRAINING: the operators are those that the module called, with what they write in place."""
+        return "TRAINING"
+
+    @property
+    def tensor_constants(self) -> dict[str, Tensor]:
+        """`constants`, as programs ask for them."""
+        return self.constants
+
+    def validate(self) -> None:
+        """Check that every step takes what stands before it, and that inputs and outputs are those of the signature; RuntimeError where not."""
+        known: set[str] = set()
+        for node in self.graph.nodes:
+            for used in node.all_input_nodes:
+                if used.name not in known:
+                    raise RuntimeError(f"{node.name} takes {used.name}, which does not stand before it")
+            known.add(node.name)
+        told = {s.arg.name for s in self.graph_signature.input_specs if isinstance(s.arg, TensorArgument)}
+        found = {node.name for node in self.graph.nodes if node.op == "placeholder"}
+        if told != found or len(self.graph_signature.output_specs) != len(self.graph.results):
+            raise RuntimeError("the graph has other inputs or outputs than its signature")
+
+    @property
     def draws(self) -> int:
         """How many times it draws random numbers."""
         return self._traced.draws
@@ -247,12 +278,13 @@ class ExportedProgram:
         tensors: Sequence[Tensor],
         sizes: Mapping[str, int],
         table: Mapping[Any, Callable[..., Any]] = NOTHING,
+        stack: Stack | None = None,
     ) -> Any:
         """Replay the graph; buffers that it replaces get their new values."""
         names = [n for n in self._inputs.names if any(n == p.name for p in self.graph.nodes)]
         given = {name: weights[target] for name, target in weights_of(self.graph_signature)}
         given |= dict(zip(names, tensors, strict=True))
-        found = replay(self.graph, given, sizes, table)
+        found = replay(self.graph, given, sizes, table, stack)
         results = []
         for spec, value in zip(self.graph_signature.output_specs, found, strict=True):
             if spec.kind is OutputKind.USER_OUTPUT:
@@ -316,10 +348,12 @@ class ExportedProgram:
 
         Keys are operators (`torch.ops.aten.linear.default`), values functions of the operator's arguments.
         """
-        module = Decomposed(self, decomp_table or {})
+        stack = Stack()
+        module = Decomposed(self, decomp_table or {}, stack)
         args, kwargs = trees.tree_unflatten(self._example_leaves(), self._inputs.structure)
         sizes = [m.shape for m in self._inputs.metas]
-        traced = trace(module, args, kwargs, sizes, self.range_constraints)
+        traced = trace(module, args, kwargs, sizes, self.range_constraints, stack=stack)
+        traced = traced._replace(calls=self._traced.calls)
         own = {s.target: s.kind for s in self.graph_signature.input_specs if s.target is not None}
         specs = [replace(s, kind=own.get(str(s.target), s.kind)) for s in traced.signature.input_specs]
         traced.signature.input_specs = [
@@ -363,9 +397,11 @@ class ExportedProgram:
 class Decomposed(ExportedModule):
     """A program's module, some of whose operators are functions."""
 
-    def __init__(self, program: ExportedProgram, table: Mapping[Any, Callable[..., Any]]) -> None:
+    def __init__(
+        self, program: ExportedProgram, table: Mapping[Any, Callable[..., Any]], stack: Stack
+    ) -> None:
         super().__init__(program, check_guards=False)
-        self._table = table
+        self._table, self._stack = table, stack
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the program gives, by way of the functions."""
@@ -373,7 +409,7 @@ class Decomposed(ExportedModule):
         tensors = program._inputs.tensors(program._inputs.flat(args, kwargs))
         weights = {target: self._held(target) for _, target in weights_of(program.graph_signature)}
         sizes = bound_sizes([m.shape for m in program._inputs.metas], [t.shape for t in tensors])
-        return program._run(weights, tensors, sizes, self._table)
+        return program._run(weights, tensors, sizes, self._table, self._stack)
 
 
 def export(
@@ -383,7 +419,7 @@ def export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = False,
-    preserve_module_call_signature: Any = (),
+    preserve_module_call_signature: Sequence[str] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
     """A module's call with these arguments as a program: every operator that it runs, and nothing of Python.
@@ -404,15 +440,26 @@ def export(
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
-    given = dict(kwargs or {})
+    given, preserved = dict(kwargs or {}), tuple(preserve_module_call_signature)
     # In the order of the function's parameters, in which their sizes are told.
     kwargs = {name: given[name] for name in combined_arguments(mod.forward, args, given) if name in given}
     if isinstance(dynamic_shapes, (AdditionalInputs, ShapesCollection)):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
-    traced, ranges = opened_trace(mod, args, kwargs, dynamic_shapes)
+    known = {name for name, _ in mod.named_modules(remove_duplicate=False)}
+    for name in preserved:
+        if name not in known:
+            raise ValueError(f"preserve_module_call_signature: there is no module {name!r}")
+    traced, ranges = opened_trace(mod, args, kwargs, dynamic_shapes, preserved)
+    return program_with_weights(mod, traced, ranges, (args, kwargs))
+
+
+def program_with_weights(
+    mod: Module, traced: Traced, ranges: dict[str, Range], example: tuple[tuple[Any, ...], dict[str, Any]]
+) -> ExportedProgram:
+    """The program of a module's trace, with the module's weights."""
     state = dict(mod.state_dict(keep_vars=True))
     extra = {name: t for name, t in mod.named_buffers() if name not in state}
-    program = ExportedProgram(traced, state, ranges, (args, kwargs))
+    program = ExportedProgram(traced, state, ranges, example)
     program.constants = {**extra, **traced.constants}
     return program
 
@@ -422,7 +469,7 @@ SEPARATED = 16
 
 
 def opened_trace(
-    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: Any, preserved: Sequence[str]
 ) -> tuple[Traced, dict[str, Range]]:
     """A trace with the sizes open that `dynamic` says, and their ranges; of those that have no name as many as the code allows, and as
     few of them equal as it takes.
@@ -431,7 +478,7 @@ def opened_trace(
     def attempt(allowed: str, apart: frozenset[str]) -> tuple[Traced, dict[str, Range]] | None:
         opened = named_sizes(mod.forward, args, kwargs, dynamic, allowed, apart)
         try:
-            return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
+            return trace(mod, args, kwargs, opened.sizes, opened.ranges, preserved=preserved), opened.ranges
         except Exception:
             # Whatever comes of a size that the code fixes, or that it takes for equal to another.
             return None
@@ -457,7 +504,7 @@ def opened_trace(
             return found
     opened = named_sizes(mod.forward, args, kwargs, dynamic, AUTOMATIC[-1])
     try:
-        return trace(mod, args, kwargs, opened.sizes, opened.ranges), opened.ranges
+        return trace(mod, args, kwargs, opened.sizes, opened.ranges, preserved=preserved), opened.ranges
     except Exception as error:
         if not opened.ranges or isinstance(error, TraceError):
             raise

@@ -17,6 +17,7 @@ from ..operators.generator import Generator
 from ..storage import AGE, Storage, births
 from ..tensor import Tensor, array_of, tensor_over, wrap
 from ..utils._python_dispatch import TorchDispatchMode
+from .calls import Stack
 from .dims import size_of
 from .graph import Graph, Node, Subgraph, TensorMeta, map_nodes
 from .higher_order import HIGHER_ORDER, NAMES
@@ -46,6 +47,7 @@ class Recorder(TorchDispatchMode):
         self.reading = reading
         self._within = 0
         self._lost = False
+        self.stack: Stack | None = None
         self.born = 0
         if reading is not None:
             births.now = self.born = births.now + AGE  # storages tell by it whether they were there before
@@ -248,6 +250,8 @@ class Recorder(TorchDispatchMode):
         given, options = map_nodes((args, kwargs), self.argument, Leaf)
         node = self.graph.call_function(func, given, options)
         node.meta["line"] = line_of_user()
+        if self.stack is not None:
+            node.meta["nn_module_stack"] = self.stack.now
         return node
 
     @staticmethod
@@ -275,7 +279,7 @@ class Recorder(TorchDispatchMode):
             for at, part in enumerate(made):
                 if isinstance(part, Tensor) and id(part) not in self._nodes:
                     item = self.graph.call_function(operator.getitem, (node, at), name=f"{node.name}_{at}")
-                    item.meta["line"] = node.meta["line"]
+                    item.meta |= {n: node.meta[n] for n in ("line", "nn_module_stack") if n in node.meta}
                     self._told(item, part)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import devices
 from ..tensor import Tensor
+from .calls import Stack
 from .dims import Size, evaluate
 from .graph import Graph, Node, Subgraph, map_nodes
 
@@ -19,10 +20,11 @@ def replay(
     inputs: Mapping[str, Tensor],
     sizes: Mapping[str, Any],
     table: Mapping[Any, Callable[..., Any]] | None = None,
+    stack: Stack | None = None,
 ) -> tuple[Any, ...]:
     """The results for tensors in the place of inputs, which are written where the program writes them.
 
-    sizes: the values of open sizes. table: functions to be called in the place of operators.
+    sizes: the values of open sizes. table: functions to be called in the place of operators. stack: is told whose call each step is of.
     """
     values: dict[Node, Any] = {}
     dead = graph.last_uses()
@@ -38,6 +40,8 @@ def replay(
             continue
         if node.op == "output":
             return tuple([given(value) for value in node.args[0]])
+        if stack is not None:
+            stack.now = node.meta.get("nn_module_stack", {})
         args, kwargs = map_nodes((node.args, node.kwargs), given, (Node, Size, Subgraph))
         if node.target is operator.getitem:
             values[node] = args[0][args[1]]

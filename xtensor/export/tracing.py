@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from ..nn.utils.stateless import call_with
 from ..operators.generator import default_generator
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import x64
+from .calls import ModuleCallEntry, ModuleCallSignature, Stack, forward_names
+from .comparing import strict_sizes
 from .dims import Range, evaluate, size_of, symbols
 from .graph import Graph, Node
 from .recorder import Recorder
@@ -45,6 +47,7 @@ class Traced(NamedTuple):
     """A traced module.
 
     arguments, result: trees of `Slot`s and other values. constants: tensors by their targets. draws: how many times it draws random numbers.
+    calls: the modules, with the form of their calls where it was kept.
     """
 
     graph: Graph
@@ -53,6 +56,7 @@ class Traced(NamedTuple):
     result: Any
     constants: dict[str, Tensor]
     draws: int
+    calls: Sequence[ModuleCallEntry] = ()
 
 
 def form(shape: Any, dtype: Any) -> jax.ShapeDtypeStruct:
@@ -112,8 +116,11 @@ def trace(
     sizes: list[Any],
     ranges: dict[str, Range],
     reading: Callable[[str], None] | None = None,
+    preserved: Iterable[str] = (),
+    stack: Stack | None = None,
 ) -> Traced:
-    """Trace a call of a module. sizes: of each tensor among the arguments, ints and names of `ranges`.
+    """Trace a call of a module. sizes: of each tensor among the arguments, ints and names of `ranges`. preserved: the names of modules
+    whose calls' form is kept. stack: tells which modules run, where these are not the module's own.
 
     reading: what is told of each value that Python asks for, which then is as it was; operators run on the arguments' values for it.
     """
@@ -126,6 +133,7 @@ def trace(
     names = leaf_names(module.forward, args, kwargs)
     state = named_state(module)
     found: list[Traced] = []
+    calls = Stack(module, preserved) if stack is None else stack
 
     def body(weights: dict[str, Any], given: list[Any], random: Any) -> None:
         title = type(module).__name__
@@ -140,19 +148,24 @@ def trace(
         with watching as watcher, attributes_kept(module):
             recording = Recording(state, mine, inputs, leaves, names, reading)
             given_state = dict(mine)
+            recording.recorder.stack, calls.node_of = calls, recording.recorder.node
             with recording.recorder:
                 result = call_with(module, given_state, more, options)
             drawn = default_generator.draws - before if watcher is None else watcher.drawn
-            found.append(recording.finish(given_state, result, arguments, drawn))
+            traced = recording.finish(given_state, result, arguments, drawn)
+            forms = trees.tree_structure(arguments), trees.tree_structure(traced.result)
+            whole = ModuleCallSignature([], [], *forms, forward_names(module.forward, args, kwargs))
+            found.append(traced._replace(calls=calls.entries(whole)))
 
     if reading is not None:
-        body(
-            {n: array_of(t.detach()) for n, (t, _) in state.items()},
-            [array_of(t.detach()) for t in tensors],
-            None,
-        )
+        with calls.watching():
+            body(
+                {n: array_of(t.detach()) for n, (t, _) in state.items()},
+                [array_of(t.detach()) for t in tensors],
+                None,
+            )
         return found[0]
-    with x64():
+    with x64(), calls.watching(), strict_sizes():
         known = symbols(ranges)
         weights = {name: form(t.shape, t.dtype) for name, (t, _) in state.items()}
         given = [
@@ -239,6 +252,5 @@ class Recording:
         holders = [n for n in self.graph.nodes if n.op == "placeholder"]
         rest = [n for n in self.graph.nodes if n.op != "placeholder"]
         self.graph.nodes = [*sorted(holders, key=lambda n: order[n.name]), *rest]
-        return Traced(
-            self.graph, self.signature, arguments, trees.tree_unflatten(slots, structure), constants, draws
-        )
+        returned = trees.tree_unflatten(slots, structure)
+        return Traced(self.graph, self.signature, arguments, returned, constants, draws)

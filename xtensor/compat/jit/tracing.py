@@ -12,6 +12,7 @@ from ... import checks, trees
 from ...export import ExportedProgram, export
 from ...export import save as save_program
 from ...export.dims import AUTO
+from ...export.program import program_with_weights
 from ...export.tracing import trace as traced_call
 from ...nn.modules.module import Module
 from ...tensor import Tensor
@@ -123,11 +124,7 @@ class Programs:
             with tracing():
                 made = traced_call(self.module, args, kwargs, sizes, {}, reading=read)
             check_result(made.result, self.strict)
-            found = self.by_form[key] = ExportedProgram(
-                made, dict(self.module.state_dict(keep_vars=True)), {}, (args, kwargs)
-            )
-            extra = {n: b for n, b in self.module.named_buffers() if n not in found.state_dict}
-            found.constants = {**extra, **made.constants}
+            found = self.by_form[key] = program_with_weights(self.module, made, {}, (args, kwargs))
             self.first = self.first or (args, kwargs)
         return found
 
