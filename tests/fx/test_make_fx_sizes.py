@@ -118,3 +118,20 @@ def test_buffers_are_what_they_were():
     assert net.running_mean.tolist() == [0.0] * 4 and net.num_batches_tracked == 0
     net(x)
     assert net.num_batches_tracked == 1
+
+
+QUESTIONS = {
+    "equal": (lambda x: x + 1 if x.shape[0] == 4 else x, True),
+    "another": (lambda x: x + 1 if x.shape[0] == 5 else x, False),
+    "a multiple": (lambda x: x + 1 if x.shape[0] % 2 == 0 else x, True),
+    "truth": (lambda x: x + 1 if x.shape[0] % 2 else x, False),
+    "two sizes": (lambda x: x + 1 if x.shape[0] == x.shape[1] else x, False),
+    "a count": (lambda x: x + 1 if x.numel() == 24 else x, True),
+}
+
+
+@pytest.mark.parametrize("what", QUESTIONS)
+def test_equal_sizes_are_what_they_are_for_the_example(what):
+    function, holds = QUESTIONS[what]
+    module = make_fx(function, tracing_mode="symbolic")(xtensor.ones(4, 6))
+    assert ("add" in module.code) is holds and module.shape_env.guards

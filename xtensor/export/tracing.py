@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from .. import trees
+from ..jax.open_sizes import strict_sizes
 from ..jax.pure import pure
 from ..nn.modules.module import Module
 from ..nn.utils.stateless import call_with
@@ -19,7 +20,6 @@ from ..operators.generator import default_generator
 from ..tensor import Tensor, array_of, wrap
 from ..xla.x64 import x64
 from .calls import ModuleCallEntry, ModuleCallSignature, Stack, forward_names
-from .comparing import strict_sizes
 from .dims import Range, evaluate, size_of, symbols
 from .graph import Graph, Node
 from .recorder import Recorder

@@ -16,6 +16,7 @@ from jax.errors import InconclusiveDimensionOperation
 from ... import trees
 from ...export.dims import Range, Size, evaluate
 from ...export.tracing import form
+from ...jax.open_sizes import strict_sizes, undecided
 from ...jax.pure import pure
 from ...tensor import Tensor, wrap
 from ...xla.x64 import x64
@@ -96,7 +97,17 @@ def once(trace: Any, leaves: list[Any], structure: Any, shapes: list[list[Any]],
                 return leaf
             return wrap(next(given), shared=True).requires_grad_(leaf.requires_grad)
 
-        with pure("make_fx", lambda: (np.int64(0), np.int64(0))):
+        def alike(size: Any, other: Any) -> bool:
+            """By the examples: where they are equal, a size stays what it is, else it is another from then on."""
+            values = [evaluate(Size(str(each)), env.var_to_val) for each in (size, other)]
+            if values[0] == values[1]:
+                return undecided(size, other)
+            guard = ShapeGuard(f"{size} != {other}", "")
+            if guard not in env.guards:
+                env.guards.append(guard)
+            return False
+
+        with pure("make_fx", lambda: (np.int64(0), np.int64(0))), strict_sizes(alike):
             found.append(trace(trees.tree_unflatten([stands(leaf) for leaf in leaves], structure)))
 
     with x64():

@@ -10,58 +10,61 @@ import contextlib
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from jax import export
 from jax.errors import InconclusiveDimensionOperation as Inconclusive
 
-from ..jax.pure import INSIDE
-from .dims import NAME
+from .pure import INSIDE
 
-__all__ = ["strict_sizes"]
+__all__ = ["strict_sizes", "undecided"]
 
 
 class _Asked(threading.local):
-    strict = 0
+    strict: Callable[[Any, Any], bool] | None = None
 
 
 _asked = _Asked()
-_lock = threading.Lock()
+
+
+def undecided(size: Any, other: Any) -> bool:
+    """Refuse to answer."""
+    raise Inconclusive(f"{size} == {other} holds for some sizes, and not for others")
 
 
 @contextlib.contextmanager
-def strict_sizes() -> Iterator[None]:
-    """A block in which code outside of libraries is told of comparisons on this thread that nothing decides."""
+def strict_sizes(answer: Callable[[Any, Any], bool] = undecided) -> Iterator[None]:
+    """A block in which, on this thread, code outside of libraries gets `answer(size, other)` where nothing decides whether sizes are equal."""
     install()
-    _asked.strict += 1
+    before, _asked.strict = _asked.strict, answer
     try:
         yield
     finally:
-        _asked.strict -= 1
+        _asked.strict = before
 
 
 def of_user() -> bool:
     """Whether the code that asks, two frames further out, is none of a library's."""
-    if not _asked.strict:
+    if _asked.strict is None:
         return False
     name = str(sys._getframe(2).f_globals.get("__name__", ""))
     return name.partition(".")[0] not in INSIDE
 
 
 def alike(size: Any, other: Any) -> bool:
-    """Whether two sizes are equal; InconclusiveDimensionOperation where some are. Open sizes are more than one, as PyTorch takes them."""
+    """Whether two sizes are equal. Open sizes are more than one, as PyTorch takes them."""
     difference = size - other
     if not export.is_symbolic_dim(difference):
         return bool(difference == 0)
-    if not export.is_symbolic_dim(other) and other < 2 and NAME.match(str(size)):
+    if not export.is_symbolic_dim(other) and other < 2 and str(size).isidentifier():
         return False
     for differs in (lambda: difference >= 1, lambda: difference <= -1):
         with contextlib.suppress(Inconclusive):
             if differs():
                 return False
-    raise Inconclusive(f"{size} == {other} holds for some sizes, and not for others")
+    return (_asked.strict or undecided)(size, other)
 
 
 @functools.cache
