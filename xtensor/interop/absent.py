@@ -8,7 +8,7 @@ __all__ = ["EXCUSED", "reason", "sentence"]
 
 TORCHSCRIPT = "TorchScript: Python runs as it is"
 DISTRIBUTED = "distributed training: not written yet (docs/distributed.md says what is)"
-QUANTISED = "quantisation of graphs, which eager mode does without"
+QUANTISED = "quantisation of exported programs, or a part of PyTorch's own backends"
 OWN_KERNELS = "a kernel or a device of PyTorch's own builds"
 EXCUSED = frozenset((TORCHSCRIPT, DISTRIBUTED, OWN_KERNELS))
 

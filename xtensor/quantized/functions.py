@@ -40,14 +40,17 @@ def given(made: Tensor, like: QuantizedTensor, scale: float, zero_point: int) ->
 
 
 def combining(name: str, function: Callable[[Tensor, Tensor], Tensor], relu: bool) -> None:
-    def combine(qa: QuantizedTensor, qb: QuantizedTensor, scale: float, zero_point: int) -> Any:
+    def combine(qa: Any, qb: Any, scale: float | None = None, zero_point: int | None = None) -> Any:
+        if scale is None or zero_point is None:
+            qa, number = (qb, qa) if isinstance(qb, QuantizedTensor) else (qa, qb)
+            return (add_number if name.startswith("add") else mul_number)(qa, number, relu)
         kind = name[:3].capitalize()
         checks.check(qa.dtype is qb.dtype, "{} operands should have same data type.", kind)
         made = function(dequantized(qa), dequantized(qb))
         return given(real_relu(made) if relu else made, qa, scale, zero_point)
 
     combine.__name__ = name
-    combine.__doc__ = f"`{name}` of two quantised tensors, quantised by a scale and a zero point."
+    combine.__doc__ = f"`{name}` of two quantised tensors, quantised by a scale and a zero point; or of one and a number, in either order."
     operator(combine)
 
 

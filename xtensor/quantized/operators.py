@@ -225,7 +225,7 @@ def selected(name: str) -> None:
 
 
 def fixed(name: str, scale: float, zero_point: int) -> None:
-    def apply(input: QuantizedTensor) -> Any:
+    def apply(input: QuantizedTensor, inplace: bool = False) -> Any:
         less = 128 if input.dtype is dtypes.qint8 else 0
         values = function_of(name)(dequantized(input))
         return requantised(values, per_tensor(scale, zero_point - less), input.dtype)

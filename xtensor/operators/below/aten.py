@@ -173,7 +173,7 @@ class Packet:
         return f"{self.namespace}.{self.__name__}"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         return self.overload(name)
 
