@@ -12,7 +12,7 @@ from ...checks import not_implemented_for
 from ...operators.declare import pointwise
 from ...operators.promotion import float_operands, is_bool, is_complex, is_float
 from ...operators.schema import Array
-from . import accurate
+from . import accurate, complex_edges
 from .arithmetic import zero
 
 __all__ = [
@@ -59,6 +59,10 @@ __all__ += [
 __all__ += ["tan", "tanh", "trunc"]
 
 
+ATANH = complex_edges.atanh(accurate.atanh)
+LOG_EDGES, LOG2_EDGES, LOG10_EDGES = map(complex_edges.log, (jnp.log, jnp.log2, jnp.log10))
+
+
 def unary(function: Callable[[Array], Array], input: Array) -> Array:
     """`function` of the input as a float; half types compute in float32."""
     x, dtype = float_operands(input)
@@ -91,7 +95,7 @@ def sqrt(input: Array) -> Array:
     >>> xtensor.sqrt(xtensor.tensor([2.0, 9.0]))
     tensor([1.4142, 3.0000])
     """
-    return unary(jnp.sqrt, input)
+    return unary(complex_edges.sqrt, input)
 
 
 @pointwise(
@@ -140,7 +144,7 @@ def exp(input: Array) -> Array:
     >>> xtensor.exp(xtensor.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
     """
-    return unary(jnp.exp, input)
+    return unary(complex_edges.exp, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(result) * LN_2))
@@ -178,7 +182,7 @@ def log(input: Array) -> Array:
     >>> xtensor.log(xtensor.tensor([1.0, 10.0]))
     tensor([0.0000, 2.3026])
     """
-    return unary(jnp.log, input)
+    return unary(LOG_EDGES, input)
 
 
 @pointwise(
@@ -193,7 +197,7 @@ def log2(input: Array) -> Array:
     >>> xtensor.log2(xtensor.tensor([1.0, 8.0]))
     tensor([0., 3.])
     """
-    return unary(jnp.log2, input)
+    return unary(LOG2_EDGES, input)
 
 
 @pointwise(
@@ -208,7 +212,7 @@ def log10(input: Array) -> Array:
     >>> xtensor.log10(xtensor.tensor([1.0, 100.0]))
     tensor([0., 2.])
     """
-    return unary(jnp.log10, input)
+    return unary(LOG10_EDGES, input)
 
 
 @pointwise(
@@ -294,7 +298,7 @@ def asin(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(jnp.arcsin, input)
+    return unary(complex_edges.asin, input)
 
 
 @pointwise(
@@ -307,7 +311,7 @@ def acos(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(jnp.arccos, input)
+    return unary(complex_edges.acos, input)
 
 
 @pointwise(
@@ -318,7 +322,7 @@ def atan(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(jnp.arctan, input)
+    return unary(complex_edges.atan, input)
 
 
 @pointwise(
@@ -333,7 +337,7 @@ def sinh(input: Array) -> Array:
     >>> xtensor.sinh(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 1.1752])
     """
-    return unary(jnp.sinh, input)
+    return unary(complex_edges.sinh, input)
 
 
 @pointwise(
@@ -348,7 +352,7 @@ def cosh(input: Array) -> Array:
     >>> xtensor.cosh(xtensor.tensor([0.0, 1.0]))
     tensor([1.0000, 1.5431])
     """
-    return unary(jnp.cosh, input)
+    return unary(complex_edges.cosh, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj(1 - result * result)))
@@ -360,7 +364,7 @@ def tanh(input: Array) -> Array:
     >>> xtensor.tanh(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.7616,  0.0000,  0.7616])
     """
-    return unary(jnp.tanh, input)
+    return unary(complex_edges.tanh, input)
 
 
 @pointwise(
@@ -372,7 +376,7 @@ def asinh(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(jnp.arcsinh, input)
+    return unary(complex_edges.asinh, input)
 
 
 @pointwise(
@@ -390,7 +394,7 @@ def acosh(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(jnp.arccosh, input)
+    return unary(complex_edges.acosh, input)
 
 
 @pointwise(
@@ -401,7 +405,7 @@ def atanh(input: Array) -> Array:
 
     Shape: `input` `(*)`, result `(*)`.
     """
-    return unary(accurate.atanh, input)
+    return unary(ATANH, input)
 
 
 RADIANS, DEGREES = 0.017453292519943295, 57.29577951308232
