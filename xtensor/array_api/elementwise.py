@@ -12,7 +12,6 @@ from ..ops.pointwise import arithmetic, clamping, comparison, elementwise, power
 from ..ops.shape import reinterpret
 from ..tensor import Tensor
 from .array import Array, made, plain
-from .complex_cases import with_cases
 from .promotion import Operand, check, combined, operands, with_scalar
 
 __all__: list[str] = []
@@ -57,7 +56,6 @@ Binary = Callable[[Operand, Operand], Array]
 
 def unary(name: str, allowed: str, function: Callable[..., Any], what: str) -> Unary:
     """A function of one array; `allowed` are the kinds of dtypes that it is for."""
-    function = with_cases(name, function)
 
     def run(x: Tensor, /) -> Array:
         check(name, allowed, x.dtype)

@@ -13,7 +13,24 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "exp", "log", "sinh", "sqrt", "tanh"]
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "exp",
+    "expm1",
+    "log",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
 
 Function = Callable[[jax.Array], jax.Array]
 
@@ -161,7 +178,7 @@ def _hyperbolic_sine(function: Function, z: jax.Array) -> jax.Array:
     x, y = parts_of(z)
     a, b = parts_of(function(z))
     endless, none = _endless(x, y)
-    a = jnp.where(x == 0, jnp.where(~none & (jnp.cos(y) < 0), -x, x), jnp.where(endless, jnp.inf, a))
+    a = jnp.where(x == 0, jnp.where(~none & (jnp.cos(y) < 0), -x, x), jnp.where(endless, x, a))
     return lax.complex(a, jnp.where(y == 0, y, b))
 
 
@@ -183,9 +200,46 @@ def _hyperbolic_tangent(function: Function, z: jax.Array) -> jax.Array:
     return lax.complex(jnp.where(none, x, _signed(a, x)), jnp.where(y == 0, y, b))
 
 
+@among_complex
+def _sine(function: Function, z: jax.Array) -> jax.Array:
+    x, y = parts_of(z)
+    a, b = parts_of(function(z))
+    endless, none = _endless(y, x)
+    b = jnp.where(y == 0, jnp.where(~none & (jnp.cos(x) < 0), -y, y), jnp.where(endless, y, b))
+    return lax.complex(jnp.where(x == 0, x, a), b)
+
+
+@among_complex
+def _cosine(function: Function, z: jax.Array) -> jax.Array:
+    x, y = parts_of(z)
+    a, b = parts_of(function(z))
+    endless, none = _endless(y, x)
+    b = jnp.where(x == 0, jnp.copysign(jnp.where(jnp.isnan(y), 0.0, 1.0), -y) * x, jnp.where(none, 0.0, b))
+    b = jnp.where((y == 0) & ~none, jnp.copysign(0.0, -y) * jnp.sin(x), b)
+    return lax.complex(jnp.where(endless, jnp.inf, a), b)
+
+
+@among_complex
+def _tangent(function: Function, z: jax.Array) -> jax.Array:
+    x, y = parts_of(z)
+    a, b = parts_of(function(z))
+    _, none = _endless(y, x)
+    return lax.complex(jnp.where(x == 0, x, a), jnp.where(none, y, _signed(b, y)))
+
+
+@among_complex
+def _less_one(function: Function, z: jax.Array) -> jax.Array:
+    x, y = parts_of(z)
+    a, b = parts_of(function(z))
+    endless, _ = _endless(x, y)
+    a = jnp.where(endless, jnp.where(x > 0, jnp.inf, -1.0), a)
+    return lax.complex(a, jnp.where(y == 0, y, jnp.where(endless, jnp.where(x > 0, jnp.nan, 0.0), b)))
+
+
 asin, acos, atan = _turned_asinh(jnp.arcsin), _by_acos(jnp.arccos), _turned_atanh(jnp.arctan)
 asinh, acosh = _by_asinh(jnp.arcsinh), _turned_acos(jnp.arccosh)
 sqrt, exp = _root(jnp.sqrt), _exponential(jnp.exp)
+sin, cos, tan, expm1 = _sine(jnp.sin), _cosine(jnp.cos), _tangent(jnp.tan), _less_one(jnp.expm1)
 sinh, cosh, tanh = _hyperbolic_sine(jnp.sinh), _hyperbolic_cosine(jnp.cosh), _hyperbolic_tangent(jnp.tanh)
 
 

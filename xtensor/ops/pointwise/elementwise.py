@@ -61,6 +61,7 @@ __all__ += ["tan", "tanh", "trunc"]
 
 ATANH = complex_edges.atanh(accurate.atanh)
 LOG_EDGES, LOG2_EDGES, LOG10_EDGES = map(complex_edges.log, (jnp.log, jnp.log2, jnp.log10))
+LOG1P_EDGES = complex_edges.log(accurate.log1p)
 
 
 def unary(function: Callable[[Array], Array], input: Array) -> Array:
@@ -168,7 +169,7 @@ def expm1(input: Array) -> Array:
     >>> xtensor.expm1(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 1.7183])
     """
-    return unary(jnp.expm1, input)
+    return unary(complex_edges.expm1, input)
 
 
 @pointwise(
@@ -227,7 +228,7 @@ def log1p(input: Array) -> Array:
     >>> xtensor.log1p(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 0.6931])
     """
-    return unary(accurate.log1p, input)
+    return unary(LOG1P_EDGES, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, result: grad * jnp.conj((1 - result) * result)))
@@ -258,7 +259,7 @@ def sin(input: Array) -> Array:
     >>> xtensor.sin(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8415])
     """
-    return unary(jnp.sin, input)
+    return unary(complex_edges.sin, input)
 
 
 @pointwise(derivatives=dict(input=lambda grad, input: grad * -jnp.conj(jnp.sin(input))))
@@ -270,7 +271,7 @@ def cos(input: Array) -> Array:
     >>> xtensor.cos(xtensor.tensor([0.0, 1.0]))
     tensor([1.0000, 0.5403])
     """
-    return unary(jnp.cos, input)
+    return unary(complex_edges.cos, input)
 
 
 @pointwise(
@@ -285,7 +286,7 @@ def tan(input: Array) -> Array:
     >>> xtensor.tan(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 1.5574])
     """
-    return unary(jnp.tan, input)
+    return unary(complex_edges.tan, input)
 
 
 @pointwise(
