@@ -53,18 +53,39 @@ def part_is(part: Tensor, what: float | str) -> Tensor:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "acos": ((is_(0.0, NAN), PI / 2, NAN),),
+    "acos": (
+        (is_(0.0, NAN), PI / 2, NAN),
+        (is_("finite", NAN), NAN, NAN),
+    ),
     "acosh": (
         (is_(0.0, NAN), NAN, PI / 2),
         (is_("finite", NAN), NAN, NAN),
     ),
-    "asinh": ((is_(NAN, 0.0), NAN, lambda z: z.y),),
+    "asin": (
+        (is_(0.0, NAN), lambda z: z.x, NAN),
+        (is_("finite", NAN), NAN, NAN),
+    ),
+    "asinh": (
+        (is_(NAN, 0.0), NAN, lambda z: z.y),
+        (is_(NAN, "finite"), NAN, NAN),
+    ),
+    "atan": (
+        (is_(NAN, 0.0), NAN, lambda z: z.y),
+        (is_(NAN, "infinite"), NAN, lambda z: 1 / z.y),
+        (is_(NAN, "finite"), NAN, NAN),
+        (is_(NAN, NAN), NAN, NAN),
+        (is_("finite", NAN), NAN, NAN),
+    ),
     "atanh": (
         (is_(0.0, NAN), lambda z: z.x, NAN),
         (is_("infinite", NAN), lambda z: 1 / z.x, NAN),
         (is_("finite", NAN), NAN, NAN),
         (is_(NAN, "finite"), NAN, NAN),
         (is_(NAN, NAN), NAN, NAN),
+    ),
+    "cos": (
+        (is_("not finite", 0.0), NAN, 0.0),
+        (is_("not finite", "infinite"), INF, NAN),
     ),
     "cosh": (
         (is_(0.0, "not finite"), NAN, 0.0),
@@ -86,6 +107,10 @@ CASES: dict[str, tuple[Case, ...]] = {
         (is_("infinite", NAN), INF, NAN),
         (is_(NAN, "infinite"), INF, NAN),
     ),
+    "sin": (
+        (is_("not finite", 0.0), NAN, lambda z: z.y),
+        (is_("not finite", "infinite"), NAN, lambda z: z.y),
+    ),
     "sinh": (
         (is_(0.0, "not finite"), lambda z: z.x, NAN),
         (is_("infinite", "not finite"), lambda z: z.x, NAN),
@@ -94,6 +119,7 @@ CASES: dict[str, tuple[Case, ...]] = {
         (is_(-INF, NAN), NAN, INF),
         (is_(INF, NAN), INF, NAN),
     ),
+    "tan": ((is_("not finite", 0.0), NAN, lambda z: z.y),),
     "tanh": (
         (is_(0.0, "not finite"), lambda z: z.x, NAN),
         (is_(INF, "finite"), 1.0, lambda z: z.y * 0),
