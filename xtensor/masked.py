@@ -385,6 +385,8 @@ def logaddexp(
     """`log(exp(input) + exp(other))` of the elements that count, each by a mask of its own.
 
     Shape: `input` and `other` `(*)`, each mask broadcast to it; result `(*)`.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     a = kept(input, input_mask, least("logaddexp", input) if input_mask is not None else None)
     b = kept(other, other_mask, least("logaddexp", other) if other_mask is not None else None)
@@ -512,6 +514,8 @@ def normalize(
     """The elements that count over their norm along `dim`, or over `eps` where that is larger; 0 for the others.
 
     Shape: `input` `(*)`, `mask` broadcast to it; result `(*)`.
+
+    Raises: IndexError where `dim` is out of range; RuntimeError where sizes do not fit.
     """
     length = norm(input, ord, dim, keepdim=True, dtype=dtype or input.dtype, mask=mask)
     return kept(input, mask, 0) / length.maximum(length.new_full((), eps))

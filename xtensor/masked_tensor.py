@@ -204,7 +204,10 @@ def as_masked_tensor(data: Tensor, mask: Tensor) -> MaskedTensor:
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Whether this is a masked tensor."""
+    """Whether this is a masked tensor.
+
+    Raises: nothing of its own.
+    """
     return isinstance(obj, MaskedTensor)
 
 

@@ -1209,7 +1209,7 @@ class Methods:
     def to_mkldnn(self, **kwargs: Any) -> Any:
         """Not supported: such a layout is absent."""
     def to_padded_tensor(self, **kwargs: Any) -> Any:
-        """Of nested tensors; raises NotImplementedError of a dense one."""
+        """Of nested tensors."""
     def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: Any = None, blocksize: Sequence[builtins.int] | None = None, dense_dim: builtins.int | None = None) -> Tensor:
         """The tensor in a sparse layout, COO by default: what is not zero, or what is stored."""
     def to_sparse_bsc(self, blocksize: Any = None, dense_dim: builtins.int | None = None) -> Tensor:

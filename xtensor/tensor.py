@@ -363,6 +363,8 @@ class Tensor(Methods):
     def shape(self) -> Size:
         """Its sizes.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2, 3).shape
         xtensor.Size([2, 3])
         """
@@ -392,12 +394,17 @@ class Tensor(Methods):
         return strides if dim is None else strides[checked_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
-        """Where in the storage the first element lies, in elements."""
+        """Where in the storage the first element lies, in elements.
+
+        Raises: NotImplementedError for sparse tensors.
+        """
         view = self._xt_view
         return 0 if view is None else view.offset
 
     def dim(self) -> int:
         """How many dimensions it has.
+
+        Raises: nothing of its own.
 
         >>> xtensor.ones(2, 3).dim()
         2
@@ -411,6 +418,8 @@ class Tensor(Methods):
     def ndim(self) -> int:
         """How many dimensions it has.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2, 3).ndim
         2
         """
@@ -418,6 +427,8 @@ class Tensor(Methods):
 
     def numel(self) -> int:
         """The number of elements.
+
+        Raises: nothing of its own.
 
         >>> xtensor.ones(2, 3).numel()
         6
@@ -430,6 +441,8 @@ class Tensor(Methods):
     def dtype(self) -> dtypes.dtype:
         """The type of its elements.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2).dtype
         xtensor.float32
         """
@@ -440,6 +453,8 @@ class Tensor(Methods):
     def device(self) -> devices.device:
         """Where the values are.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2).device.type
         'cpu'
         """
@@ -447,40 +462,64 @@ class Tensor(Methods):
 
     @property
     def layout(self) -> Any:
-        """How its elements are stored: `strided`, or one of the sparse layouts."""
+        """How its elements are stored: `strided`, or one of the sparse layouts.
+
+        Raises: nothing of its own.
+        """
         return dtypes.strided
 
     @property
     def is_meta(self) -> bool:
-        """Whether it has a shape and a dtype, and no values."""
+        """Whether it has a shape and a dtype, and no values.
+
+        Raises: nothing of its own.
+        """
         return self._xt_storage.is_meta
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it is on an NVIDIA GPU."""
+        """Whether it is on an NVIDIA GPU.
+
+        Raises: nothing of its own.
+        """
         return self.device.type in ("cuda", "rocm")
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it is on a CPU."""
+        """Whether it is on a CPU.
+
+        Raises: nothing of its own.
+        """
         return self.device.type == "cpu"
 
     def get_device(self) -> int:
-        """The device's index; -1 on a CPU and for a meta tensor."""
+        """The device's index; -1 on a CPU and for a meta tensor.
+
+        Raises: nothing of its own.
+        """
         return -1 if self.device.type in ("cpu", "meta") else self.device.index or 0
 
     def element_size(self) -> int:
-        """The size of an element in bytes."""
+        """The size of an element in bytes.
+
+        Raises: nothing of its own.
+        """
         return self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes of one element.
+
+        Raises: nothing of its own.
+        """
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its elements."""
+        """Bytes of all its elements.
+
+        Raises: nothing of its own.
+        """
         return self.numel() * self.dtype.itemsize
 
     def untyped_storage(self) -> UntypedStorage:
@@ -495,6 +534,8 @@ class Tensor(Methods):
 
         Differs from PyTorch: on the CPU it is the address of a copy, which has what the tensor had when this was last
         asked for: it may be read, and what is written there the tensor does not see. On other devices it is a name.
+
+        Raises: RuntimeError for sparse tensors.
         """
         address = self._xt_storage.data_ptr()
         if address == 0 or self.numel() == 0:
@@ -502,7 +543,12 @@ class Tensor(Methods):
         return address + self.storage_offset() * self.dtype.itemsize
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Whether both are the same view of the same storage."""
+        """Whether both are the same view of the same storage.
+
+        Raises: TypeError for what is no tensor; NotImplementedError for sparse tensors.
+        """
+        if not isinstance(tensor, Tensor):
+            raise checks.argument_error("is_set_to", "tensor", 1, "Tensor", tensor)
         return (
             self._xt_storage is tensor._xt_storage
             and sizes_of(self) == sizes_of(tensor)
@@ -513,6 +559,8 @@ class Tensor(Methods):
     def is_contiguous(self, memory_format: Any = dtypes.contiguous_format) -> bool:
         """Whether the elements lie in row-major order (or in that of `memory_format`) without gaps.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2, 3).t().is_contiguous()
         False
         """
@@ -522,11 +570,16 @@ class Tensor(Methods):
         return geometry.is_contiguous(sizes_of(self), strides_of(self), memory_format.name)
 
     def is_complex(self) -> bool:
-        """Whether its elements are complex numbers."""
+        """Whether its elements are complex numbers.
+
+        Raises: nothing of its own.
+        """
         return self.dtype.is_complex
 
     def is_floating_point(self) -> bool:
         """Whether its elements are real floating point numbers.
+
+        Raises: nothing of its own.
 
         >>> xtensor.ones(2).is_floating_point()
         True
@@ -534,19 +587,31 @@ class Tensor(Methods):
         return self.dtype.is_floating_point
 
     def is_signed(self) -> bool:
-        """Whether its dtype has negative numbers."""
+        """Whether its dtype has negative numbers.
+
+        Raises: RuntimeError for quantised tensors.
+        """
         return self.dtype.is_signed
 
     def is_conj(self) -> bool:
-        """Whether the conjugate bit is set: the values are read conjugated."""
+        """Whether the conjugate bit is set: the values are read conjugated.
+
+        Raises: nothing of its own.
+        """
         return self._xt_view is not None and self._xt_view.conj
 
     def is_neg(self) -> bool:
-        """Whether the negative bit is set: the values are read negated."""
+        """Whether the negative bit is set: the values are read negated.
+
+        Raises: nothing of its own.
+        """
         return self._xt_view is not None and self._xt_view.neg
 
     def is_inference(self) -> bool:
-        """Whether it was made in `inference_mode`."""
+        """Whether it was made in `inference_mode`.
+
+        Raises: nothing of its own.
+        """
         return self._xt_meta is not None and self._xt_meta.inference
 
     @property
@@ -631,6 +696,8 @@ class Tensor(Methods):
     def is_leaf(self) -> bool:
         """Whether no operator that autograd follows has made it: `.grad` is kept of leaves.
 
+        Raises: nothing of its own.
+
         >>> xtensor.ones(2, requires_grad=True).exp().is_leaf
         False
         """
@@ -638,7 +705,10 @@ class Tensor(Methods):
 
     @property
     def grad_fn(self) -> engine.Node | None:
-        """The node that made this tensor, or None for a leaf."""
+        """The node that made this tensor, or None for a leaf.
+
+        Raises: nothing of its own.
+        """
         edge = edge_of(self)
         return edge[0] if type(edge) is tuple else None
 
@@ -680,7 +750,10 @@ class Tensor(Methods):
 
     @property
     def output_nr(self) -> int:
-        """Which of the results of the operator that made it this is, from 0."""
+        """Which of the results of the operator that made it this is, from 0.
+
+        Raises: nothing of its own.
+        """
         edge = edge_of(self)
         return edge[1] if type(edge) is tuple else 0
 
@@ -781,17 +854,26 @@ class Tensor(Methods):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether `.grad` is kept though it is no leaf: see `retain_grad`."""
+        """Whether `.grad` is kept though it is no leaf: see `retain_grad`.
+
+        Raises: nothing of its own.
+        """
         return self._xt_meta is not None and self._xt_meta.retains_grad and type(self._xt_edge) is tuple
 
     @property
     def names(self) -> tuple[None, ...]:
-        """None for each dimension: dimensions have no names."""
+        """None for each dimension: dimensions have no names.
+
+        Raises: nothing of its own.
+        """
         return (None,) * self.dim()
 
     @property
     def name(self) -> str | None:
-        """The name that the tensor was given, or None."""
+        """The name that the tensor was given, or None.
+
+        Raises: nothing of its own.
+        """
         return None if self._xt_meta is None else self._xt_meta.name
 
     def __hash__(self) -> int:

@@ -207,6 +207,30 @@ def test_complex_numbers_with_infinite_parts():
     assert np.asarray(xp.tanh(asarray(complex(np.inf, 1.0)))) == 1
 
 
+@pytest.mark.parametrize("size", [1.0, 1e200])
+def test_a_nan_beside_a_finite_part_is_nan_in_both(size):
+    """Of large parts too, of which XLA's formulas leave infinities and logarithms."""
+    for name in ("acos", "asin", "atan", "acosh", "asinh", "atanh", "log"):
+        for z in (complex(size, np.nan), complex(np.nan, -size)):
+            found = complex(getattr(xp, name)(asarray(z, xp.complex128)))
+            assert np.isnan([found.real, found.imag]).all(), (name, z, found)
+
+
+@pytest.mark.parametrize(
+    ("of_circle", "of_hyperbola"), [("asin", "asinh"), ("atan", "atanh"), ("sin", "sinh"), ("tan", "tanh")]
+)
+def test_functions_of_the_circle_are_those_of_the_hyperbola_turned(of_circle, of_hyperbola):
+    parts = [0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+    z = np.array([complex(a, b) for a in parts for b in parts if not (of_circle == "asin" and np.isinf(a))])
+    turned = np.array(
+        [complex(-w.imag, w.real) for w in z]
+    )  # a product with 1j has NaN where a part is infinite
+    found = np.asarray(getattr(xp, of_circle)(asarray(z, xp.complex128)))
+    right = np.asarray(getattr(xp, of_hyperbola)(asarray(turned, xp.complex128)))
+    np.testing.assert_allclose(found.real, right.imag, rtol=1e-12)
+    np.testing.assert_allclose(found.imag, -right.real, rtol=1e-12)
+
+
 def test_complex_numbers_are_rounded_part_by_part():
     assert xp.round(asarray([1.5 - 2.5j, 0.4 + 3.6j])).tolist() == [2 - 2j, 4j]
 

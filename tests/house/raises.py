@@ -2,7 +2,8 @@
 
 A docstring tells its errors in a paragraph `Raises: CLASS when; CLASS when.` The clauses below have fixed words, and are
 checked of every function with a row: it says them where, and only where, the calls made here raise. Clauses in other words
-are checked by the cases of `raises.txt`.
+are checked by the cases of `raises.txt`. What raises `nothing of its own` is read, or called, on tensors of every kind; a module
+that raises `as FUNCTION when called` is called wrongly beside the function.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from tests.table.bridge import META, OURS, operator_named
 from tests.table.facets import key_of
 
 OTHER_KINDS = "TypeError for arguments of other kinds"
+NOTHING = "nothing of its own"
 NO_SUCH_DIM = "IndexError where `dim` is out of range"
 SIZES = "where sizes do not fit"
 DTYPES = {"complex": "complex64", "bool": "bool", "integer": "int64"}
-ELSE_AS = re.compile(r"else as `(.*)`")
+OF_DTYPES = re.compile(r"(\w+) for ((?:complex|bool|integer|, | and )+) tensors")
+AS_WHEN_CALLED = re.compile(r"as `([\w.]+)` when called")
 
 
 def clauses(doc: str) -> list[str]:
@@ -35,15 +38,49 @@ def clauses(doc: str) -> list[str]:
 
 def is_fixed(clause: str) -> bool:
     """Whether a clause has the words that are checked here."""
-    return clause in (OTHER_KINDS, NO_SUCH_DIM) or clause.endswith((SIZES, " tensors"))
+    return (
+        clause in (OTHER_KINDS, NO_SUCH_DIM, NOTHING)
+        or clause.endswith(SIZES)
+        or OF_DTYPES.fullmatch(clause) is not None
+    )
 
 
 def spelled(clause: str) -> Iterator[str]:
     """A clause as several: `ERROR for complex and bool tensors` tells of two dtypes."""
-    if kinds := re.fullmatch(r"(\w+) for ((?:complex|bool|integer|, | and )+) tensors", clause):
+    if kinds := OF_DTYPES.fullmatch(clause):
         yield from (f"{kinds[1]} for {kind} tensors" for kind in re.split(", | and ", kinds[2]))
     else:
         yield clause
+
+
+def kinds_of_tensors() -> dict[str, xtensor.Tensor]:
+    """A tensor of each kind that a query could refuse."""
+    made = {
+        str(dtype): xtensor.zeros(2, 3, dtype=dtype)
+        for dtype in (
+            xtensor.float32,
+            xtensor.bfloat16,
+            xtensor.float64,
+            xtensor.int64,
+            xtensor.uint8,
+            xtensor.bool,
+            xtensor.complex64,
+        )
+    }
+    leaf = xtensor.ones(2, 3, requires_grad=True)
+    return made | {
+        "a number": xtensor.tensor(1.0),
+        "nothing": xtensor.zeros(0, 3),
+        "meta": xtensor.ones(2, 3, device="meta"),
+        "a view": xtensor.ones(3, 2).t()[1:],
+        "a leaf": leaf,
+        "a result": leaf.exp(),
+        "conjugated": xtensor.ones(2, 3, dtype=xtensor.complex64).conj(),
+        "a parameter": xtensor.nn.Parameter(xtensor.ones(2)),
+        "sparse": xtensor.eye(3).to_sparse(),
+        "compressed": xtensor.eye(3).to_sparse_csr(),
+        "quantised": xtensor.quantize_per_tensor(xtensor.ones(2, 3), 0.1, 10, xtensor.quint8),
+    }
 
 
 def raised(call: Callable[[], Any]) -> str | None:

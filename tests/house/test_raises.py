@@ -5,14 +5,27 @@ from __future__ import annotations
 import functools
 import inspect
 import pathlib
+from collections.abc import Callable
 
 import pytest
 
 import xtensor
 import xtensor.distributed.tensor  # it gives Tensor methods
 import xtensor.nn.functional as F
-from tests.house.raises import NO_SUCH_DIM, OTHER_KINDS, Observed, clauses, is_fixed, raised, spelled
-from tests.house.test_docstrings import commonest, public_names
+from tests.house.raises import (
+    AS_WHEN_CALLED,
+    DTYPES,
+    NO_SUCH_DIM,
+    NOTHING,
+    OTHER_KINDS,
+    Observed,
+    clauses,
+    is_fixed,
+    kinds_of_tensors,
+    raised,
+    spelled,
+)
+from tests.house.test_docstrings import commonest, modules, public_names
 from tests.table import ROWS, Row
 from xtensor import nn
 from xtensor.operators.operator import REGISTRY
@@ -95,27 +108,66 @@ def test_every_error_in_other_words_has_a_case():
             assert id(value.fget if isinstance(value, property) else value) in objects, (name, own)
 
 
+def told_by_public_names() -> dict[str, list[str]]:
+    return {
+        n: clauses(inspect.getdoc(v.fget if isinstance(v, property) else v) or "")
+        for n, v in public_names().items()
+    }
+
+
 def test_the_commonest_names_tell_their_errors():
-    lacking = {name for name in commonest() if not clauses(inspect.getdoc(named(name)) or "")}
-    assert lacking == NOTHING_TO_REFUSE
+    assert [name for name in commonest() if not clauses(inspect.getdoc(named(name)) or "")] == []
 
 
 def test_public_names_tell_their_errors():
-    """The others take no arguments that could be wrong, or hand them on; a new name tells its own."""
-    docs = {
-        n: inspect.getdoc(v.fget if isinstance(v, property) else v) or "" for n, v in public_names().items()
+    assert [name for name, told in told_by_public_names().items() if not told] == []
+
+
+def test_what_raises_nothing_of_its_own_does_not():
+    """Properties are read and methods called, with what their signatures ask for, on tensors of every kind."""
+    silent = [name for name, told in told_by_public_names().items() if NOTHING in told]
+    queries = [name for name in silent if name.startswith("Tensor.")]
+    assert set(silent) - set(queries) == {
+        "masked.is_masked_tensor",
+        "nn.DataParallel",
+        "nn.Identity",
     }
-    assert len([name for name, doc in docs.items() if not clauses(doc)]) <= 167
+    assert len(queries) > 30
+    for name in queries:
+        for kind, tensor in kinds_of_tensors().items():
+            held = vars(xtensor.Tensor)[name.removeprefix("Tensor.")]
+            read = held.fget if isinstance(held, property) else held
+            assert raised(lambda read=read, tensor=tensor: read(tensor)) is None, (name, kind)
 
 
-# They take no arguments that could be wrong, or only hand them on.
-NOTHING_TO_REFUSE = set(
-    """
-    inference_mode is_grad_enabled is_tensor Tensor.bfloat16 Tensor.bool Tensor.contiguous Tensor.cpu
-    Tensor.cuda Tensor.detach Tensor.device Tensor.dim Tensor.double Tensor.dtype Tensor.float Tensor.half Tensor.int
-    Tensor.is_contiguous Tensor.is_floating_point Tensor.is_leaf Tensor.long Tensor.ndim Tensor.numel Tensor.shape
-    Tensor.type_as nn.ELU nn.GELU nn.Identity nn.LeakyReLU nn.ReLU nn.SiLU nn.Sigmoid nn.Softplus nn.Tanh
-    nn.functional.elu nn.functional.hardtanh nn.functional.leaky_relu nn.functional.relu nn.functional.silu
-    nn.init.constant_ nn.init.ones_ nn.init.trunc_normal_ nn.init.zeros_
-    """.split()
+def wrong_calls(function: Callable[..., object]) -> dict[str, str | None]:
+    """What a function of one tensor raises for text, and for tensors of other dtypes."""
+    given = {"text": "text"} | {k: xtensor.ones(2, 3).to(getattr(xtensor, n)) for k, n in DTYPES.items()}
+    return {kind: raised(lambda value=value: function(value)) for kind, value in given.items()}
+
+
+def test_modules_that_raise_as_a_function_do():
+    """A module of one tensor with nothing but defaults, and the function that its docstring names."""
+    compared = 0
+    for name, module in modules().items():
+        for told in clauses(inspect.getdoc(module) or ""):
+            found = AS_WHEN_CALLED.fullmatch(told)
+            if found is None or name in ("NLLLoss2d", "Threshold"):
+                continue
+            function = getattr(F, found[1].removeprefix("functional."))
+            assert wrong_calls(module()) == wrong_calls(function), name
+            compared += 1
+    assert compared >= 20
+
+
+@pytest.mark.parametrize(
+    "name",
+    "elu hardsigmoid hardswish hardtanh leaky_relu mish relu relu6 silu softshrink softsign tanhshrink".split(),
 )
+def test_activations_tell_the_dtypes_that_they_refuse(name):
+    """They have rows under other names, so that the table does not reach their docstrings."""
+    function = getattr(F, name)
+    told = {clause for c in clauses(inspect.getdoc(function) or "") for clause in spelled(c) if is_fixed(c)}
+    found = wrong_calls(function)
+    assert found.pop("text") == "TypeError"
+    assert told == {OTHER_KINDS} | {f"{error} for {kind} tensors" for kind, error in found.items() if error}

@@ -20,18 +20,18 @@ LAYERS = "activation attention batchnorm dropout instancenorm loss normalization
 
 # They are no formulas, or their docstring has all of a formula that is nobody's.
 ELEMENTARY = {
-    "distributions": "Distribution ExponentialFamily Independent MixtureSameFamily TransformedDistribution",
+    "distributions": "Distribution Independent MixtureSameFamily TransformedDistribution",
     "lr_scheduler": """
         ChainedScheduler ConstantLR ExponentialLR LRScheduler LambdaLR LinearLR MultiStepLR MultiplicativeLR PolynomialLR
         ReduceLROnPlateau SequentialLR StepLR
     """,
     "init": "calculate_gain constant_ eye_ normal_ ones_ trunc_normal_ uniform_ zeros_",
     "optim": "Optimizer",
-    "special": "entr exp2 expit expm1 log1p log_softmax logit logsumexp round sinc softmax xlog1py xlogy",
+    "special": "expit round xlog1py xlogy",
     "nn": """
-        BCELoss BCEWithLogitsLoss CosineEmbeddingLoss Hardtanh HingeEmbeddingLoss L1Loss LinearCrossEntropyLoss LogSigmoid MSELoss MarginRankingLoss
+        CosineEmbeddingLoss HingeEmbeddingLoss L1Loss LinearCrossEntropyLoss LogSigmoid MSELoss
         MultiLabelMarginLoss MultiLabelSoftMarginLoss NLLLoss NLLLoss2d PoissonNLLLoss RNNBase RNNCellBase Sigmoid
-        SoftMarginLoss Softmax2d Softmin Tanh Tanhshrink Threshold
+        SoftMarginLoss Tanhshrink Threshold
     """,
     "windows": "",
 }

@@ -32,6 +32,15 @@ def rounded(x: Tensor) -> Tensor:
     return complex_of(elementwise.round(reinterpret.real(x)), elementwise.round(reinterpret.imag(x)))
 
 
+def hyperbolic_tangent(x: Tensor) -> Tensor:
+    """The hyperbolic tangent, which at a real infinity has a zero of the imaginary part's own sign."""
+    found = elementwise.tanh(x)
+    if not x.dtype.is_complex:
+        return found
+    real, imag = reinterpret.real(x), reinterpret.imag(x)
+    return masks.where(real.isinf() & imag.isfinite(), complex_of(reinterpret.real(found), 0 * imag), found)
+
+
 def floor_quotient(x1: Tensor, x2: Tensor) -> Tensor:
     """The quotient rounded down, which of infinite floats is that of the rounded quotient, not the one that fits the remainder."""
     found = arithmetic.floor_divide(x1, x2)
@@ -127,7 +136,7 @@ sinh = unary("sinh", "floating", elementwise.sinh, "The hyperbolic sine")
 square = unary("square", "numeric", elementwise.square, "`x * x`")
 sqrt = unary("sqrt", "floating", elementwise.sqrt, "The square root")
 tan = unary("tan", "floating", elementwise.tan, "The tangent")
-tanh = unary("tanh", "floating", elementwise.tanh, "The hyperbolic tangent")
+tanh = unary("tanh", "floating", hyperbolic_tangent, "The hyperbolic tangent")
 trunc = whole("trunc", "real", elementwise.trunc, "The next integer towards 0")
 
 conj = unary(

@@ -222,7 +222,10 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """A base for programs' own exponential families: the entropy follows from the log normalizer's gradient."""
+    """A base for programs' own exponential families: the entropy follows from the log normalizer's gradient.
+
+    Source: Nielsen and Nock 2010, International Conference on Image Processing.
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

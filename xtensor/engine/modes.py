@@ -301,6 +301,8 @@ class inference_mode(DecoratorContext):
 
     `inference_mode(False)` leaves the mode, and switches recording on, as in PyTorch.
 
+    Raises: nothing of its own.
+
     >>> with xtensor.inference_mode():
     ...     print(xtensor.ones(1).is_inference())
     True
@@ -336,6 +338,8 @@ class inference_mode(DecoratorContext):
 
 def is_grad_enabled() -> bool:
     """Whether operators of this thread record the graph.
+
+    Raises: nothing of its own.
 
     >>> with xtensor.no_grad():
     ...     print(xtensor.is_grad_enabled())

@@ -109,6 +109,8 @@ def trunc_normal_(
 ) -> Tensor:
     """Fill with values of a normal distribution between `a` and `b`, by its inverse on uniform ones.
 
+    Raises: RuntimeError where `a` is above `b`; NotImplementedError for integer tensors.
+
     >>> bool((nn.init.trunc_normal_(xtensor.empty(8)).abs() <= 2).all())
     True
     """
@@ -133,6 +135,8 @@ def trunc_normal_(
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value.
 
+    Raises: AttributeError for what is no tensor; TypeError for a value that is no number.
+
     >>> nn.init.constant_(xtensor.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
@@ -143,6 +147,8 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones.
 
+    Raises: AttributeError for what is no tensor.
+
     >>> nn.init.ones_(xtensor.empty(2))
     tensor([1., 1.])
     """
@@ -151,6 +157,8 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros.
+
+    Raises: AttributeError for what is no tensor.
 
     >>> nn.init.zeros_(xtensor.empty(2))
     tensor([0., 0.])

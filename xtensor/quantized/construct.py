@@ -188,6 +188,8 @@ def int_repr(input: Tensor) -> Tensor:
     """A copy of the integers of a quantised tensor.
 
     Shape: that of the tensor itself.
+
+    Raises: NotImplementedError for tensors that are not quantised.
     """
     quantizer_of(input, "int_repr")
     return integers(input).clone()  # pyright: ignore[reportArgumentType]
@@ -204,7 +206,10 @@ def q_scale(input: Tensor) -> float:
 
 @handles("q_zero_point")
 def q_zero_point(input: Tensor) -> int:
-    """The zero point of a tensor that has one."""
+    """The zero point of a tensor that has one.
+
+    Raises: NotImplementedError for tensors that are not quantised.
+    """
     return quantizer_of(input, "q_zero_point", False).zero_point
 
 
@@ -213,6 +218,8 @@ def q_per_channel_scales(input: Tensor) -> Tensor:
     """The scales of the channels, float64.
 
     Shape: result `(C)`, C the number of channels.
+
+    Raises: NotImplementedError for tensors that are not quantised.
     """
     return quantizer_of(input, "q_per_channel_scales", True).scale
 
@@ -222,13 +229,18 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """The zero points of the channels, int64.
 
     Shape: result `(C)`, C the number of channels.
+
+    Raises: NotImplementedError for tensors that are not quantised.
     """
     return quantizer_of(input, "q_per_channel_zero_points", True).zero_point
 
 
 @handles("q_per_channel_axis")
 def q_per_channel_axis(input: Tensor) -> int:
-    """The dimension whose indices are the channels."""
+    """The dimension whose indices are the channels.
+
+    Raises: NotImplementedError for tensors that are not quantised.
+    """
     axis = quantizer_of(input, "q_per_channel_axis", True).axis
     assert axis is not None
     return axis
@@ -236,7 +248,10 @@ def q_per_channel_axis(input: Tensor) -> int:
 
 @handles("qscheme")
 def qscheme(self: Tensor) -> dtypes.qscheme:
-    """How the tensor is quantised: `per_tensor_affine`, ..."""
+    """How the tensor is quantised: `per_tensor_affine`, ...
+
+    Raises: NotImplementedError for tensors that are not quantised.
+    """
     return quantizer_of(self, "qscheme").scheme
 
 

@@ -199,6 +199,9 @@ def to_sparse(
     Shape: that of the tensor itself.
     sparse_dim: how many dimensions are sparse, for COO. blocksize: of BSR and BSC. dense_dim: how many of the last are dense.
 
+    Raises: RuntimeError for a `sparse_dim` out of range, and for a layout of blocks without `blocksize`;
+    NotImplementedError on the meta device.
+
     >>> xtensor.eye(2).to_sparse().indices()
     tensor([[0, 1],
             [0, 1]])
@@ -252,7 +255,10 @@ def converter(name: str, layout: Any, blocks: bool, doc: str) -> None:
 
     made = to_layout if blocks else to_plain_layout
     made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"{doc}\n\nShape: that of the tensor itself."
+    refused = "fewer than two dimensions" + (
+        ", and for blocks that do not divide the sizes" if blocks else ""
+    )
+    made.__doc__ = f"{doc}\n\nShape: that of the tensor itself.\n\nRaises: RuntimeError for {refused}."
     HANDLERS[name] = made
     attach_methods(**{name: made})
 
@@ -261,6 +267,8 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     """The tensor in COO layout.
 
     Shape: that of the tensor itself.
+
+    Raises: NotImplementedError on the meta device.
     """
     return convert(self, dtypes.sparse_coo)
 
@@ -284,6 +292,8 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places of a sparse tensor, in its layout.
 
     Shape: `mask` that of the tensor; result the same.
+
+    Raises: RuntimeError for a mask that is not sparse, or of other sizes.
 
     >>> xtensor.arange(4).reshape(2, 2).sparse_mask(xtensor.eye(2).to_sparse()).values()
     tensor([0, 3])

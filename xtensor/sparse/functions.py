@@ -196,8 +196,11 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense one, as a sparse tensor.
 
     Shape: `input` `(n, k)`, `mat` `(k, m)`, result `(n, m)`.
+
+    Raises: RuntimeError for dense tensors, and where sizes do not fit.
     """
-    assert isinstance(input, SparseTensor)
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     return products.smm(input, mat)
 
 
@@ -216,8 +219,11 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     """`beta * input + alpha * mat1 @ mat2` of a sparse `input` and `mat1`, as a sparse tensor.
 
     Shape: `input` `(n, m)`, `mat1` `(n, k)`, `mat2` `(k, m)`, result `(n, m)`.
+
+    Raises: RuntimeError for dense tensors, and where sizes do not fit.
     """
-    assert isinstance(input, SparseTensor) and isinstance(mat1, SparseTensor)
+    if not (isinstance(input, SparseTensor) and isinstance(mat1, SparseTensor)):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     return products.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 

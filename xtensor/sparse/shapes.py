@@ -576,7 +576,7 @@ def tolist(self: SparseTensor) -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-@handles("data_ptr")
+@handles("data_ptr", "const_data_ptr")
 def data_ptr(self: SparseTensor) -> int:
     """RuntimeError, as in PyTorch."""
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")

@@ -93,7 +93,10 @@ def device_mesh_of_context() -> DeviceMesh:
 
 
 def mesh_of(tensor: Tensor) -> DeviceMesh:
-    """The mesh that a tensor lies on; AttributeError for one that lies on a single device."""
+    """The mesh that the tensor lies on.
+
+    Raises: AttributeError for a tensor that lies on no mesh.
+    """
     array = array_of(tensor)
     found = device_mesh.of_array(array)
     if found is None:
@@ -102,7 +105,10 @@ def mesh_of(tensor: Tensor) -> DeviceMesh:
 
 
 def placements_here(tensor: Tensor) -> tuple[Placement, ...]:
-    """How a tensor lies along each dimension of its mesh."""
+    """How the tensor lies along each dimension of its mesh.
+
+    Raises: AttributeError for a tensor that lies on no mesh; RuntimeError while a function is compiled.
+    """
     mesh = mesh_of(tensor)
     array = array_of(tensor)
     if isinstance(array, Tracer):
@@ -191,7 +197,11 @@ def redistribute(
     *,
     async_op: bool = False,
 ) -> DTensor:
-    """The same values in other placements; differentiable."""
+    """The same values in other placements; differentiable.
+
+    Raises: AttributeError for a tensor that lies on no mesh; ValueError where there is not one placement for each
+    dimension of the mesh; IndexError for a shard along a dimension that is none; NotImplementedError for another mesh.
+    """
     here = mesh_of(tensor)
     mesh = device_mesh or here
     if mesh.jax_mesh != here.jax_mesh:
@@ -227,6 +237,8 @@ def full_tensor(tensor: Tensor, *, grad_placements: Sequence[Placement] | None =
     """All of it, on this process's first device of the mesh; differentiable.
 
     Shape: that of the tensor itself.
+
+    Raises: AttributeError for a tensor that lies on no mesh.
     """
     array = array_of(tensor)
     if tensor.device.sharding is None:
@@ -275,6 +287,8 @@ def to_local(tensor: Tensor, *, grad_placements: Sequence[Placement] | None = No
     """The part on this process's first device, as a tensor of that device; differentiable.
 
     Shape: that of the part that lies here.
+
+    Raises: AttributeError for a tensor that lies on no mesh.
     """
     array = array_of(tensor)
     if tensor.device.sharding is None:
@@ -331,8 +345,8 @@ def join(tensor: Tensor, how: str) -> Tensor:
 def attach() -> None:
     """Give tensors what a DTensor has; of one that lies on no mesh, the properties raise AttributeError."""
     kind: Any = Tensor
-    kind.device_mesh = property(mesh_of, doc="The mesh that the tensor lies on.")
-    kind.placements = property(placements_here, doc="How the tensor lies along each dimension of its mesh.")
+    kind.device_mesh = property(mesh_of)
+    kind.placements = property(placements_here)
     for function in (to_local, full_tensor, redistribute):
         setattr(kind, function.__name__, function)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import checks
 from ...ops.create.creation import empty
+from ...ops.pointwise.elementwise import sigmoid, tanh
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -70,6 +71,8 @@ class Threshold(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.threshold` when called.
+
     >>> nn.Threshold(0.5, 9.0)(xtensor.tensor([0.2, 0.8]))
     tensor([9.0000, 0.8000])
     """
@@ -94,6 +97,8 @@ class ReLU(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.relu` when called.
+
     Source: Nair and Hinton 2010, International Conference on Machine Learning.
 
     >>> nn.ReLU()(xtensor.tensor([-1.0, 0.0, 2.0]))
@@ -108,6 +113,8 @@ class RReLU(Module):
     """Negative values times a random slope from [lower, upper), in evaluation its middle (Xu et al., 2015).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.rrelu` when called.
 
     Source: Xu et al. 2015, arXiv:1505.00853.
 
@@ -136,6 +143,8 @@ class Hardtanh(Module):
     Shape: input `(*)`, output `(*)`.
 
     Raises: AssertionError where `min_val` is not below `max_val`.
+
+    Source: Collobert 2004, Large Scale Machine Learning.
 
     >>> nn.Hardtanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-1.,  0.,  1.])
@@ -176,6 +185,8 @@ class ReLU6(Hardtanh):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.relu6` when called.
+
     Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
 
     >>> nn.ReLU6()(xtensor.tensor([-1.0, 3.0, 8.0]))
@@ -194,18 +205,22 @@ class Sigmoid(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `sigmoid` when called.
+
     >>> nn.Sigmoid()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([0.1192, 0.5000, 0.8808])
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.sigmoid()
+        return sigmoid(input)
 
 
 class Hardsigmoid(_MayBeInplace):
     """`x / 6 + 1/2`, clamped to [0, 1] (Courbariaux et al., 2015).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.hardsigmoid` when called.
 
     Source: Courbariaux, Bengio and David 2015, arXiv:1511.00363.
 
@@ -222,18 +237,24 @@ class Tanh(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `tanh` when called.
+
+    Source: DLMF 4.28.
+
     >>> nn.Tanh()(xtensor.tensor([-2.0, 0.0, 2.0]))
     tensor([-0.9640,  0.0000,  0.9640])
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return input.tanh()
+        return tanh(input)
 
 
 class SiLU(Inplace):
     """`x * sigmoid(x)` (Elfwing et al., 2017).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.silu` when called.
 
     Source: Elfwing, Uchibe and Doya 2018, arXiv:1702.03118.
 
@@ -250,6 +271,8 @@ class Mish(Inplace):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.mish` when called.
+
     Source: Misra 2019, arXiv:1908.08681.
 
     >>> nn.Mish()(xtensor.tensor([-2.0, 0.0, 2.0]))
@@ -264,6 +287,8 @@ class Hardswish(_MayBeInplace):
     """`x * hardsigmoid(x)` (Howard et al., 2019).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.hardswish` when called.
 
     Source: Howard et al. 2019, arXiv:1905.02244.
 
@@ -294,6 +319,8 @@ class ELU(_WithAlpha):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.elu` when called.
+
     Source: Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289.
 
     >>> nn.ELU()(xtensor.tensor([-1.0, 0.0, 2.0]))
@@ -309,6 +336,8 @@ class CELU(_WithAlpha):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.celu` when called.
+
     Source: Barron 2017, arXiv:1704.07483.
 
     >>> nn.CELU(alpha=2.0)(xtensor.tensor([-1.0, 0.0, 2.0]))
@@ -323,6 +352,8 @@ class SELU(Inplace):
     """ELU with the scale and alpha that keep mean 0 and variance 1 (Klambauer et al., 2017).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.selu` when called.
 
     Source: Klambauer et al. 2017, arXiv:1706.02515.
 
@@ -365,6 +396,8 @@ class GELU(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.gelu` when called.
+
     Source: Hendrycks and Gimpel 2016, arXiv:1606.08415.
 
     >>> nn.GELU()(xtensor.tensor([-1.0, 0.0, 1.0]))
@@ -402,6 +435,8 @@ class Hardshrink(_Shrink):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.hardshrink` when called.
+
     Source: Donoho and Johnstone 1994, Biometrika 81.
 
     >>> nn.Hardshrink()(xtensor.tensor([-1.0, 0.3, 1.0]))
@@ -416,6 +451,8 @@ class LeakyReLU(Module):
     """`x` where positive, else `negative_slope * x` (Maas et al., 2013).
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.leaky_relu` when called.
 
     Source: Maas, Hannun and Ng 2013, International Conference on Machine Learning.
 
@@ -442,6 +479,8 @@ class LogSigmoid(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.logsigmoid` when called.
+
     >>> nn.LogSigmoid()(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-1.3133, -0.6931, -0.3133])
     """
@@ -454,6 +493,8 @@ class Softplus(Module):
     """`log(1 + exp(beta * x)) / beta`; `x` itself where `beta * x` is above `threshold`.
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.softplus` when called.
 
     Source: Dugas et al. 2001, Advances in Neural Information Processing Systems 13.
 
@@ -479,6 +520,8 @@ class Softshrink(_Shrink):
     """Values moved towards zero by `lambd`, and zero within it.
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.softshrink` when called.
 
     Source: Donoho and Johnstone 1994, Biometrika 81.
 
@@ -531,6 +574,8 @@ class Softsign(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: as `functional.softsign` when called.
+
     Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
 
     >>> nn.Softsign()(xtensor.tensor([-1.0, 0.0, 3.0]))
@@ -545,6 +590,8 @@ class Tanhshrink(Module):
     """`x - tanh(x)`.
 
     Shape: input `(*)`, output `(*)`.
+
+    Raises: as `functional.tanhshrink` when called.
 
     >>> nn.Tanhshrink()(xtensor.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2384,  0.0000,  0.2384])
@@ -571,6 +618,8 @@ class Softmin(_AlongDim):
     Shape: input `(*)`, output `(*)`, which sums to one along `dim`.
 
     Raises: IndexError where `dim` is out of range.
+
+    Source: Bridle 1990, Neurocomputing.
 
     >>> nn.Softmin(dim=0)(xtensor.tensor([0.0, 0.0, 1.0]))
     tensor([0.4223, 0.4223, 0.1554])
@@ -603,6 +652,8 @@ class Softmax2d(Module):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output as the input.
 
     Raises: ValueError for an input of other dimensions.
+
+    Source: Bridle 1990, Neurocomputing.
 
     >>> nn.Softmax2d()(xtensor.zeros(1, 4, 1, 2))[0, :, 0, 0]
     tensor([0.2500, 0.2500, 0.2500, 0.2500])

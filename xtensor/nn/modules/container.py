@@ -49,7 +49,12 @@ def pairs(given: Any, kind: str) -> Iterator[tuple[Any, Any]]:
 
 
 class Container(Module):
-    """Modules by keyword (deprecated: Module itself does this)."""
+    """Modules by keyword (deprecated: Module itself does this).
+
+    Shape: none, for it is not called.
+
+    Raises: TypeError for what is no module.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         checks.warn(
@@ -199,6 +204,8 @@ class Sequential(Module):
 class ModuleList(Module):
     """A list of modules, all registered.
 
+    Shape: none, for it is not called.
+
     Raises: TypeError for what is no module.
 
     >>> layers = nn.ModuleList([nn.Linear(4, 4), nn.ReLU()])
@@ -299,6 +306,8 @@ class ModuleList(Module):
 class ModuleDict(Module):
     """A dictionary of modules, all registered.
 
+    Shape: none, for it is not called.
+
     Raises: TypeError for what is no module.
 
     >>> heads = nn.ModuleDict({"age": nn.Linear(4, 1)})
@@ -378,6 +387,10 @@ def described(value: Any, kind: Any) -> str:
 class ParameterList(Module):
     """A list of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
 
+    Shape: none, for it is not called.
+
+    Raises: TypeError for what cannot be iterated; IndexError for an index out of range.
+
     >>> nn.ParameterList([xtensor.zeros(2), xtensor.zeros(3)])[1].shape
     xtensor.Size([3])
     """
@@ -439,6 +452,8 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dictionary of parameters, all registered; a Tensor becomes a Parameter, anything else is kept as it is.
+
+    Shape: none, for it is not called.
 
     Raises: TypeError for keys that are no text.
 

@@ -40,6 +40,9 @@ class Unflatten(Module):
 
     Shape: input `(*, S, *)` with S at `dim`, output `(*, *unflattened_size, *)`.
 
+    Raises: TypeError for an `unflattened_size` of another kind; RuntimeError for sizes whose product is another;
+    IndexError where `dim` is out of range.
+
     >>> nn.Unflatten(1, (3, 4))(xtensor.zeros(2, 12)).shape
     xtensor.Size([2, 3, 4])
     """

@@ -100,6 +100,8 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     Shape: input `(*, F)`, output `(*, out_features)`; F becomes `in_features`.
 
+    Raises: IndexError for an input without dimensions.
+
     >>> layer = nn.LazyLinear(2)
     >>> layer(xtensor.zeros(3, 5)).shape
     xtensor.Size([3, 2])

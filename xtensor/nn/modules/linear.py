@@ -19,6 +19,8 @@ class Identity(Module):
 
     Shape: input `(*)`, output `(*)`.
 
+    Raises: nothing of its own.
+
     >>> nn.Identity(54, unused=True)(xtensor.tensor([1.0, 2.0]))
     tensor([1., 2.])
     """

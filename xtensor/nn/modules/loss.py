@@ -110,7 +110,12 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """NLLLoss (the deprecated name for images)."""
+    """NLLLoss (the deprecated name for images).
+
+    Shape: as `NLLLoss`.
+
+    Raises: as `NLLLoss` when called.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         checks.warn(
@@ -238,6 +243,8 @@ class BCELoss(_WeightedLoss):
 
     Raises: ValueError where the sizes of input and target differ.
 
+    Source: Good 1952, Journal of the Royal Statistical Society B 14.
+
     >>> nn.BCELoss()(xtensor.tensor([0.5, 0.9]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4979)
     """
@@ -254,6 +261,8 @@ class BCEWithLogitsLoss(_Loss):
     Shape: input and target `(*)`; output `()`, or `(*)` with reduction "none".
 
     Raises: ValueError where the sizes of input and target differ.
+
+    Source: Good 1952, Journal of the Royal Statistical Society B 14.
 
     >>> nn.BCEWithLogitsLoss()(xtensor.tensor([0.0, 2.0]), xtensor.tensor([1.0, 0.0]))
     tensor(1.4100)
@@ -490,6 +499,8 @@ class MarginRankingLoss(_Loss):
     Shape: inputs and target `(N)` or `()`; output `()`, or as the inputs with reduction "none".
 
     Raises: RuntimeError where sizes do not fit.
+
+    Source: Herbrich, Graepel and Obermayer 2000, Advances in Large Margin Classifiers.
 
     >>> nn.MarginRankingLoss(margin=0.5)(xtensor.tensor([1.0]), xtensor.tensor([2.0]), xtensor.tensor([1.0]))
     tensor(1.5000)

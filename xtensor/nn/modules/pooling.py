@@ -351,6 +351,8 @@ class LPPool2d(_LPPoolNd):
     Shape: input `(N, C, H, W)` or `(C, H, W)`, output `(N, C, H_out, W_out)` or `(C, H_out, W_out)` with
     `H_out = (H - kernel_size) // stride + 1`, and so for W; rounded up with `ceil_mode`.
 
+    Raises: RuntimeError for an input of other dimensions, or smaller than the kernel.
+
     >>> nn.LPPool2d(2, (1, 2))(xtensor.ones(1, 2, 4))
     tensor([[[1.4142, 1.4142],
              [1.4142, 1.4142]]])
@@ -479,6 +481,8 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Adaptive average pooling of volumes; a size of None keeps the input's.
 
     Shape: input `(N, C, D, H, W)` or `(C, D, H, W)`, output `(N, C, *output_size)` or `(C, *output_size)`.
+
+    Raises: RuntimeError for an input of other dimensions.
 
     >>> nn.AdaptiveAvgPool3d(2)(xtensor.zeros(1, 8, 4, 6, 8)).shape
     xtensor.Size([1, 8, 2, 2, 2])

@@ -38,6 +38,9 @@ class RNNBase(Module):
     `(D * num_layers, N, hidden_size)`; D is 2 if bidirectional, else 1. N is left out without a batch; with
     `batch_first`, input and output begin `(N, L)`.
 
+    Raises: ValueError for an unknown `mode`, a `dropout` outside [0, 1], and a `proj_size` that is not below
+    `hidden_size`.
+
     >>> layer = nn.RNNBase("GRU", 4, 8)
     >>> [name for name, _ in layer.named_parameters()]
     ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']

@@ -27,6 +27,8 @@ class RNNCellBase(Module):
 
     Shape: input `(N, input_size)`, hidden `(N, hidden_size)`; a subclass says what comes out.
 
+    Raises: NotImplementedError where a subclass has no `forward`.
+
     >>> nn.RNNCellBase(4, 8, bias=True, num_chunks=3).weight_ih.shape
     xtensor.Size([24, 4])
     """

@@ -53,6 +53,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     Shape: input `(N, in_features)`, target `(N)`; output `()`, or `(N)` with reduction "none".
 
+    Raises: RuntimeError for an input of another size; ValueError for another number of targets, and an unknown
+    `reduction`; IndexError for a target out of range.
+
     >>> loss = nn.LinearCrossEntropyLoss(8, num_classes=10)
     >>> loss(xtensor.zeros(4, 8), xtensor.tensor([0, 1, 2, 3])).detach()
     tensor(2.3026)

@@ -157,6 +157,8 @@ class TransformerEncoder(Module):
     Shape: source `(S, N, E)`, output `(S, N, E)`. N is left out without a batch, and comes first with
     `batch_first`.
 
+    Raises: TypeError for a layer that is no module; AssertionError for an input of another size.
+
     Source: Vaswani et al. 2017, arXiv:1706.03762.
 
     >>> layer = nn.TransformerEncoderLayer(16, nhead=4, dim_feedforward=32, batch_first=True)
@@ -249,6 +251,8 @@ class TransformerDecoder(Module):
 
     Shape: target `(T, N, E)`, memory `(S, N, E)`, output `(T, N, E)`. N is left out without a batch, and
     comes first with `batch_first`.
+
+    Raises: TypeError for a layer that is no module; AssertionError for an input of another size.
 
     Source: Vaswani et al. 2017, arXiv:1706.03762.
 

@@ -17,6 +17,8 @@ class DataParallel(Module):
 
     Shape: input and output those of the module.
 
+    Raises: nothing of its own.
+
     >>> model = nn.DataParallel(nn.Linear(4, 2))
     >>> model(xtensor.zeros(3, 4)).shape
     xtensor.Size([3, 2])

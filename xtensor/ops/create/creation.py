@@ -434,6 +434,8 @@ def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
     """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`.
 
     Shape: result that of the sizes or values given; `(0)` without.
+
+    Raises: RuntimeError for negative sizes; TypeError for values of other kinds.
     """
     if not args:
         return new_empty(self, (0,), device=device)
@@ -486,6 +488,8 @@ def new_empty_strided(
     """As `empty_strided`, with this tensor's dtype and device.
 
     Shape: result that of `size`.
+
+    Raises: RuntimeError for negative sizes or strides, and where there is not one stride for each size.
     """
     return empty_strided(
         size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad

@@ -506,6 +506,8 @@ def index_add_method(self: Tensor, dim: int, index: Tensor, source: Tensor, *, a
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
 
+    Raises: IndexError where `dim` or an index is out of range; RuntimeError where sizes do not fit.
+
     >>> xtensor.zeros(3).index_add(0, xtensor.tensor([0, 2]), xtensor.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
@@ -615,6 +617,9 @@ def index_reduce_method(
     """A copy with `source` folded into the slices along `dim` that `index` names.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; result that of the tensor.
+
+    Raises: IndexError where `dim` or an index is out of range; RuntimeError where sizes do not fit, and for another
+    `reduce`.
     """
     return index_reduce(self, dim, index, source, reduce, include_self=include_self)
 
@@ -625,6 +630,9 @@ def index_reduce_(
     """Fold `source` into the slices along `dim` that `index` names, in place.
 
     Shape: `index` `(n)`, `source` that of the tensor with n along `dim`; that of the tensor itself stays.
+
+    Raises: IndexError where `dim` or an index is out of range; RuntimeError where sizes do not fit, and for another
+    `reduce`.
     """
     dim = check_index_reduce(self, dim, index, source, reduce)
     refuse_overlap(self, index, source)

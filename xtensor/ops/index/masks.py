@@ -111,6 +111,9 @@ def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """`self` where `condition` holds and `other` elsewhere.
 
     Shape: `condition`, `self` and `other` broadcast together; the result has their broadcast shape.
+
+    Raises: RuntimeError for a condition that is not of bool, and where sizes do not fit; TypeError for arguments of
+    other kinds.
     """
     return where(condition, self, other)
 
@@ -355,6 +358,8 @@ def nonzero_method(self: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero, a row each; with `as_tuple`, a tensor per dimension.
 
     Shape: `(*)` of d dimensions, result `(n, d)`; with `as_tuple` d of `(n)`.
+
+    Raises: NotImplementedError for sparse tensors, and on the meta device.
     """
     return nonzero(self, as_tuple=as_tuple)
 

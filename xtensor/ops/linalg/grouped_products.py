@@ -247,5 +247,7 @@ def scaled_grouped_mm(
 
     Shape: `mat_a` `(n, k)` or `(G, n, k)`, `mat_b` `(k, m)` or `(G, k, m)`; result `(n, m)`, or `(G, n, m)`
     where both or neither have G.
+
+    Raises: NotImplementedError whatever is given.
     """
     raise NotImplementedError("scaled_grouped_mm is not implemented: scale the operands and call grouped_mm")

@@ -47,6 +47,9 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex tensors; RuntimeError for bool
+    tensors.
+
     Source: Nair and Hinton 2010, International Conference on Machine Learning.
 
     >>> F.relu(xtensor.tensor([-1.0, 0.0, 2.0]))
@@ -60,6 +63,9 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex tensors; RuntimeError for bool
+    tensors.
+
     Source: Krizhevsky 2010, Convolutional Deep Belief Networks on CIFAR-10.
     """
     return hardtanh(input, 0.0, 6.0, inplace)
@@ -69,6 +75,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """Every element, times `negative_slope` where it is not positive.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
 
     Source: Maas, Hannun and Ng 2013, International Conference on Machine Learning.
 
@@ -83,6 +91,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
     Source: Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289.
 
     >>> F.elu(xtensor.tensor([-1.0, 2.0]))
@@ -95,6 +105,8 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of `elu`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad; else as `elu`.
     """
     return elu_inplace(input, alpha)
 
@@ -129,6 +141,8 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """In-place version of `celu`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad; else as `celu`.
     """
     return celu(input, alpha, True)
 
@@ -137,6 +151,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * sigmoid(x)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool and integer tensors.
 
     Source: Elfwing, Uchibe and Doya 2018, arXiv:1702.03118.
 
@@ -151,6 +167,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
     Source: Misra 2019, arXiv:1908.08681.
     """
     return mish_inplace(input) if inplace else mish_kernel(input)
@@ -161,9 +179,14 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex tensors; RuntimeError for bool
+    tensors; ValueError where the bounds cross.
+
     >>> F.hardtanh(xtensor.tensor([-2.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
+    if not isinstance(input, Tensor):
+        raise checks.argument_error("hardtanh", "input", 1, "Tensor", input)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
@@ -176,6 +199,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
+
     Source: Courbariaux, Bengio and David 2015, arXiv:1511.00363.
     """
     return hardsigmoid_inplace(input) if inplace else hardsigmoid_kernel(input)
@@ -185,6 +210,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """`x * relu6(x + 3) / 6`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors.
 
     Source: Howard et al. 2019, arXiv:1905.02244.
     """
@@ -206,6 +233,9 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for complex, bool and integer tensors;
+    RuntimeError where `lambd` is negative.
+
     Source: Donoho and Johnstone 1994, Biometrika 81.
     """
     if lambd < 0:
@@ -218,6 +248,8 @@ def softsign(input: Tensor) -> Tensor:
 
     Shape: `input` `(*)`, result `(*)`.
 
+    Raises: TypeError for arguments of other kinds; NotImplementedError for bool tensors.
+
     Source: Glorot and Bengio 2010, Artificial Intelligence and Statistics.
     """
     return div(input, abs(input) + 1)
@@ -227,6 +259,8 @@ def tanhshrink(input: Tensor) -> Tensor:
     """`x - tanh(x)`.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: TypeError for arguments of other kinds; RuntimeError for bool tensors.
     """
     return sub(input, tanh(input))
 
@@ -308,6 +342,8 @@ def rrelu_(
     """In-place version of `rrelu`.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for a leaf that requires grad; else as `rrelu`.
     """
     return rrelu(input, lower, upper, training, True, generator=generator)
 

@@ -438,6 +438,8 @@ def softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Array:
 
     Raises: NotImplementedError for complex, bool and integer tensors.
 
+    Source: Bridle 1990, Neurocomputing.
+
     >>> xtensor.softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
     tensor([0.2119, 0.2119, 0.5761])
     """
@@ -460,6 +462,8 @@ def log_softmax(input: Array, dim: int, dtype: dtypes.dtype | None = None) -> Ar
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
+
+    Source: Bridle 1990, Neurocomputing.
 
     >>> xtensor.log_softmax(xtensor.tensor([1.0, 1.0, 2.0]), dim=0)
     tensor([-1.5514, -1.5514, -0.5514])

@@ -153,6 +153,8 @@ def exp2(input: Array) -> Array:
     """2 to the power of every element.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: IEEE 754-2019, 9.2.
     """
     return unary(accurate.exp2, input)
 
@@ -165,6 +167,8 @@ def expm1(input: Array) -> Array:
     """`exp(input) - 1`, exact for small elements.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: IEEE 754-2019, 9.2.
 
     >>> xtensor.expm1(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 1.7183])
@@ -224,6 +228,8 @@ def log1p(input: Array) -> Array:
     """`log(1 + input)`, exact for small elements.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: IEEE 754-2019, 9.2.
 
     >>> xtensor.log1p(xtensor.tensor([0.0, 1.0]))
     tensor([0.0000, 0.6931])

@@ -177,6 +177,8 @@ def entr(input: Array) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: Shannon 1948, Bell System Technical Journal 27.
     """
     return real_unary("entr_cpu", entr_of, input)
 

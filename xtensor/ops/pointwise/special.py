@@ -151,6 +151,8 @@ def logit(input: Array, eps: Number | None = None) -> Array:
     Shape: `input` `(*)`, result `(*)`.
 
     Raises: NotImplementedError for complex tensors.
+
+    Source: Berkson 1944, Journal of the American Statistical Association 39.
     """
 
     def of(x: Array) -> Array:
@@ -295,6 +297,8 @@ def sinc(input: Array) -> Array:
     """`sin(pi * input) / (pi * input)`, and 1 at 0.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Source: Woodward and Davies 1952, Proceedings of the IEE 99.
     """
     return unary(sinc_of, input)
 

@@ -585,6 +585,8 @@ def logsumexp(input: Array, dim: int | Sequence[int], keepdim: bool = False) -> 
 
     Shape: `input` `(*)`; the result lacks the dimensions `dim`, or has 1 there with `keepdim`; `()` of all.
 
+    Source: Blanchard, Higham and Higham 2021, IMA Journal of Numerical Analysis 41.
+
     >>> xtensor.logsumexp(xtensor.tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """

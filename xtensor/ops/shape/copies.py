@@ -108,6 +108,9 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`.
 
     Shape: `input` `(*)`, result `(*)` with size `length` along `dim`.
+
+    Raises: RuntimeError where `dim` is out of range, or more is asked for than there is; IndexError where `start`
+    is out of range.
     """
     if dim >= input.dim() > 0:
         raise RuntimeError(

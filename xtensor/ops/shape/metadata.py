@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import capture, dtypes, geometry
+from ... import capture, checks, dtypes, geometry
 from ...engine import modes
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
@@ -38,6 +38,8 @@ def detach(input: Tensor) -> Tensor:
     """The same memory and version, cut off from the graph.
 
     Shape: that of the tensor itself.
+
+    Raises: nothing of its own.
 
     >>> xtensor.ones(2, requires_grad=True).exp().detach().requires_grad
     False
@@ -194,6 +196,8 @@ def set_(
     """Let this tensor see another storage (or none): that of a tensor, or `source` with these sizes and strides.
 
     Shape: that of `source`, or `size`; `(0)` without.
+
+    Raises: RuntimeError for a source of another dtype; TypeError for what has no memory.
     """
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
@@ -207,7 +211,11 @@ def set_(
         fresh = self.new_empty((0,))
         storage, g = fresh._xt_storage, Geometry((0,), (1,), 0)
     else:
-        storage = source._xt_storage
+        if not isinstance(source, Tensor) and callable(untyped := getattr(source, "untyped", None)):
+            source = untyped()
+        storage = getattr(source, "_xt_storage", None)
+        if storage is None:
+            raise checks.argument_error("set_", "source", 1, "Storage", source)
         if isinstance(source, Tensor) and source._xt_view is None and storage.cover is None:
             storage.cover = weakref.ref(source)
         sizes = (storage.nbytes() // self.dtype.itemsize,) if size is None else ints(size)

@@ -30,7 +30,7 @@ def refusal(name: str, kind: type[Exception], message: str, doc: str) -> Callabl
         raise kind(message)
 
     refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = doc
+    refused.__doc__ = doc if "Raises: " in doc else f"{doc}\n\nRaises: {kind.__name__} whatever is given."
     return refused
 
 
@@ -68,6 +68,8 @@ def dequantize(input: Any) -> Any:
     """The tensor in float32: of a quantised one the real numbers, of a list each tensor.
 
     Shape: that of the tensor itself.
+
+    Raises: NotImplementedError for sparse tensors.
     """
     if isinstance(input, (list, tuple)):
         return [t.dequantize() for t in input]
@@ -75,17 +77,26 @@ def dequantize(input: Any) -> Any:
 
 
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor is one process's."""
+    """False: a tensor is one process's.
+
+    Raises: nothing of its own.
+    """
     return False
 
 
 def sparse_dim(self: Tensor) -> int:
-    """0: no dimension is sparse."""
+    """0: no dimension is sparse.
+
+    Raises: NotImplementedError for quantised tensors.
+    """
     return 0
 
 
 def dense_dim(self: Tensor) -> int:
-    """How many dimensions there are: all are dense."""
+    """How many dimensions there are: all are dense.
+
+    Raises: NotImplementedError for quantised tensors.
+    """
     return len(sizes_of(self))
 
 
@@ -93,12 +104,17 @@ def to_dense(self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bo
     """The tensor itself, or converted to `dtype`.
 
     Shape: that of the tensor itself.
+
+    Raises: NotImplementedError for quantised tensors.
     """
     return self if dtype is None else self.to(dtype)
 
 
 def const_data_ptr(self: Tensor) -> int:
-    """`data_ptr`, for who only reads."""
+    """`data_ptr`, for who only reads.
+
+    Raises: RuntimeError for sparse tensors.
+    """
     return self.data_ptr()
 
 
@@ -106,6 +122,8 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     """`reshape`, by its deprecated name.
 
     Shape: `(*)` of as many elements as `sizes`; result `sizes`.
+
+    Raises: RuntimeError for another number of elements.
     """
     checks.warn("non-inplace resize is deprecated")
     return self.reshape(*sizes)
@@ -155,7 +173,7 @@ attach_methods(
         NotImplementedError,
         "Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend. This could be because the operator "
         "doesn't exist for this backend, or was omitted during the selective/custom build process (if using custom build).",
-        "Of nested tensors; raises NotImplementedError of a dense one.",
+        "Of nested tensors.\n\nRaises: NotImplementedError for a dense one.",
     ),
     reinforce=refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
     symeig=removed("symeig", "linalg.eigh"),

@@ -412,6 +412,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The square matrix with the flattened tensor on its diagonal.
 
     Shape: `input` of n elements, result `(m, m)` with m = n + abs(offset).
+
+    Raises: TypeError for arguments of other kinds.
     """
     return diag_embed(input.reshape((-1,)), offset)
 

@@ -133,6 +133,8 @@ def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself, or a copy without the conjugate bit.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for quantised tensors.
     """
     return input.clone() if input.is_conj() else input
 
@@ -141,6 +143,8 @@ def resolve_neg(input: Tensor) -> Tensor:
     """`input` itself, or a copy without the negative bit.
 
     Shape: `input` `(*)`, result `(*)`.
+
+    Raises: NotImplementedError for quantised tensors.
     """
     return input.clone() if input.is_neg() else input
 

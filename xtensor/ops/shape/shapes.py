@@ -630,6 +630,8 @@ def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension: a view where strides allow, else a copy.
 
     Shape: `input` of n elements, result `(n)`.
+
+    Raises: NotImplementedError for sparse tensors.
     """
     return reshape(input.contiguous(), (-1,))
 

@@ -260,6 +260,7 @@ def dtype_method(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (
         f"The tensor as {dtype}; itself where it is that already.\n\nShape: that of the tensor itself.\n\n"
+        "Raises: RuntimeError for a memory format of another number of dimensions.\n\n"
         f">>> xtensor.tensor([0, 1]).{name}().dtype\n{dtype}"
     )
     return method
@@ -285,7 +286,8 @@ def device_method(name: str) -> Callable[..., Tensor]:
     method.__name__ = method.__qualname__ = name
     moved = "x.cpu()" if name == "cpu" else f"(x.{name}() if xtensor.{name}.is_available() else x)"
     shown = "" if name == "tpu" else f"\n\n>>> x = xtensor.ones(2)\n>>> {moved}.tolist()\n[1.0, 1.0]"
-    method.__doc__ = f"The tensor on the {name} device; itself where it is there already.\n\nShape: that of the tensor itself.{shown}"
+    refused = "\n\nRaises: RuntimeError where there is no such device; NotImplementedError for meta tensors."
+    method.__doc__ = f"The tensor on the {name} device; itself where it is there already.\n\nShape: that of the tensor itself.{refused}{shown}"
     return method
 
 
@@ -323,9 +325,13 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
     Shape: that of the tensor itself, whatever that of `other`.
 
+    Raises: TypeError for what is no tensor; NotImplementedError for a meta tensor where `other` has values.
+
     >>> xtensor.tensor([1, 2]).type_as(xtensor.ones(1))
     tensor([1., 2.])
     """
+    if not isinstance(other, Tensor):
+        raise checks.argument_error("type_as", "other", 1, "Tensor", other)
     return self.to(other)
 
 
@@ -420,6 +426,8 @@ def contiguous(self: Tensor, memory_format: Any = dtypes.contiguous_format) -> T
     """The tensor with its elements in row-major order (or that of `memory_format`): itself, or a copy.
 
     Shape: that of the tensor itself.
+
+    Raises: RuntimeError for a memory format of another number of dimensions.
 
     >>> xtensor.ones(2, 3).t().contiguous().stride()
     (2, 1)
@@ -745,6 +753,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: host memory is not pinned here (`is_pinned()` stays False).
 
     Shape: that of the tensor itself.
+
+    Raises: NotImplementedError for sparse tensors.
     """
     return self
 
@@ -753,17 +763,25 @@ def share_memory_(self: Tensor) -> Tensor:
     """The tensor itself: its memory is not shared with other processes (`is_shared()` stays False).
 
     Shape: that of the tensor itself.
+
+    Raises: nothing of its own.
     """
     return self
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: no memory is pinned."""
+    """False: no memory is pinned.
+
+    Raises: nothing of its own.
+    """
     return False
 
 
 def is_shared(self: Tensor) -> bool:
-    """False: its memory is not shared with other processes."""
+    """False: its memory is not shared with other processes.
+
+    Raises: nothing of its own.
+    """
     return False
 
 

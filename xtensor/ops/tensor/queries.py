@@ -36,6 +36,8 @@ __all__ = [
 def is_tensor(obj: Any) -> bool:
     """Whether `obj` is a tensor.
 
+    Raises: nothing of its own.
+
     >>> xtensor.is_tensor([1, 2])
     False
     """
@@ -97,7 +99,13 @@ def is_inference(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same sizes."""
+    """Whether both have the same sizes.
+
+    Raises: TypeError for arguments of other kinds.
+    """
+    checked("is_same_size", input)
+    if not isinstance(other, Tensor):
+        raise checks.argument_error("is_same_size", "other", 1, "Tensor", other)
     return tuple(sizes_of(input)) == tuple(sizes_of(other))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ... import devices, dtypes
+from ... import checks, devices, dtypes
 from ...operators.attach import attach_methods
 from ...operators.below.dispatching import wrapper
 from ...operators.overriding import SubclassesOff
@@ -19,7 +20,10 @@ from .queries import is_same_size
 __all__: list[str] = []
 
 
-def refuse_grad(name: str, tensor: Tensor) -> None:
+def refuse_grad(name: str, argument: str, tensor: Any) -> None:
+    """Raise for a tensor that requires grad, and for what is no tensor."""
+    if not isinstance(tensor, Tensor):
+        raise checks.argument_error(name, argument, None, "Tensor", tensor)
     if asks_grad(tensor):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
@@ -28,7 +32,7 @@ def refuse_grad(name: str, tensor: Tensor) -> None:
 
 def by_element(name: str, target: Tensor, function: Callable[..., Any], *others: Tensor) -> Tensor:
     """Write what a Python function gives for each element, and the others' elements in the same place."""
-    refuse_grad(name, target)
+    refuse_grad(name, "input", target)
     if any(t.device.type != "cpu" for t in (target, *others)):
         raise TypeError(f"{name} is only implemented on CPU tensors")
     arrays = [host_values(t) for t in (target, *[o.expand(target.shape) for o in others])]
@@ -52,8 +56,11 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     """Replace each element by what a Python function gives for it and the other tensor's; slow, on a CPU only.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for other sizes, and for a tensor that requires grad; TypeError for what is no tensor, and
+    on the meta device.
     """
-    refuse_grad("map_", tensor)
+    refuse_grad("map_", "tensor", tensor)
     return by_element("map_", self, callable, tensor)
 
 
@@ -61,9 +68,12 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
     """`map_` with two other tensors.
 
     Shape: that of the tensor itself, which stays.
+
+    Raises: RuntimeError for other sizes, and for a tensor that requires grad; TypeError for what is no tensor, and
+    on the meta device.
     """
-    refuse_grad("map2_", x)
-    refuse_grad("map2_", y)
+    refuse_grad("map2_", "x", x)
+    refuse_grad("map2_", "y", y)
     return by_element("map2_", self, callable, x, y)
 
 
@@ -71,6 +81,8 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same tensor as an instance of a subclass: it shares memory and history.
 
     Shape: that of the tensor itself.
+
+    Raises: TypeError for what is no subclass of Tensor.
     """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
@@ -116,8 +128,20 @@ def make_wrapper_subclass(
 
 
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the slowest in memory to the fastest."""
+    """The dimensions from the slowest in memory to the fastest.
+
+    ambiguity_check: whether an order that the strides leave open is refused; a list of memory formats allows those orders.
+
+    Raises: RuntimeError for dimensions of size 1, and equal strides side by side, where that is asked for.
+    """
     strides, sizes = strides_of(self), sizes_of(self)
+    allowed = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if ambiguity_check if isinstance(ambiguity_check, bool) else True:
+        is_open = 1 in sizes or any(a == b for a, b in pairwise(strides))
+        if is_open and sum(self.is_contiguous(memory_format=f) for f in allowed) != 1:
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
     return tuple(sorted(range(len(sizes)), key=lambda d: (-strides[d], d)))
 
 
@@ -125,12 +149,17 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What a module takes for this parameter when a state is loaded.
 
     Shape: `other` that of the tensor; result the same.
+
+    Raises: RuntimeError where sizes do not fit.
     """
     return other if assign else self.copy_(other)
 
 
 def grad_dtype(self: Tensor) -> Any:
-    """The dtype that gradients of this tensor have: its own."""
+    """The dtype that gradients of this tensor have: its own.
+
+    Raises: nothing of its own.
+    """
     return self.dtype
 
 

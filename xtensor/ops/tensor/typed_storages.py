@@ -115,7 +115,10 @@ class TypedStorage:
 
 
 def storage_of(tensor: Tensor) -> TypedStorage:
-    """`Tensor.storage()`: the elements of the whole memory under a tensor, in its dtype."""
+    """`Tensor.storage()`: the elements of the whole memory under a tensor, in its dtype.
+
+    Raises: NotImplementedError for sparse tensors.
+    """
     memory = tensor.untyped_storage()
     count = memory.nbytes() // tensor.element_size()
     row = alias(tensor.detach(), (count,), (1,), 0, tensor.dtype, False, False)

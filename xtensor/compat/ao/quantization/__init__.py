@@ -10,3 +10,5 @@ from .quant_type import *
 from .quantization_mappings import *
 from .quantize import *
 from .stubs import *
+
+from . import backend_config, fx, quantize_fx  # isort: skip  # after the names that they use
