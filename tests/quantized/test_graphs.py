@@ -348,6 +348,22 @@ def test_reference_graphs():
     assert_close(expected[2], found[2])
 
 
+def test_reference_graphs_of_what_was_trained():
+    def run(lib, fx):
+        layers = convolved(lib) | {"q": lib.nn.Sequential(lib.nn.Linear(4, 4), lib.nn.ReLU())}
+        relu = lib.nn.functional.relu
+        forward = lambda s, x: s.fc(s.q(lib.flatten(s.pool(s.c2(relu(s.bn(s.c(x))))), 1)))
+        model, x = model_of(lib, layers, forward).train(), waves(lib, *IMAGES)
+        observed = fx.prepare_qat_fx(model, lib.ao.quantization.get_default_qat_qconfig_mapping("x86"), (x,))
+        observed(x)
+        made = fx.convert_to_reference_fx(observed.eval())
+        return text(made), {n: type(m).__name__ for n, m in made.named_modules()}, made(x)
+
+    expected, found = of_both(run)
+    assert found[:2] == expected[:2]
+    assert_close(expected[2], found[2])
+
+
 def test_states_of_quantised_graphs_are_saved_and_loaded():
     fx = xtensor.ao.quantization.quantize_fx
     forward = lambda s, x: s.l(xtensor.nn.functional.linear(x, s.w, s.b)).relu()

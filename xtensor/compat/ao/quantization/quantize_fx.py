@@ -48,7 +48,6 @@ def prepared(
     model: Module,
     qconfig_mapping: Any,
     is_qat: bool,
-    example_inputs: Any,
     prepare_custom_config: Any,
     backend_config: Any,
 ) -> GraphModule:
@@ -72,12 +71,11 @@ def prepared(
             graph.get_submodule(name),
             entry.qconfig_mapping or mapping,
             is_qat,
-            entry.example_inputs,
             entry.prepare_custom_config,
             entry.backend_config or backend,
         )
         placed(graph, name, inner)
-    made = prepare(graph, copy.deepcopy(mapping), is_qat, scopes, custom, backend, dict.fromkeys(alone, ""))
+    made = prepare(graph, copy.deepcopy(mapping), is_qat, scopes, custom, backend, set(alone))
     return kept(made, model, custom.preserved_attributes)
 
 
@@ -128,7 +126,7 @@ def prepare_fx(
         raise NotImplementedError(
             "prepare_fx does not equalise weights between layers: leave _equalization_config None"
         )
-    return prepared(model, qconfig_mapping, False, example_inputs, prepare_custom_config, backend_config)
+    return prepared(model, qconfig_mapping, False, prepare_custom_config, backend_config)
 
 
 def prepare_qat_fx(
@@ -139,7 +137,7 @@ def prepare_qat_fx(
     backend_config: BackendConfig | dict[str, Any] | None = None,
 ) -> GraphModule:
     """A model, in training, as a graph that rounds as the quantised one will, and is trained so. Arguments are those of `prepare_fx`."""
-    return prepared(model, qconfig_mapping, True, example_inputs, prepare_custom_config, backend_config)
+    return prepared(model, qconfig_mapping, True, prepare_custom_config, backend_config)
 
 
 def converted(

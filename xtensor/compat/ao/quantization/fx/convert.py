@@ -119,20 +119,26 @@ def referred(model: GraphModule, observed: set[str]) -> None:
         module = module_of(node, modules)
         if module is None or node.name not in observed:
             continue
-        inner = (
-            module[0]
-            if isinstance(module, _FusedModule) and not hasattr(module, "weight_fake_quant")
-            else module
-        )
-        kind = REFERENCES.get(type(inner))
-        if kind is None or getattr(module, "qconfig", None) is None:
+        qconfig = getattr(module, "qconfig", None)
+        if qconfig is None:
             continue
-        inner.qconfig = module.qconfig
-        made = kind.from_observed(inner)
-        if inner is module:
-            placed(model, str(node.target), made)
-        else:
+        seen = getattr(module, "weight_fake_quant", None)
+        if seen is not None:  # trained: the layer that it stands for
+            module = module.to_float()
+            placed(model, str(node.target), module)
+        fused = isinstance(module, _FusedModule)
+        inner = module[0] if fused else module
+        kind = REFERENCES.get(type(inner))
+        if kind is None:
+            continue
+        if seen is None:
+            seen = qconfig.weight()
+            seen(inner.weight)
+        made = kind.from_float(inner, seen)
+        if fused:
             module._modules["0"] = made
+        else:
+            placed(model, str(node.target), made)
         modules = dict(model.named_modules())
 
 

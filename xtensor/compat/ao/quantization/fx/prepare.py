@@ -38,7 +38,7 @@ ARITHMETIC = (
 class Prepared(NamedTuple):
     """What is known of a prepared model: kept under "quantised" in its `meta`.
 
-    scopes: the module that each node is of. qconfigs, observed: by nodes' names; custom: modules that were replaced by observed ones.
+    scopes: the module that each node is of. qconfigs, observed: by nodes' names. standalone: the modules that were prepared by themselves.
     """
 
     scopes: dict[str, tuple[str, Any]]
@@ -46,8 +46,7 @@ class Prepared(NamedTuple):
     observed: set[str]
     backend: BackendConfig
     config: PrepareCustomConfig
-    standalone: dict[str, str]
-    is_qat: bool
+    standalone: set[str]
 
 
 def is_observer(node: Any, modules: dict[str, Module]) -> bool:
@@ -90,7 +89,7 @@ class Preparing:
         configs: dict[str, Any],
         backend: BackendConfig,
         custom: PrepareCustomConfig,
-        standalone: dict[str, str],
+        standalone: set[str],
     ) -> None:
         self.model, self.configs, self.backend, self.custom = model, configs, backend, custom
         self.standalone = standalone
@@ -265,7 +264,7 @@ def prepare(
     scopes: dict[str, tuple[str, Any]],
     custom: PrepareCustomConfig,
     backend: BackendConfig,
-    standalone: dict[str, str],
+    standalone: set[str],
 ) -> GraphModule:
     """The model with observers, or in training with what rounds as they say."""
     configs = qconfigs(model.graph, dict(model.named_modules()), scopes, mapping)
@@ -274,7 +273,7 @@ def prepare(
     working = Preparing(model, configs, backend, custom, standalone)
     working.run()
     made = GraphModule(model, model.graph)
-    made.meta["quantised"] = Prepared(scopes, configs, working.observed, backend, custom, standalone, is_qat)
+    made.meta["quantised"] = Prepared(scopes, configs, working.observed, backend, custom, standalone)
     return made
 
 

@@ -11,15 +11,13 @@ from ......nn.modules.conv import Conv2d as FloatConv2d
 from ......nn.modules.conv import Conv3d as FloatConv3d
 from ......nn.modules.linear import Linear as FloatLinear
 from ......tensor import Tensor
-from ... import qat
-from ...intrinsic import qat as intrinsic_qat
 from ..modules.utils import _quantize_weight
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Linear"]
 
 
 class _Rounded:
-    """A layer whose weight is rounded as a quantised one's at every call. weight_qparams: how, by an observer's numbers."""
+    """A layer whose weight is rounded as a quantised one's at every call. weight_observer: has seen the weight, and says how."""
 
     weight: Any
     bias: Any
@@ -37,16 +35,14 @@ class _Rounded:
         return self.get_quantized_weight().dequantize()
 
     @classmethod
-    def from_observed(cls, mod: Any) -> Any:
-        """Of a layer with a qconfig, or one that was trained to be rounded."""
-        observer = getattr(mod, "weight_fake_quant", None)
-        if observer is None:
-            observer = mod.qconfig.weight()
-            observer(mod.weight)
+    def from_float(cls, float_module: Any, weight_observer: Any) -> Any:
+        """Of a layer, and of what has seen its weight."""
         made: Any = cls.__new__(cls)
-        made.__dict__.update({n: v for n, v in mod.__dict__.items() if n != "_modules"})
+        made.__dict__.update(
+            {n: v for n, v in float_module.__dict__.items() if n not in ("_modules", "qconfig")}
+        )
         made._modules = {}
-        made.__dict__["weight_observer"] = observer
+        made.__dict__["weight_observer"] = weight_observer
         return made
 
 
