@@ -113,9 +113,11 @@ class Stack:
                 outer.append(self.now)
                 self.now = {**self.now, key: (name, f"{kind.__module__}.{kind.__qualname__}")}
 
-        def leave(module: Module, args: Any, kwargs: Any, result: Any) -> None:
+        def leave(module: Module, args: Any, *rest: Any) -> None:
             name = name_of(module)
             if name is not None and outer:
+                # A call of another thread's that has outlived the block brings no keyword arguments.
+                kwargs, result = rest
                 self.now = outer.pop()
                 if name in self.preserved and name not in self.signatures:
                     self.signatures[name] = signature_of(module, args, kwargs, result, self.node_of)
