@@ -77,7 +77,7 @@ def test_what_the_commands_of_a_first_screen_name_is_there():
 
 def test_the_table_of_extras_is_that_of_the_project():
     optional = PROJECT["optional-dependencies"]
-    assert set(extras.EXTRAS) == set(optional) - {"dev", "docs"}
+    assert set(extras.EXTRAS) == set(optional) - {"browser", "dev", "docs"}
     for name, (packages, _) in extras.EXTRAS.items():
         brought = {re.split(r"[\[<>=]", requirement)[0] for requirement in optional[name]}
         assert set(packages) <= brought or brought == {"jax"}, name

@@ -3,7 +3,7 @@
     mkdocs build --strict && python tools/pictures.py site pictures
 
 writes `pictures/<page>-<width>-<scheme>.png`; the status is 1 where a page is wider than its screen or the search does not find a name.
-It needs PySide6 (`pip install PySide6`), whose Chromium runs without a window and without a browser of the system.
+It needs PySide6 (`pip install '.[browser]'`), whose Chromium runs without a window and without a browser of the system.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ try:
     from PySide6.QtWebEngineWidgets import QWebEngineView  # pyright: ignore[reportMissingImports]
     from PySide6.QtWidgets import QApplication  # pyright: ignore[reportMissingImports]
 except ImportError:
-    raise SystemExit("PySide6 is needed: pip install PySide6") from None
+    raise SystemExit("PySide6 is needed: pip install '.[browser]'") from None
 
 PAGES = (
     "",

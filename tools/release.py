@@ -8,6 +8,7 @@ python tools/release.py OUT --jax 0.10.0            and with this version of JAX
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -22,14 +23,20 @@ import xtensor
 w = xtensor.ones(3, requires_grad=True)
 (w * xtensor.arange(3.0)).sum().backward()
 assert w.grad.tolist() == [0, 1, 2]
+assert "site-packages" in xtensor.__file__, xtensor.__file__
 print(xtensor.__version__, xtensor.__file__)
 """
+
+
+# What a checkout's user has set, and a stranger has not: with them another copy than the wheel's would be tried.
+OURS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "JAX_COMPILATION_CACHE_DIR")
 
 
 def run(*command: object, cwd: pathlib.Path | None = None) -> None:
     """Run a command, and stop where it fails."""
     print("+", *command, flush=True)
-    subprocess.run([str(part) for part in command], cwd=cwd, check=True)
+    kept = {name: value for name, value in os.environ.items() if name not in OURS}
+    subprocess.run([str(part) for part in command], cwd=cwd, env=kept, check=True)
 
 
 def committed(folder: pathlib.Path) -> None:

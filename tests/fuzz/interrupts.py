@@ -111,7 +111,12 @@ LOOPS: dict[str, Callable[[], Loop]] = {
 }
 
 RESUME = dis.opmap["RESUME"]
-CALLS = frozenset(n for name, n in dis.opmap.items() if name.startswith("CALL") or name == "JUMP_BACKWARD")
+# `CALL_INTRINSIC_1` of Python 3.12, which makes tuples of lists, looks for no signals.
+CALLS = frozenset(
+    n
+    for name, n in dis.opmap.items()
+    if (name.startswith("CALL") and "INTRINSIC" not in name) or name == "JUMP_BACKWARD"
+)
 # Where a signal's exception is seen by nobody: finalizers, what weak references and the collector call. And where JAX's caches
 # in C++, which compare keys, make another of it.
 ASIDE = frozenset(

@@ -5,18 +5,28 @@ from __future__ import annotations
 import functools
 import http.server
 import importlib.util
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import threading
+from typing import Any, NamedTuple
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+WIDE, NARROW = (1280, 900), (360, 740)
+
+
+class Answer(NamedTuple):
+    """What a page told, and the addresses that it asked for."""
+
+    value: Any
+    asked: list[str]
+
 
 for needed in ("mkdocs", "material", "nbclient"):
     if importlib.util.find_spec(needed) is None:
@@ -72,48 +82,108 @@ def address(site):
     server.server_close()
 
 
+class SystemBrowser:
+    """A Chromium of the system, driven by playwright."""
+
+    def __init__(self, driver: Any, path: str) -> None:
+        self.browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+    def answer(self, url: str, size: tuple[int, int], script: str, asked: str) -> Answer:
+        context = self.browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, permissions=["clipboard-read", "clipboard-write"]
+        )
+        urls: list[str] = []
+        page = context.new_page()
+        page.on("request", lambda request: urls.append(request.url))
+        try:
+            page.goto(url)
+            if script:
+                page.evaluate(f"() => {{ {script} }}")
+            wanted = "navigator.clipboard.readText()" if asked == "clipboard" else asked
+            for _ in range(100):
+                if (found := page.evaluate(wanted)) not in (None, ""):
+                    return Answer(found, urls)
+                page.wait_for_timeout(100)
+            return Answer(None, urls)
+        finally:
+            context.close()
+
+
+class QtBrowser:
+    """The Chromium of PySide6, in a process of its own."""
+
+    def answer(self, url: str, size: tuple[int, int], script: str, asked: str) -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.house.qt_browser"],
+            cwd=ROOT,
+            input=json.dumps([[url, size, script, asked]]),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        if done.returncode and "cannot open shared object file" in done.stderr:
+            pytest.skip(f"PySide6's Chromium does not start here: {done.stderr.strip().splitlines()[-1]}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = json.loads(done.stdout.strip().splitlines()[-1])
+        return Answer(told["answers"][0], told["asked"])
+
+
 @pytest.fixture(scope="module")
 def browser():
-    """The system's browser, without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright: pip install '.[docs]'")
+    """The system's browser, or else that of PySide6; neither has a window."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip("no Chromium is installed")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
+    if found is not None and importlib.util.find_spec("playwright") is not None:
+        from playwright import sync_api
+
+        with sync_api.sync_playwright() as driver:
+            opened = SystemBrowser(driver, found)
+            yield opened
+            opened.browser.close()
+    elif importlib.util.find_spec("PySide6") is not None:
+        yield QtBrowser()
+    else:
+        pytest.skip("no Chromium: install one of the system's, or pip install '.[browser]'")
 
 
 @pytest.fixture
-def page(browser, address):
-    """A wide page that may ask this server alone, and copy."""
-    context = browser.new_context(
-        viewport=WIDE, base_url=address, permissions=["clipboard-read", "clipboard-write"]
-    )
-    asked: list[str] = []
-    opened = context.new_page()
-    opened.on("request", lambda request: asked.append(request.url))
-    yield opened
-    context.close()
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+def ask(browser, address):
+    """What a page of the site answers; it may ask this server alone."""
+
+    def asking(path: str, size: tuple[int, int], script: str, asked: str) -> Any:
+        found = browser.answer(address + path, size, script, asked)
+        assert [url for url in found.asked if not url.startswith((address, "data:", "blob:"))] == []
+        assert any(url.startswith(address) for url in found.asked)
+        return found.value
+
+    return asking
+
+
+SEARCH = """
+document.querySelector("[data-md-toggle=search]").checked = true;
+const field = document.querySelector("input.md-search__input");
+field.focus();
+field.value = WORD;
+field.dispatchEvent(new KeyboardEvent("keyup", {bubbles: true}));
+"""
+FOUND = """(links => links.length ? links.map(link => link.href) : null)(
+    [...document.querySelectorAll(".md-search-result__link")])"""
+COPY = """
+const block = [...document.querySelectorAll(".highlight")].find(block => block.querySelector(".gp"));
+block.querySelector("[data-clipboard-target], .md-code__button[title]").click();
+"""
 
 
 @pytest.mark.parametrize(("word", "wanted"), [("scatter_reduce", "scatter_reduce"), ("where", "where")])
-def test_the_search_finds_a_name(page, word, wanted):
-    page.goto("")
-    page.fill("input.md-search__input", word)
-    page.wait_for_selector(".md-search-result__link")
-    found = page.eval_on_selector_all(".md-search-result__link", "links => links.map(link => link.href)")
+def test_the_search_finds_a_name(ask, word, wanted):
+    found = ask("", WIDE, SEARCH.replace("WORD", json.dumps(word)), FOUND)
+    assert found is not None
     assert any("/reference/" in url and f"#{wanted}" in url for url in found), found
 
 
-def test_code_is_copied_as_it_was_typed(page):
-    page.goto("reference/scatter/")
-    block = page.locator(".highlight", has=page.locator(".gp")).first
-    block.hover()
-    block.locator("[data-clipboard-target], .md-code__button[title]").first.click()
-    copied = page.evaluate("navigator.clipboard.readText()")
+def test_code_is_copied_as_it_was_typed(ask):
+    copied = ask("reference/scatter/", WIDE, COPY, "clipboard")
+    assert copied is not None
     assert ">>>" not in copied
     assert "tensor([[1]," not in copied
     assert copied.strip().splitlines()[0] == "x = xtensor.tensor([[1, 2], [3, 4]])"
@@ -122,8 +192,6 @@ def test_code_is_copied_as_it_was_typed(page):
 @pytest.mark.parametrize(
     "path", ["", "guide/basics/", "reference/", "reference/xtensor.nn/", "architecture/", "project/"]
 )
-def test_a_narrow_screen_is_wide_enough(page, path):
-    page.set_viewport_size(NARROW)
-    page.goto(path)
-    width = page.evaluate("document.scrollingElement.scrollWidth")
-    assert width <= NARROW["width"]
+def test_a_narrow_screen_is_wide_enough(ask, path):
+    assert ask(path, NARROW, "", "window.innerWidth") == NARROW[0]
+    assert ask(path, NARROW, "", "document.scrollingElement.scrollWidth") <= NARROW[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 from jax import export
 from jax.core import max_dim, min_dim
-from jax.errors import InconclusiveDimensionOperation
+from jax.extend.core import InconclusiveDimensionOperation
 
 __all__ = [
     "Inconclusive",

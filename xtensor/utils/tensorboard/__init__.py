@@ -5,7 +5,10 @@ from ...devices.extras import missing
 try:
     from .writer import FileWriter, SummaryWriter
 except ModuleNotFoundError as error:
-    if (error.name or "").partition(".")[0] != "tensorboard":
+    if (error.name or "").partition(".")[0] not in (
+        "google",
+        "tensorboard",
+    ):  # protobuf, which tensorboard brings
         raise
     raise missing("SummaryWriter", "tensorboard", "tensorboard") from error
 
