@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from jax import export
-from jax.errors import InconclusiveDimensionOperation as Inconclusive
 
+from ..xla.symbolic import Inconclusive
 from .pure import INSIDE
 
 __all__ = ["strict_sizes", "undecided"]

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax import export
-from jax.errors import InconclusiveDimensionOperation
 
 from ... import trees
 from ...export.dims import Range, Size, evaluate
@@ -19,6 +18,7 @@ from ...export.tracing import form
 from ...jax.open_sizes import strict_sizes, undecided
 from ...jax.pure import pure
 from ...tensor import Tensor, wrap
+from ...xla.symbolic import Inconclusive
 from ...xla.x64 import x64
 from .symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv, ShapeGuard
 
@@ -65,7 +65,7 @@ def abstractly(trace: Callable[[tuple[Any, ...]], Any], args: tuple[Any, ...], s
         while True:
             try:
                 return Sized(once(trace, leaves, structure, shapes, env), env if symbolic else None)
-            except InconclusiveDimensionOperation as error:
+            except Inconclusive as error:
                 if not learned(env, str(error)):
                     raise
 
