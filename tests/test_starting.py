@@ -15,6 +15,7 @@ from xtensor import env
 from xtensor.devices import extras
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKAGE = pathlib.Path(xtensor.__file__).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Imports of packages that no extra brings to users, and why nothing is said.
 SILENT = {
@@ -71,7 +72,7 @@ def test_what_the_commands_of_a_first_screen_name_is_there():
     for command, _ in env.TRY:
         module = re.match(r"python -m (\S+)", command)
         assert module is not None
-        path = ROOT / module[1].replace(".", os.sep)
+        path = PACKAGE.parent / module[1].replace(".", os.sep)
         assert (path / "__main__.py").exists() or path.with_suffix(".py").exists()
 
 
@@ -125,12 +126,12 @@ def test_every_optional_import_says_the_command_where_it_fails():
         "tensorboard",
     }
     silent = []
-    for path in sorted((ROOT / "xtensor").rglob("*.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text("utf-8")
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Import, ast.ImportFrom))]
         within = path.parent.name == "tensorboard"  # whose `__init__.py` says it
         if {top_of(node) for node in nodes} & tops and "missing(" not in text and not within:
-            silent.append(path.relative_to(ROOT).as_posix())
+            silent.append(path.relative_to(PACKAGE.parent).as_posix())
     assert silent == list(SILENT)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html.parser
 import http.server
 import importlib.util
 import json
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import urllib.parse
 from typing import Any, NamedTuple
 
 import pytest
@@ -61,6 +63,57 @@ def test_sources_that_pages_link_to_are_shown(site):
     assert "source/xtensor/ops/index/scatter.py" in text
     shown = (site / "source" / "xtensor" / "ops" / "index" / "scatter.py" / "index.html").read_text("utf-8")
     assert "def</span>" in shown
+
+
+class Links(html.parser.HTMLParser):
+    """What a page links to, and the places in it that others may link to."""
+
+    def __init__(self, page: pathlib.Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.links.add(value)
+            elif value and name in ("id", "name"):
+                self.places.add(value)
+
+
+def dead_links(site: pathlib.Path) -> list[tuple[str, str]]:
+    """Page and link of what leads nowhere within the site."""
+    pages = {page: Links(page) for page in site.rglob("*.html") if page.name != "404.html"}
+    dead = []
+    for page, found in pages.items():
+        for link in found.links:
+            url = urllib.parse.urlsplit(link)
+            if url.scheme or url.netloc:
+                continue
+            target = (page.parent / urllib.parse.unquote(url.path)).resolve() if url.path else page
+            target = target / "index.html" if target.is_dir() else target
+            place = urllib.parse.unquote(url.fragment)
+            if not target.exists() or (
+                target in pages and place and place[:2] != "__" and place not in pages[target].places
+            ):
+                dead.append((page.relative_to(site).as_posix(), link))
+    return dead
+
+
+def test_no_link_is_dead(site):
+    """As the pages were made, after the hooks: links to sources, of the navigation, and in notebooks too."""
+    assert dead_links(site.resolve()) == []
+
+
+def test_a_dead_link_is_found(tmp_path):
+    (tmp_path / "index.html").write_text(
+        '<p id="here"><a href="#here"/><a href="a/"/><a href="a/#b"/>', "utf-8"
+    )
+    assert sorted(link for _, link in dead_links(tmp_path)) == ["a/", "a/#b"]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "index.html").write_text('<a href="../#here"/><a href="https://example.org"/>', "utf-8")
+    assert dead_links(tmp_path) == [("index.html", "a/#b")]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

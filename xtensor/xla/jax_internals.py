@@ -5,7 +5,7 @@
 `started`: tells whether XLA runs in this process. `programs`: executables, as JAX's compiled call takes them over and as bytes.
 `lowering`: where JAX makes the MLIR context that a program is lowered in.
 `evaluate_dimension`: the value of a symbolic size, given those of its variables. `place_array`: an array of JAX's on a device, made of
-NumPy's, in a tenth of the time of `jax.device_put`.
+NumPy's, in a tenth of the time of `jax.device_put`. `scan_counts`: how many operands of a scan stay, and how many it carries.
 Whoever takes a part must do without it where it is missing.
 """
 
@@ -24,6 +24,7 @@ __all__ = [
     "place_array",
     "programs",
     "read_flags",
+    "scan_counts",
     "started",
 ]
 
@@ -150,3 +151,11 @@ try:
     place_array = _place_array
 except ImportError:
     pass
+
+
+def scan_counts(params: Any) -> tuple[int, int]:
+    """How many operands of the primitive `scan` are constants and how many it carries on, which JAX tells by trees from 0.12 on."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carries, _ = params["ft_in"].unpack()
+    return len(consts), len(carries)

@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .jax_internals import evaluate_dimension
+from .jax_internals import evaluate_dimension, scan_counts
 from .symbolic import is_open
 
 __all__ = ["RULES", "Refused", "Sizes", "evaluate", "open_axes", "rule", "run"]
@@ -204,9 +204,9 @@ def repeated(sizes: Sizes, equation: Any, *args: Any) -> Any:
 def scanned(sizes: Sizes, equation: Any, *args: Any) -> Any:
     """A loop over the first dimension: as many turns as it truly has."""
     params = equation.params
-    first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
-    consts, carry, rows = args[:first], list(args[first:second]), args[second:]
-    length, count, reverse = params["length"], params["num_carry"], params["reverse"]
+    first, count = scan_counts(params)
+    consts, carry, rows = args[:first], list(args[first : first + count]), args[first + count :]
+    length, reverse = params["length"], params["reverse"]
 
     def turn(carry: Sequence[Any], row: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         found = run_closed(sizes, params["jaxpr"], [*consts, *carry, *row])
