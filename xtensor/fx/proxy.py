@@ -329,9 +329,14 @@ def asserted(frame: FrameType, condition: Proxy) -> bool:
     """Whether a frame asks for a proxy's truth in an `assert`, which then is a node."""
     code = list(dis.get_instructions(frame.f_code))
     now = next((i for i, step in enumerate(code) if step.offset == frame.f_lasti), None)
-    if now is None or "JUMP" not in code[now].opname:
+    if now is None:
         return False
-    if not any(step.opname == "LOAD_ASSERTION_ERROR" for step in code[now + 1 : now + 3]):
+    # From Python 3.13 on the step before the jump asks; from 3.14 on the error is one of several constants.
+    jump = next((i for i in (now, now + 1) if "JUMP" in code[i].opname), now)
+    following = code[jump + 1 : jump + 3]
+    if "JUMP" not in code[jump].opname or not any(
+        s.opname == "LOAD_ASSERTION_ERROR" or s.argval is AssertionError for s in following
+    ):
         return False
     condition.tracer.create_proxy("call_function", assert_fn, (condition,), {})
     return True

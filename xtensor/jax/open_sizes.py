@@ -7,7 +7,6 @@ good. While a module is traced, such a question of code outside of libraries rai
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -37,7 +36,6 @@ def undecided(size: Any, other: Any) -> bool:
 @contextlib.contextmanager
 def strict_sizes(answer: Callable[[Any, Any], bool] = undecided) -> Iterator[None]:
     """A block in which, on this thread, code outside of libraries gets `answer(size, other)` where nothing decides whether sizes are equal."""
-    install()
     before, _asked.strict = _asked.strict, answer
     try:
         yield
@@ -67,7 +65,6 @@ def alike(size: Any, other: Any) -> bool:
     return (_asked.strict or undecided)(size, other)
 
 
-@functools.cache
 def install() -> None:
     """Put the question before JAX's own answers."""
     kind: Any = type(export.symbolic_shape("a")[0])
@@ -91,3 +88,6 @@ def install() -> None:
         return not alike(self, 0) if of_user() else True
 
     kind.__eq__, kind.__ne__, kind.__hash__, kind.__bool__ = equal, differs, hash_of, truth
+
+
+install()

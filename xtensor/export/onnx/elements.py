@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
+from ...xla.jax_internals import scan_counts
 from .building import Builder, Untranslated, Value
 from .kernels import Pair, Primitives, Result, primitive, real_type
 
@@ -443,7 +444,7 @@ def repeated(p: Primitives, params: Any, results: Any, *values: Any) -> Any:
 @primitive("scan", pairs=True)
 def scanned(p: Primitives, params: Any, results: Any, *values: Any) -> Any:
     b = p.builder
-    consts, carries, length = params["num_consts"], params["num_carry"], params["length"]
+    (consts, carries), length = scan_counts(params), params["length"]
     if not isinstance(length, int):
         raise Untranslated("a loop of open length")
     fixed, state, rows = values[:consts], values[consts : consts + carries], values[consts + carries :]

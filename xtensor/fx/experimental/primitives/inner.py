@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....tensor import Tensor
+from ....xla.jax_internals import scan_counts
 from .table import evaluated, filled, looped, op
 
 __all__: list[str] = []
@@ -63,7 +64,7 @@ def repeated(equation: Any, given: list[Any], constant: Any) -> Any:
 @looped("scan")
 def scanned(equation: Any, given: list[Any], constant: Any) -> Any:
     params = equation.params
-    consts, carries, length = params["num_consts"], params["num_carry"], params["length"]
+    (consts, carries), length = scan_counts(params), params["length"]
     body, fixed, state = params["jaxpr"], given[:consts], given[consts : consts + carries]
     variables = equation.invars[consts + carries :]
     rows = [filled(v, x.aval, constant) for v, x in zip(given[consts + carries :], variables, strict=True)]
