@@ -42,14 +42,14 @@ SCREENS = {"wide": (1280, 1000), "narrow": (390, 800)}
 SOUGHT = "scatter_reduce"
 DARK = "const s = [...document.querySelectorAll('input[name=__palette]')]; s[%d].click();"
 SEARCH = f"""
-document.querySelector('[data-md-toggle=search]').checked = true;
+document.querySelector('[data-md-toggle=search]').click();
 const field = document.querySelector('input.md-search__input');
 field.focus();
 field.value = '{SOUGHT}';
 field.dispatchEvent(new KeyboardEvent('keyup', {{bubbles: true}}));
 """
 WIDTH = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
-FOUND = "document.querySelectorAll('.md-search-result__link').length"
+FOUND = "[...document.querySelectorAll('.md-search-result__link')].filter(link => link.getBoundingClientRect().height > 0).length"
 SETTLED, SEARCHED = 1500, 6000
 """Milliseconds until a page has laid itself out, and until the search has read its index."""
 

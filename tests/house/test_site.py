@@ -213,14 +213,14 @@ def ask(browser, address):
 
 
 SEARCH = """
-document.querySelector("[data-md-toggle=search]").checked = true;
+document.querySelector("[data-md-toggle=search]").click();
 const field = document.querySelector("input.md-search__input");
 field.focus();
 field.value = WORD;
 field.dispatchEvent(new KeyboardEvent("keyup", {bubbles: true}));
 """
 FOUND = """(links => links.length ? links.map(link => link.href) : null)(
-    [...document.querySelectorAll(".md-search-result__link")])"""
+    [...document.querySelectorAll(".md-search-result__link")].filter(link => link.getBoundingClientRect().height > 0))"""
 COPY = """
 const block = [...document.querySelectorAll(".highlight")].find(block => block.querySelector(".gp"));
 block.querySelector("[data-clipboard-target], .md-code__button[title]").click();
