@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from xtensor import nn
 
 F = nn.functional
 STEP = 0
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 log = logging.getLogger("xtensor.tests")
 
 
@@ -148,7 +150,11 @@ def test_what_stands_before_a_break_is_a_program(name: str, capsys: Any) -> None
     eager, told, _ = outcome(make, False, capsys)
     fast, same, inner = outcome(make, True, capsys)
     np.testing.assert_allclose(fast, eager, rtol=1e-5)
-    assert same == told
+    # The same words, and numbers that are the same to rounding.
+    assert NUMBER.sub("", same) == NUMBER.sub("", told)
+    np.testing.assert_allclose(
+        [float(n) for n in NUMBER.findall(same)], [float(n) for n in NUMBER.findall(told)], rtol=1e-5
+    )
     assert inner.head is not None, (inner.reasons, inner.missed)
     assert not inner.reasons
     assert sum(entry.program.calls for entry in inner.head.entries) >= least

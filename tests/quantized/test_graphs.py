@@ -76,11 +76,38 @@ def blocks(lib):
     return layers, lambda self, x: self.b2(self.b1(x))
 
 
+def shared_relu(lib):
+    """As in ResNet's blocks: one module, called twice."""
+
+    class Block(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.c, self.bn, self.relu = (
+                lib.nn.Conv2d(2, 2, 3, padding=1),
+                lib.nn.BatchNorm2d(2),
+                lib.nn.ReLU(),
+            )
+
+        def forward(self, x):
+            return self.relu(self.relu(self.bn(self.c(x))) + x)
+
+    return {"b": lib.nn.Sequential(Block(), Block())}, lambda self, x: self.b(x)
+
+
 ROWS, IMAGES = (3, 4), (2, 2, 8, 8)
 MODELS = {
     "mlp": (lambda lib: (linear(lib), lambda s, x: s.b(s.r(s.a(x)))), ROWS),
     "residual": (residual, IMAGES),
     "blocks": (blocks, IMAGES),
+    "shared relu": (shared_relu, IMAGES),
+    "norms": (
+        lambda lib: (
+            convolved(lib)
+            | {"g": lib.nn.Parameter(lib.zeros(4)), "i": lib.nn.InstanceNorm2d(4, affine=True)},
+            lambda s, x: lib.nn.functional.instance_norm(s.i(s.c(x)), weight=s.g, bias=s.g),
+        ),
+        IMAGES,
+    ),
     "functional": (
         lambda lib: (
             weights(lib),
@@ -414,11 +441,12 @@ def test_modules_prepared_by_themselves_and_users_own():
     class Quantised(nn.Module):
         @classmethod
         def from_observed(cls, mod):
-            return cls()
+            made = cls()
+            made.scale, made.zero_point = mod.activation_post_process.calculate_qparams()
+            return made
 
         def forward(self, x):
-            assert x.is_quantized
-            return x
+            return xtensor.quantize_per_tensor(x.dequantize(), self.scale, self.zero_point, x.dtype)
 
     prepare = Q.fx.custom_config.PrepareCustomConfig().set_float_to_observed_mapping(Own, Seen)
     convert = Q.fx.custom_config.ConvertCustomConfig().set_observed_to_quantized_mapping(Seen, Quantised)
@@ -428,6 +456,39 @@ def test_modules_prepared_by_themselves_and_users_own():
     observed(x)
     made = fx.convert_fx(observed, convert)
     assert type(made.own) is Quantised and made(x).shape == (3, 4)
+
+
+def test_modules_prepared_by_themselves_that_take_quantised_tensors():
+    def run(lib, fx):
+        custom = lambda: lib.ao.quantization.fx.custom_config.PrepareCustomConfig()
+        ends = custom().set_input_quantized_indexes([0]).set_output_quantized_indexes([0])
+        x = waves(lib, *ROWS)
+        whole = custom().set_standalone_module_name("inner", None, (x,), ends, None)
+        inner = lib.nn.Sequential(lib.nn.Linear(4, 4), lib.nn.ReLU(), lib.nn.Linear(4, 4))
+        model = model_of(lib, linear(lib) | {"inner": inner}, lambda s, x: s.b(s.inner(s.a(x)))).eval()
+        observed = fx.prepare_fx(model, mapping(lib, "default"), (x,), prepare_custom_config=whole)
+        prepared = text(observed)
+        observed(x)
+        made = fx.convert_fx(observed)
+        return prepared, text(made), text(made.inner), made(x)
+
+    expected, found = of_both(run)
+    assert found[:3] == expected[:3]
+    assert_close(expected[3], found[3])
+
+
+def test_sums_of_float_functional_are_operators():
+    def run(lib, fx):
+        layers = linear(lib) | {"f": lib.ao.nn.quantized.FloatFunctional()}
+        model, x = model_of(lib, layers, lambda s, x: s.b(s.f.add_relu(s.a(x), x))).eval(), waves(lib, *ROWS)
+        observed = fx.prepare_fx(model, mapping(lib, "default"), (x,))
+        observed(x)
+        made = fx.convert_fx(observed)
+        return told(made), made(x)
+
+    expected, found = of_both(run)
+    assert found[0] == expected[0]
+    assert_close(expected[1], found[1])
 
 
 def test_refusals():

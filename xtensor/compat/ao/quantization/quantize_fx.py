@@ -7,6 +7,7 @@ from typing import Any
 
 from ....fx.graph_module import GraphModule
 from ....nn.modules.module import Module
+from ..nn.seen import FloatFunctional, FXFloatFunctional
 from .backend_config import BackendConfig, get_native_backend_config
 from .fx.convert import convert
 from .fx.custom_config import ConvertCustomConfig, FuseCustomConfig, PrepareCustomConfig
@@ -22,6 +23,10 @@ def traced(
     model: Module, custom: PrepareCustomConfig
 ) -> tuple[GraphModule, dict[str, tuple[str, Any]], dict[str, Any]]:
     """The model as a graph, the module that each node is of, and the modules that are prepared by themselves, by name."""
+    for part in model.modules():
+        for name, child in part.named_children():
+            if type(child) is FloatFunctional:  # whose calls are operators of the graph
+                part._modules[name] = FXFloatFunctional()
     alone: dict[str, Any] = dict(custom.standalone_module_names)
     for name, module in model.named_modules():
         if type(module) in custom.standalone_module_classes:
@@ -75,7 +80,8 @@ def prepared(
             entry.backend_config or backend,
         )
         placed(graph, name, inner)
-    made = prepare(graph, copy.deepcopy(mapping), is_qat, scopes, custom, backend, set(alone))
+    standalone = {name: entry.prepare_custom_config or PrepareCustomConfig() for name, entry in alone.items()}
+    made = prepare(graph, copy.deepcopy(mapping), is_qat, scopes, custom, backend, standalone)
     return kept(made, model, custom.preserved_attributes)
 
 

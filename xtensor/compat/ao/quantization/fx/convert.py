@@ -32,21 +32,33 @@ CHANNELS = (dtypes.per_channel_affine, dtypes.per_channel_symmetric, dtypes.per_
 class Rounding:
     """A graph while its observers are replaced by roundings."""
 
-    def __init__(self, model: GraphModule, prepared: Prepared, configs: dict[str, Any]) -> None:
-        self.model, self.prepared, self.configs = model, prepared, configs
+    def __init__(
+        self, model: GraphModule, prepared: Prepared, configs: dict[str, Any], kinds: dict[Any, Any]
+    ) -> None:
+        self.model, self.prepared, self.configs, self.kinds = model, prepared, configs, kinds
         self.modules: dict[str, Module] = dict(model.named_modules(remove_duplicate=False))
 
     def run(self) -> None:
         """Replace all observers, and make arguments that are quantised real where they are used."""
         graph = self.model.graph
-        for node in list(graph.nodes):
-            if is_observer(node, self.modules):
-                self._replace(node, module_of(node, self.modules))
         places = [node for node in graph.nodes if node.op == "placeholder"]
-        for at in self.prepared.config.input_quantized_indexes:
-            with graph.inserting_after(places[at]):
-                real = graph.call_method("dequantize", (places[at],))
-            places[at].replace_all_uses_with(real, lambda user, real=real: user is not real)
+        given = {places[at] for at in self.prepared.config.input_quantized_indexes}
+        for node in list(graph.nodes):
+            alone = self.prepared.standalone.get(str(node.target)) if node.op == "call_module" else None
+            if is_observer(node, self.modules):
+                before = module_of(node.args[0], self.modules)
+                if type(before) in self.kinds:
+                    before.activation_post_process = module_of(node, self.modules)
+                self._replace(node, module_of(node, self.modules))
+            elif alone is not None:
+                for at in alone.input_quantized_indexes:
+                    value: Any = node.args[at]
+                    if value.target == "dequantize":
+                        node.update_arg(at, value.args[0])
+            if node in given or (alone is not None and alone.output_quantized_indexes):
+                with graph.inserting_after(node):
+                    real = graph.call_method("dequantize", (node,))
+                node.replace_all_uses_with(real, lambda user, real=real: user is not real)
         ((result),) = [node for node in graph.nodes if node.op == "output"]
         results = result.args[0] if isinstance(result.args[0], (list, tuple)) else (result.args[0],)
         for at in self.prepared.config.output_quantized_indexes:
@@ -114,7 +126,7 @@ class Rounding:
 
 def referred(model: GraphModule, observed: set[str]) -> None:
     """Layers with weights as ones that compute in real numbers by quantised weights."""
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     for node in model.graph.nodes:
         module = module_of(node, modules)
         if module is None or node.name not in observed:
@@ -139,13 +151,13 @@ def referred(model: GraphModule, observed: set[str]) -> None:
             module._modules["0"] = made
         else:
             placed(model, str(node.target), made)
-        modules = dict(model.named_modules())
+        modules = dict(model.named_modules(remove_duplicate=False))
 
 
 def run_time(model: GraphModule, observed: set[str]) -> None:
     """Layers whose arguments are quantised as the model runs, and tables whose weights alone are."""
     kinds = get_default_dynamic_quant_module_mappings()
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     for node in model.graph.nodes:
         module = module_of(node, modules)
         qconfig = getattr(module, "qconfig", None)
@@ -154,7 +166,7 @@ def run_time(model: GraphModule, observed: set[str]) -> None:
         activation, _, dynamic = forms(qconfig)
         if dynamic or activation in (dtypes.float32, dtypes.float16):
             placed(model, str(node.target), kinds[type(module)].from_float(module))
-            modules = dict(model.named_modules())
+            modules = dict(model.named_modules(remove_duplicate=False))
 
 
 PACKED = "_packed_weight_"
@@ -183,12 +195,14 @@ def convert(
     model = copy.deepcopy(model)
     configs = dict(prepared.qconfigs)
     if mapping is not None:
-        asked = qconfigs(model.graph, dict(model.named_modules()), prepared.scopes, mapping)
+        asked = qconfigs(
+            model.graph, dict(model.named_modules(remove_duplicate=False)), prepared.scopes, mapping
+        )
         configs = {name: config if asked.get(name) is not None else None for name, config in configs.items()}
     observed = {name for name in prepared.observed if configs.get(name) is not None}
-    Rounding(model, prepared, configs).run()
     kinds = custom.observed_to_quantized_mapping.get(QuantType.STATIC, {})
-    modules = dict(model.named_modules())
+    Rounding(model, prepared, configs, kinds).run()
+    modules = dict(model.named_modules(remove_duplicate=False))
     customs: set[str] = set()
     for node in model.graph.nodes:
         module = module_of(node, modules)
@@ -201,6 +215,9 @@ def convert(
             customs.add(node.name)
     if is_reference:
         referred(model, observed)
+        Lowering(
+            model, prepared, set(), customs
+        ).run()  # users' own modules alone, which take quantised tensors
     else:
         run_time(model, observed)
         Lowering(model, prepared, observed, customs).run()

@@ -21,7 +21,7 @@ def placed(model: Module, path: str, module: Module) -> None:
 
 def fuse(model: GraphModule, is_qat: bool, backend: BackendConfig) -> GraphModule:
     """The model with the modules of each fusing pattern as one, in the place of the first."""
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     patterns = [c for c in backend.configs if c.fuser_method is not None]
     # What has become one may be the first of another pattern: Linear with its norm, and ReLU.
     while found := matches(model.graph, modules, patterns):

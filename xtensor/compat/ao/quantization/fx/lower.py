@@ -27,6 +27,9 @@ BOUNDED = ("hardsigmoid", "hardsigmoid_", "sigmoid", "sigmoid_", "tanh", "tanh_"
 SCALED = ("elu", "hardswish", "leaky_relu", "layer_norm", "instance_norm", "group_norm", "dropout")
 """Of `nn.functional`: what quantised operators give by a scale of their own."""
 
+DROPPED = ("inplace", "training", "running_mean", "running_var", "use_input_stats", "momentum")
+"""Arguments that quantised operators do not have."""
+
 
 def library() -> Any:
     """The package, whose functions are targets of graphs."""
@@ -211,7 +214,7 @@ class Lowering:
             return None
         name = self.scaled[node.target]
         kept = ("inplace",) if name == "leaky_relu" else ()
-        kwargs = {k: v for k, v in node.kwargs.items() if k not in ("inplace", "training") or k in kept}
+        kwargs = {k: v for k, v in node.kwargs.items() if k not in DROPPED or k in kept}
         kwargs |= {"output_scale": rounding.args[1], "output_zero_point": rounding.args[2]}
         with self.graph.inserting_before(rounding):
             return self.graph.call_function(

@@ -10,6 +10,7 @@ from .....fx.graph_module import GraphModule
 from .....fx.node import Node
 from .....nn.modules.container import Sequential
 from .....nn.modules.module import Module
+from .....nn.modules.rnn import LSTM
 from ...nn.intrinsic.modules.fused import _FusedModule
 from ..backend_config import BackendConfig, ObservationType
 from ..fake_quantize import FakeQuantizeBase
@@ -38,7 +39,7 @@ ARITHMETIC = (
 class Prepared(NamedTuple):
     """What is known of a prepared model: kept under "quantised" in its `meta`.
 
-    scopes: the module that each node is of. qconfigs, observed: by nodes' names. standalone: the modules that were prepared by themselves.
+    scopes: the module that each node is of. qconfigs, observed: by nodes' names. standalone: the modules that were prepared by themselves, and how.
     """
 
     scopes: dict[str, tuple[str, Any]]
@@ -46,7 +47,7 @@ class Prepared(NamedTuple):
     observed: set[str]
     backend: BackendConfig
     config: PrepareCustomConfig
-    standalone: set[str]
+    standalone: dict[str, PrepareCustomConfig]
 
 
 def is_observer(node: Any, modules: dict[str, Module]) -> bool:
@@ -89,7 +90,7 @@ class Preparing:
         configs: dict[str, Any],
         backend: BackendConfig,
         custom: PrepareCustomConfig,
-        standalone: set[str],
+        standalone: dict[str, PrepareCustomConfig],
     ) -> None:
         self.model, self.configs, self.backend, self.custom = model, configs, backend, custom
         self.standalone = standalone
@@ -107,6 +108,10 @@ class Preparing:
             for node in graph.nodes
             if kind_of(node, self.modules) in kinds
         }
+        if any(kind_of(node, self.modules) is LSTM for node in customs):
+            raise NotImplementedError(
+                "prepare_fx: LSTM layers of several results are not observed as graphs; quantise them dynamically, or in eager mode"
+            )
         skipped = {node for node in graph.nodes if str(node.target) in self.standalone or node in customs}
         every = matches(graph, self.modules, self.backend.configs, skipped)
         firsts = {match.nodes[0]: match for match in every}
@@ -126,12 +131,19 @@ class Preparing:
             if node in customs:
                 self._inputs(node, qconfig, {})
                 self._output(node, qconfig, None)
-                made = customs[node].from_float(module_of(node, self.modules))
+                module = module_of(node, self.modules)
+                module.qconfig = qconfig
+                made = customs[node].from_float(module)
                 made.qconfig = qconfig
                 placed(self.model, str(node.target), made)
                 self.observed.add(node.name)
             elif str(node.target) in self.standalone:
                 self.observed.add(node.name)
+                own_config = self.standalone[str(node.target)]
+                for at in own_config.input_quantized_indexes:
+                    self._inputs(node, qconfig, {}, only=at)
+                if own_config.output_quantized_indexes:
+                    self.given.add(node)
             for match in (firsts.get(node), lasts.get(node)):
                 own = None if match is None else self.configs.get(match.nodes[-1].name)
                 if match is None or own is None or not is_supported(match, own):
@@ -146,7 +158,9 @@ class Preparing:
                     if isinstance(module, _FusedModule) and isinstance(module, Sequential):
                         module[0].qconfig = own
                 if match is firsts.get(node):
-                    self._inputs(node, own, weighted(self.backend, kind_of(node, self.modules)))
+                    roles = weighted(self.backend, kind_of(node, self.modules))
+                    rounds = any(c.weight_dtype in QUANTISED for c in match.config.dtype_configs)
+                    self._inputs(node, own, roles, rounds)
                 if match is lasts.get(node):
                     self._output(node, own, match)
                 if match is firsts.get(node) is lasts.get(node):
@@ -178,16 +192,24 @@ class Preparing:
         with self.model.graph.inserting_after(node):
             return self.model.graph.call_module(name, (node,))
 
-    def _inputs(self, node: Node, qconfig: Any, roles: dict[str, int]) -> None:
-        """Observe what an operator takes."""
+    def _inputs(
+        self, node: Node, qconfig: Any, roles: dict[str, int], rounds: bool = False, only: int | None = None
+    ) -> None:
+        """Observe what an operator takes; its weight only where that is rounded; only: of which argument alone."""
         weight, bias = roles.get("weight"), roles.get("bias")
 
         def seen(value: Any, at: Any) -> Any:
             if isinstance(value, (list, tuple)):
                 return type(value)([seen(each, at) for each in value])
-            if not isinstance(value, Node) or value in self.numbers or at in (bias, "bias"):
+            if (
+                not isinstance(value, Node)
+                or value in self.numbers
+                or (at is not None and at in (bias, "bias"))
+            ):
                 return value
-            made = qconfig.weight() if at in (weight, "weight") else qconfig.activation()
+            if not rounds and at is not None and at in (weight, "weight"):
+                return value
+            made = qconfig.weight() if at is not None and at in (weight, "weight") else qconfig.activation()
             if isinstance(made, ReuseInputObserver):
                 return value
             dynamic = bool(getattr(made, "is_dynamic", False))
@@ -204,7 +226,7 @@ class Preparing:
                     return user
             return self._observer(value, made)
 
-        node.args = tuple([seen(value, at) for at, value in enumerate(node.args)])
+        node.args = tuple([seen(v, at) if only in (None, at) else v for at, v in enumerate(node.args)])
         node.kwargs = {name: seen(value, name) for name, value in node.kwargs.items()}
 
     def _output(self, node: Node, qconfig: Any, match: Match | None) -> None:
@@ -264,10 +286,10 @@ def prepare(
     scopes: dict[str, tuple[str, Any]],
     custom: PrepareCustomConfig,
     backend: BackendConfig,
-    standalone: set[str],
+    standalone: dict[str, PrepareCustomConfig],
 ) -> GraphModule:
     """The model with observers, or in training with what rounds as they say."""
-    configs = qconfigs(model.graph, dict(model.named_modules()), scopes, mapping)
+    configs = qconfigs(model.graph, dict(model.named_modules(remove_duplicate=False)), scopes, mapping)
     if is_qat:
         trained(model, configs, backend)
     working = Preparing(model, configs, backend, custom, standalone)
@@ -279,7 +301,7 @@ def prepare(
 
 def trained(model: GraphModule, configs: dict[str, Any], backend: BackendConfig) -> None:
     """Put modules that round their weights in the place of those that can be trained so."""
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     for node in model.graph.nodes:
         qconfig, module = configs.get(node.name), module_of(node, modules)
         known = backend._by_pattern.get(type(module))

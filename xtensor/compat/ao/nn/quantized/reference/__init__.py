@@ -32,6 +32,10 @@ class _Rounded:
 
     def get_weight(self) -> Tensor:
         """The quantised weight in real numbers."""
+        if self.weight_observer.dtype is dtypes.float16:
+            return self.weight.half().to(self.weight.dtype)
+        if self.weight_observer.dtype not in dtypes.QUANTISED:
+            return self.weight
         return self.get_quantized_weight().dequantize()
 
     @classmethod
