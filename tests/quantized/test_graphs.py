@@ -198,8 +198,14 @@ def of_both(run):
 
 
 def told(module):
-    """The graph, the classes of its modules, and the names of its state."""
-    return text(module), {n: type(m).__name__ for n, m in module.named_modules()}, sorted(module.state_dict())
+    """The graph, the classes of its modules, and the names of its state, of the model's own numbers with their dtypes."""
+    state = module.state_dict()
+    own = [
+        (n, str(v.dtype).rpartition(".")[2])
+        for n, v in state.items()
+        if n.endswith("_0") and hasattr(v, "dtype")
+    ]
+    return text(module), {n: type(m).__name__ for n, m in module.named_modules()}, sorted(state), own
 
 
 def assert_close(expected, found, few=0.2):

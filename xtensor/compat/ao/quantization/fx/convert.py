@@ -95,7 +95,7 @@ class Rounding:
                     own.quantize_per_channel, (value, *args, observer.ch_axis, observer.dtype)
                 )
             else:
-                flat = [scale.reshape(-1)[0], zero_point.reshape(-1)[0]]
+                flat = [scale.reshape(-1)[0], zero_point.reshape(-1)[0].long()]
                 args = [
                     self._held(f"{path}{prefix}{name}", v)
                     for name, v in zip(("_scale_", "_zero_point_"), flat, strict=True)
