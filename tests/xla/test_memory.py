@@ -146,3 +146,40 @@ def test_the_processes_own_limit_counts() -> None:
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120
     )
     assert run.stdout == "refused [2.0, 2.0, 2.0]\n", run.stderr
+
+
+LARGER = (memory.LARGE // 4 + 1031,)
+"""Elements of float32 that are looked at at every call."""
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.__setitem__(7, 2.5),
+        lambda t: t.__setitem__(slice(3, 1034), 2.5),
+        lambda t: t.add_(1),
+        lambda t: t.view(-1)[5:1036].mul_(2),
+    ],
+    ids=["element", "slice", "whole", "view"],
+)
+def test_large_tensors_are_written_in_place(write: Callable[[x.Tensor], Any]) -> None:
+    t = x.zeros(LARGER) + 1
+    write(t)  # compiles, on a copy
+    places = set()
+    for _ in range(3):
+        write(t)
+        places.add(t._xt_storage.array.unsafe_buffer_pointer())
+    assert len(places) == 1
+
+
+def test_large_parameters_are_updated_in_place() -> None:
+    weight = x.nn.Parameter(x.ones(LARGER))
+    optimizer = x.optim.SGD([weight], lr=0.5, momentum=0.9)
+    weight.grad = x.ones(LARGER)
+    places = set()
+    for i in range(5):
+        optimizer.step()
+        if i > 1:
+            places.add(weight._xt_storage.array.unsafe_buffer_pointer())
+    assert len(places) == 1
+    assert weight[1030].item() == pytest.approx(-5.5721, abs=1e-4)

@@ -6,6 +6,7 @@ Small programs are never looked at again; one that takes more than `LARGE` bytes
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import math
 import os
@@ -13,6 +14,8 @@ import pathlib
 import re
 from collections.abc import Iterator
 from typing import Any
+
+import jax
 
 from .cache import BoundedCache
 from .symbolic import at_most
@@ -110,8 +113,12 @@ def equations(jaxpr: Any) -> Iterator[Any]:
                     yield from equations(found)
 
 
-def sizes(jaxpr: Any) -> tuple[int, int]:
-    """The bytes of a traced program's results and of all its values; RuntimeError where one has more than 64 bits can count."""
+def sizes(traced: Any) -> tuple[int, int]:
+    """The bytes that a traced program's results take, and those of all its values; RuntimeError where one has more than 64 bits can count.
+
+    A result that takes over the buffer of an argument given up (one of its shape and dtype, by JAX's rule) takes none of its own.
+    """
+    jaxpr = traced.jaxpr.jaxpr
     total = 0
     for equation in equations(jaxpr):
         for variable in equation.outvars:
@@ -120,7 +127,18 @@ def sizes(jaxpr: Any) -> tuple[int, int]:
                 sizes = list(variable.aval.shape)
                 raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
             total += nbytes
-    return sum(nbytes_of(v.aval) for v in jaxpr.outvars), total
+    given_up = collections.Counter(
+        [(a.shape, a.dtype) for a in jax.tree.leaves(traced.args_info) if a.donated]
+    )
+    taken = 0
+    for variable in jaxpr.outvars:
+        aval = variable.aval
+        form = getattr(aval, "shape", None), getattr(aval, "dtype", None)
+        if given_up[form] > 0:
+            given_up[form] -= 1
+        else:
+            taken += nbytes_of(aval)
+    return taken, total
 
 
 def temporaries(compiled: Any) -> int:
@@ -139,7 +157,7 @@ def needed(traced: Any) -> int:
     jaxpr = traced.jaxpr.jaxpr
     size = _large.get(jaxpr)
     if size is None:
-        size, within = sizes(jaxpr)
+        size, within = sizes(traced)
         check(size)
         if within > ASKED:
             # The executable is the one that the call will find.

@@ -173,7 +173,7 @@ class Program:
         if self._traced is None or self._traced[0] != form:
             self._traced = form, self._trace(examples)
         traced = self._traced[1]
-        size, within = sizes(traced.jaxpr.jaxpr)
+        size, within = sizes(traced)
         if traced.jaxpr.effects or size > LARGE or not has_room(size + within) or workers.behind():
             return None
         self._traced = None
@@ -260,7 +260,7 @@ class Program:
         if traced is None:
             before, self._traced = self._traced, None
             traced = before[1] if before is not None and before[0] == form else self._trace(args)
-        size, within = sizes(traced.jaxpr.jaxpr)
+        size, within = sizes(traced)
         check(size)
         if traced.jaxpr.effects:
             return None
@@ -304,7 +304,9 @@ class Program:
         place = form.device.platform, form.device.device_kind, form.device.id
         # The processor too: a folder that the user names may serve several machines.
         known = place, compile_cache.machine(), in_words(form.context), _configuration(), settings()
-        told = repr((str(form.tree), form.leaves, known))
+        # What is kept of a program that gives buffers up says how much it takes beside them.
+        taken = ("beside",) if any(n.startswith("donate") for n in self.options) else ()
+        told = repr((str(form.tree), form.leaves, known, *taken))
         digest = hashlib.blake2b(told.encode(), key=self.digest, digest_size=20)
         digest.update(compile_options())
         name = self.jitted.__name__

@@ -19,6 +19,7 @@ from jax.core import Tracer
 from .compiles import watched
 from .jax_internals import jitting, programs
 from .levels import KINDS, open_levels
+from .memory import has_room
 from .pending import Pending, settled, workers
 from .sizes import Families, Sized
 from .store import Program, signatures
@@ -85,6 +86,11 @@ def copied(array: Any) -> Any:
     return array
 
 
+def spare(array: Any) -> Any:
+    """`copied`, where memory has room for it."""
+    return copied(array) if has_room(getattr(array, "nbytes", 0)) else array
+
+
 def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
@@ -116,8 +122,9 @@ def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callab
             if found is not None:
                 return found, None, False
         if donated:
-            # Python runs between this call and the storing of its results: what an interrupt loses there are copies.
-            args = tuple([jax.tree.map(copied, a) if i in donated else a for i, a in enumerate(args)])
+            # Python runs between this call and the storing of its results: what an interrupt loses there are copies, as far as
+            # there is room for them.
+            args = tuple([jax.tree.map(spare, a) if i in donated else a for i, a in enumerate(args)])
         if traced:
             return call(jitted._cache_miss, *args)
         if defers:
