@@ -190,13 +190,18 @@ def array_of(tensor: Tensor) -> Any:
     return tensor._xt_storage.array if view is None else read_view(tensor._xt_storage, view)
 
 
+def on_host(view: View, array: Any) -> bool:
+    """Whether the elements that a view shows lie in the host's memory as they are."""
+    plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
+    return plain and devices.of_array(array).type == "cpu"
+
+
 def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The values as a NumPy array that must not be written; of a strided view on a CPU nothing runs or is copied."""
     view, array = tensor._xt_view, tensor._xt_storage.array
     if view is None:
         return np.asarray(array)
-    plain = not (view.conj or view.neg) and view.dtype.numpy == array.dtype
-    if not plain or devices.of_array(array).type != "cpu":
+    if not on_host(view, array):
         return np.asarray(read_view(tensor._xt_storage, view))
     if 0 in view.sizes:
         return np.empty(view.sizes, array.dtype)

@@ -64,13 +64,13 @@ def mutated(value, chance):
 
 
 def opened(data):
-    """Load, and say what it is; False where it is refused."""
+    """Load, and say what it is; empty where it is refused."""
     try:
         program = load(io.BytesIO(data))
     except FileFormatError:
-        return False
+        return ""
     assert "def forward" in str(program)
-    return True
+    return str(program)
 
 
 def test_signatures_with_anything_in_them(raw, seed):
@@ -97,7 +97,9 @@ def test_records_with_flipped_bits(raw, name, seed):
 
     found = [opened(rewritten(raw, f"export/{name}", change)) for _ in range(15)]
     if name != "weights.safetensors":  # whose values may be any
-        assert not any(found)
+        # JAX's format has bytes that say nothing.
+        assert {*found} <= {"", opened(raw)}
+        assert found.count("") > 10
 
 
 def archive(records, **options):

@@ -663,3 +663,27 @@ def test_sizes_that_values_tell_do_not_compile_for_each() -> None:
         assert rows.tolist() == np.repeat(x.numpy(), often, axis=0).tolist()
     sizes = {key[0] for key in counts_of.operator.programs if 9 <= key[0] <= 16}
     assert sizes == {16}
+
+
+def test_several_numbers_are_one_view() -> None:
+    x = xt.arange(24).reshape(2, 3, 4)
+    one = x[1, -1]
+    assert one.shape == (4,)
+    assert one.storage_offset() == 20
+    one[2] = -7
+    assert x[1, 2, 2].item() == -7 == int(x[xt.tensor(1)][2, 2])
+    for wrong, place, size in (((2, 0), 0, 2), ((0, -4), 1, 3), ((0, 0, 4), 2, 4)):
+        with pytest.raises(
+            IndexError, match=rf"index {wrong[place]} is out of bounds for dimension {place} with size {size}"
+        ):
+            x[wrong]
+    with pytest.raises(IndexError, match="too many indices"):
+        x[0, 0, 0, 0]
+    leaf = xt.ones(2, 3, requires_grad=True)
+    leaf[1, 2].backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [[0, 0, 0], [0, 0, 1]]
+    with xt.no_grad():
+        seen = leaf[0, 1]
+        seen.mul_(5)
+    assert leaf[0, 1].item() == 5

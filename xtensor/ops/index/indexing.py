@@ -34,12 +34,13 @@ from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.cache import bounded
+from ...xla.jax_internals import programs
 from ...xla.pending import at_once
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
 from .masks import check_number, masked_fill, masked_fill_
-from .subscript import ALIAS, COVERED, is_mask, select_first, slice_first, subscript
+from .subscript import ALIAS, COVERED, INT, is_mask, select_all, select_first, slice_first, subscript
 
 __all__ = ["index_put", "index_put_", "masked_select"]
 
@@ -102,6 +103,7 @@ def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...]
 
 
 new = object.__new__
+ARRAY = None if programs is None else programs.Array
 INDEX, INDEX_PUT = REGISTRY["index"], REGISTRY["index_put"]
 
 
@@ -319,8 +321,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
             return select_first(self, index)
         if kind is slice:
             return slice_first(self, index)
+        if kind is tuple and set(map(type, index)) == INT and len(index) <= len(sizes_of(self)):
+            return select_all(self, index)
         if kind is Tensor and (index.dtype is dtypes.int64 or index.dtype is dtypes.int32):
             shape = sizes_of(index)
+            if not shape and type(index._xt_storage.array) is ARRAY and sizes_of(self):
+                return select_first(self, index.item())
             if shape and (sizes := sizes_of(self)) and sizes[0] and 0 not in shape:
                 return read(self, Placed((0,), [index], tuple(shape), frozenset()))
     if kind is slice and not sizes_of(self):

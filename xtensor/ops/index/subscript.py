@@ -23,7 +23,7 @@ from ...xla.symbolic import Inconclusive, at_most, is_open
 from ..create.ingest import host_array, infer_dtype
 from ..shape.shapes import select, slice_view, unsqueeze
 
-__all__ = ["COVERED", "Pick", "is_mask", "select_first", "subscript", "whole"]
+__all__ = ["COVERED", "INT", "Pick", "is_mask", "select_all", "select_first", "subscript", "whole"]
 
 Pick = Tensor | np.ndarray[Any, Any] | None
 
@@ -169,6 +169,28 @@ def select_first(self: Tensor, number: int) -> Tensor:
         as_number(number)
         raise no_index(number, 0, size)
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
+
+
+def select_all(self: Tensor, numbers: tuple[int, ...]) -> Tensor:
+    """`x[i, j, ...]` for ints, of which there are no more than dimensions; one view where no graph wants to see each."""
+    mode = modes.state.mode
+    if not mode & modes.NO_GRAD and edge_of(self) is not None:
+        return subscript(self, numbers)[0]
+    sizes, strides, offset = geometry_of(self)
+    at = 0
+    for place, number in enumerate(numbers):
+        size = sizes[place]
+        at = number + size if number < 0 else number
+        try:
+            inside = 0 <= at < size
+        except Inconclusive:
+            inside = True
+        if not inside:
+            as_number(number)
+            raise no_index(number, place, size)
+        offset += at * strides[place]
+    taken = len(numbers)
+    return alias_of(SELECT, self, (sizes[taken:], strides[taken:], offset), (0, at))
 
 
 def slice_first(self: Tensor, item: slice) -> Tensor:

@@ -12,10 +12,13 @@ from ... import checks
 from ...engine import modes
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
-from ...tensor import Tensor, host_array
+from ...tensor import Tensor, View, host_array, on_host
+from ...xla.jax_internals import programs
 from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
+
+ARRAY = None if programs is None else programs.Array
 
 
 def item(self: Tensor) -> Any:
@@ -28,6 +31,9 @@ def item(self: Tensor) -> Any:
     >>> xtensor.tensor([2.5]).item()
     2.5
     """
+    view, array = self._xt_view, self._xt_storage.array
+    if type(array) is ARRAY and type(view) is View and not view.sizes and on_host(view, array):
+        return np.asarray(array).item(view.offset)
     if self.numel() != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     if type(self._xt_storage.raw) is MetaArray:
