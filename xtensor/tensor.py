@@ -15,6 +15,7 @@ import numpy as np
 from . import capture, checks, devices, dtypes, engine, geometry, lowering
 from .engine import modes
 from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, births
+from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
 from .xla.pending import Deferred, Pending, settled
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # the operators that `ops` attaches
 else:
     Methods = object
 
-__all__ = ["AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_grad", "wrap"]
+__all__ = ["ARRAY", "AutogradMeta", "Size", "Tensor", "View", "array_of", "asks_grad", "wrap"]
 
 new = object.__new__
 
@@ -188,6 +189,10 @@ def array_of(tensor: Tensor) -> Any:
     """The values of a tensor as an immutable array in its own shape."""
     view = tensor._xt_view
     return tensor._xt_storage.array if view is None else read_view(tensor._xt_storage, view)
+
+
+ARRAY = None if programs is None else programs.Array
+"""The type of JAX's arrays that hold values; None in a JAX that has it elsewhere."""
 
 
 def on_host(view: View, array: Any) -> bool:

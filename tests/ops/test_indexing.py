@@ -665,6 +665,19 @@ def test_sizes_that_values_tell_do_not_compile_for_each() -> None:
     assert sizes == {16}
 
 
+@pytest.mark.parametrize(
+    "name", ["float8_e4m3fn", "bfloat16", "float16", "complex64", "uint8", "bool", "int64"]
+)
+def test_elements_are_read_where_they_lie(name: str) -> None:
+    x = xt.tensor([[0, 1, 0], [1, 0, 1]]).to(getattr(xt, name))
+    for row, values in zip(x.t(), x.t().tolist(), strict=True):
+        assert [e.item() for e in row] == values
+        assert [type(e.item()) for e in row] == [type(v) for v in values]
+    if name == "complex64":
+        assert (x * (1 + 2j)).conj()[0, 1].item() == 1 - 2j
+        assert (x * (1 + 2j)).imag[0, 1].item() == 2
+
+
 def test_several_numbers_are_one_view() -> None:
     x = xt.arange(24).reshape(2, 3, 4)
     one = x[1, -1]

@@ -172,6 +172,17 @@ def test_large_tensors_are_written_in_place(write: Callable[[x.Tensor], Any]) ->
     assert len(places) == 1
 
 
+def test_a_first_write_needs_no_room_for_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    t = x.zeros(LARGER[0] + 1) + 1
+    place = t._xt_storage.array.unsafe_buffer_pointer()
+    monkeypatch.setattr(memory, "available", lambda: 1 << 20)
+    t[7] = 2.5
+    assert t[6:9].tolist() == [1, 2.5, 1]
+    assert t._xt_storage.array.unsafe_buffer_pointer() == place
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        t + 1
+
+
 def test_large_parameters_are_updated_in_place() -> None:
     weight = x.nn.Parameter(x.ones(LARGER))
     optimizer = x.optim.SGD([weight], lr=0.5, momentum=0.9)

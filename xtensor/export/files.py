@@ -6,6 +6,7 @@ StableHLO alone, as a portable artifact), `export/weights.safetensors` and `expo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import operator
@@ -238,6 +239,7 @@ def save(
         told["graph"] = None
     tensors = ep._tensors()
     program = serialized(exported)
+    told["digest"] = hashlib.sha256(program).hexdigest()
     with replacing(f) if isinstance(f, (str, os.PathLike)) else nullcontext(f) as stream:
         writer = ArchiveWriter(stream, ROOT)
         writer.write("signature.json", json.dumps(told).encode())
@@ -277,7 +279,14 @@ def load(
             raise FileFormatError(
                 "the file holds a training step, which JAX calls: jax.export.deserialize reads its program"
             )
-        exported = deserialized(archive.read("program.jax"))
+        program = archive.read("program.jax")
+        # JAX reads much that is damaged without a word. Files of before have no digest.
+        if (
+            isinstance(told, dict)
+            and told.get("digest", found := hashlib.sha256(program).hexdigest()) != found
+        ):
+            raise wrong("its program is not the one that was saved")
+        exported = deserialized(program)
         # Told before MLIR reads it, whose reader is not safe from bytes that are none of its own.
         if archive.read("module.stablehlo") != exported.mlir_module_serialized:
             raise wrong("its StableHLO is not that of its program")

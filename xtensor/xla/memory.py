@@ -155,7 +155,8 @@ _large: BoundedCache[Any, int] = BoundedCache(256)
 def needed(traced: Any) -> int:
     """The bytes of a traced program's results and temporaries; RuntimeError for more than there are."""
     jaxpr = traced.jaxpr.jaxpr
-    size = _large.get(jaxpr)
+    key = jaxpr, traced.donate_argnums
+    size = _large.get(key)
     if size is None:
         size, within = sizes(traced)
         check(size)
@@ -163,6 +164,6 @@ def needed(traced: Any) -> int:
             # The executable is the one that the call will find.
             size += temporaries(traced.lower().compile())
         if size > LARGE:
-            _large[jaxpr] = size
+            _large[key] = size
     check(size)
     return size

@@ -88,7 +88,8 @@ def copied(array: Any) -> Any:
 
 def spare(array: Any) -> Any:
     """`copied`, where memory has room for it."""
-    return copied(array) if has_room(getattr(array, "nbytes", 0)) else array
+    held = isinstance(array, jax.Array) and not isinstance(array, Tracer)
+    return array if held and not has_room(array.nbytes) else copied(array)
 
 
 def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callable[..., Any]:

@@ -32,9 +32,8 @@ from ...operators.schema import Array, Arrays, Operand
 from ...operators.views import alias_of, geometry_of
 from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
-from ...tensor import Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
+from ...tensor import ARRAY, Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.cache import bounded
-from ...xla.jax_internals import programs
 from ...xla.pending import at_once
 from ...xla.x64 import call, jit
 from . import hostindex
@@ -103,7 +102,6 @@ def put(input: Array, indices: Arrays, values: Operand, *, dims: tuple[int, ...]
 
 
 new = object.__new__
-ARRAY = None if programs is None else programs.Array
 INDEX, INDEX_PUT = REGISTRY["index"], REGISTRY["index_put"]
 
 

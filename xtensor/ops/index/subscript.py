@@ -143,8 +143,18 @@ def slice_bounds(item: slice) -> tuple[int, int, int]:
     return bound(item.start, 0), bound(item.stop, MAX), step
 
 
-def no_index(number: int, dim: int, size: int) -> IndexError:
-    return IndexError(f"index {number} is out of bounds for dimension {dim} with size {size}")
+def place_of(number: int, dim: int, size: Any) -> int:
+    """An index counted from the front; IndexError outside of its dimension. An open size takes any."""
+    at = number + size if number < 0 else number
+    try:
+        inside = 0 <= at < size
+    except Inconclusive:
+        inside = True
+    if not inside:
+        if not is_open(number):
+            as_number(number)
+        raise IndexError(f"index {number} is out of bounds for dimension {dim} with size {size}")
+    return at
 
 
 def zero_dim() -> IndexError:
@@ -159,15 +169,7 @@ def select_first(self: Tensor, number: int) -> Tensor:
     sizes, strides, offset = geometry_of(self)
     if not sizes:
         raise zero_dim()
-    size = sizes[0]
-    at = number + size if number < 0 else number
-    try:
-        inside = 0 <= at < size
-    except Inconclusive:
-        inside = True  # of an open size
-    if not inside:
-        as_number(number)
-        raise no_index(number, 0, size)
+    at = place_of(number, 0, sizes[0])
     return alias_of(SELECT, self, (sizes[1:], strides[1:], offset + at * strides[0]), (0, at))
 
 
@@ -179,15 +181,7 @@ def select_all(self: Tensor, numbers: tuple[int, ...]) -> Tensor:
     sizes, strides, offset = geometry_of(self)
     at = 0
     for place, number in enumerate(numbers):
-        size = sizes[place]
-        at = number + size if number < 0 else number
-        try:
-            inside = 0 <= at < size
-        except Inconclusive:
-            inside = True
-        if not inside:
-            as_number(number)
-            raise no_index(number, place, size)
+        at = place_of(number, place, sizes[place])
         offset += at * strides[place]
     taken = len(numbers)
     return alias_of(SELECT, self, (sizes[taken:], strides[taken:], offset), (0, at))
@@ -243,13 +237,7 @@ def subscript(self: Tensor, index: Any) -> tuple[Tensor, list[Any]]:
             pick = item_or_number(item)
             if type(pick) is int or is_open(pick):
                 size = g[0][dim] if dim < len(g[0]) else 0
-                at = pick + size if pick < 0 else pick
-                try:
-                    inside = 0 <= at < size
-                except Inconclusive:
-                    inside = True
-                if not inside:
-                    raise no_index(pick, place, size)
+                at = place_of(pick, place, size)
                 g = SELECT.make(g, dim, at)
                 steps.append((SELECT, g, (dim, at)))
                 continue

@@ -12,13 +12,10 @@ from ... import checks
 from ...engine import modes
 from ...operators.attach import attach_methods
 from ...storage import MetaArray
-from ...tensor import Tensor, View, host_array, on_host
-from ...xla.jax_internals import programs
+from ...tensor import ARRAY, Tensor, View, host_array, on_host
 from ...xla.levels import batches_of
 
 __all__ = ["is_nonzero"]
-
-ARRAY = None if programs is None else programs.Array
 
 
 def item(self: Tensor) -> Any:
