@@ -21,10 +21,11 @@ import subprocess
 import sys
 from typing import Any, NamedTuple
 
+import loops
 import start
 
 HERE = pathlib.Path(__file__).parent
-PARTS = ("dispatch", "backward", "kernels", "steps", "captures", "memory", "programs", "start")
+PARTS = ("dispatch", "loops", "backward", "kernels", "steps", "captures", "memory", "programs", "start")
 STEP_BOUNDS = {
     "mlp": 0.75,
     "cnn": 1.0,
@@ -66,6 +67,9 @@ def rows(found: dict[str, Any]) -> list[Row]:
         for other in ("jit", "jnp", "torch"):
             if other in us:
                 made.append(Row("dispatch", name, other, us["xtensor"] / us[other], None))
+    for name, figures in found.get("loops", {}).items():
+        if "ratio" in figures:
+            made.append(Row("loops", name, "torch", figures["ratio"], loops.BOUND))
     for name, us in found.get("backward", {}).items():
         if "torch" in us:
             made.append(
