@@ -118,9 +118,11 @@ def agree(ours: Any, theirs: Any) -> bool:
 
 def wait(result: Any) -> Callable[[], Any]:
     """What waits for the last tensor of a loop's results."""
-    while isinstance(result, list | tuple) and result:
-        result = result[-1]
-    return result.detach().tolist if hasattr(result, "detach") else lambda: result
+    last = result
+    while isinstance(last, list | tuple) and last:
+        last = last[-1]
+    detach: Any = getattr(last, "detach", None)
+    return (lambda: result) if detach is None else detach().tolist
 
 
 def main(argv: list[str] | None = None) -> int:
