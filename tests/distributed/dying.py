@@ -20,4 +20,4 @@ if rank == 1 and how != "never" and (how != "once" or start == "0"):
     os.kill(os.getpid(), signal.SIGKILL)
 dist.barrier()
 dist.destroy_process_group()
-print("start", start, flush=True)
+print(f"start {start}", flush=True)  # one write: two processes share the output
