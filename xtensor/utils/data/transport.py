@@ -21,7 +21,7 @@ from collections import ChainMap
 from collections.abc import Sequence
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -73,6 +73,17 @@ def class_of(token: int, index: int) -> type:
     return _classes[token, index]
 
 
+def named_code(file: str, make: Any, parts: tuple[Any, ...]) -> CodeType:
+    """Code in a worker, of the file or the cell that it is of."""
+    return make(*parts).replace(co_filename=file)
+
+
+def code_with_its_file(code: CodeType) -> tuple[Any, ...]:
+    """Code for a worker, whose tracebacks name its file: cloudpickle alone drops the name (since 3.1.3)."""
+    table: Any = cloudpickle.Pickler.dispatch_table
+    return named_code, (code.co_filename, *table[CodeType](code))
+
+
 class Packer(cloudpickle.Pickler):
     """Pickles anything that cloudpickle does, tensors by their memory, and the classes in `known` by their numbers."""
 
@@ -85,9 +96,10 @@ class Packer(cloudpickle.Pickler):
                 buffers.append(raw)
             return raw.nbytes < ASIDE
 
-        if more is not None:  # the pickler takes its table when it is made
-            own: Any = cloudpickle.Pickler.dispatch_table
-            self.dispatch_table = ChainMap(own, more)
+        own: Any = cloudpickle.Pickler.dispatch_table
+        self.dispatch_table = ChainMap(
+            more or {}, {CodeType: code_with_its_file}, own
+        )  # taken when it is made
         super().__init__(file, protocol=5, buffer_callback=set_aside)
         self.known = known
         self.classes: list[type] = []
