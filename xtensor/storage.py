@@ -23,6 +23,7 @@ from jax.core import ShapedArray, Tracer
 from . import capture, devices
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
+from .xla.pending import Pending
 from .xla.threads import others
 
 __all__ = [
@@ -307,7 +308,7 @@ class LazyStorage(Storage):
 
     __slots__ = ()
 
-    def __init__(self, unread: Unread) -> None:
+    def __init__(self, unread: Unread | Pending) -> None:
         cell.__set__(self, unread)
         self.version = self.address = 0
         self.writes = births.now
@@ -315,7 +316,7 @@ class LazyStorage(Storage):
         self.cover = None
 
     @property
-    def unread(self) -> Unread | None:
+    def unread(self) -> Unread | Pending | None:
         """What is still to be read, or None once it was."""
         return cell.__get__(self) if type(self) is LazyStorage else None
 
@@ -344,7 +345,9 @@ class LazyStorage(Storage):
     def device(self) -> devices.device:
         with reading:
             unread = self.unread
-            return devices.of_array(cell.__get__(self)) if unread is None else unread.device
+            if unread is None or type(unread) is Pending:
+                return devices.of_array(cell.__get__(self))
+            return unread.device
 
     @property
     def is_meta(self) -> bool:
@@ -414,7 +417,7 @@ class UntypedStorage:
         if place == storage.device:
             return self
         unread = storage.unread if isinstance(storage, LazyStorage) else None
-        if unread is not None:
+        if unread is not None and type(unread) is not Pending:
             return UntypedStorage(LazyStorage(unread.on(place)))
         return UntypedStorage(Storage(devices.put(self._xt_storage.array, place)))
 

@@ -219,9 +219,9 @@ def host_array(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def wrap(array: Any, shared: bool = False) -> Tensor:
-    """A tensor over a new storage that holds `array`."""
-    storage = new(Storage)
-    storage.array = array
+    """A tensor over a new storage that holds `array`, which may be pending."""
+    storage = new(LazyStorage if type(array) is Pending else Storage)
+    storage.raw = array
     storage.version = 0
     storage.writes = births.now
     storage.shared = shared
@@ -270,7 +270,7 @@ def alias(
         if storage.cover is None:
             storage.cover = weakref.ref(tensor)
         view = make_view(
-            storage, storage, dtype or dtypes.FROM_NUMPY[storage.array.dtype], sizes, strides, offset
+            storage, storage, dtype or dtypes.FROM_NUMPY[storage.raw.dtype], sizes, strides, offset
         )
         if conj:
             view.conj = conj
@@ -379,7 +379,7 @@ class Tensor(Methods):
         xtensor.Size([2, 3])
         """
         view = self._xt_view
-        return Size(self._xt_storage.array.shape if view is None else view.sizes)
+        return Size(self._xt_storage.raw.shape if view is None else view.sizes)
 
     def size(self, dim: int | None = None) -> Any:
         """The sizes, or the size of one dimension.
@@ -420,7 +420,7 @@ class Tensor(Methods):
         2
         """
         view = self._xt_view
-        return len(self._xt_storage.array.shape if view is None else view.sizes)
+        return len(self._xt_storage.raw.shape if view is None else view.sizes)
 
     ndimension = dim
 
@@ -457,7 +457,7 @@ class Tensor(Methods):
         xtensor.float32
         """
         view = self._xt_view
-        return dtypes.FROM_NUMPY[self._xt_storage.array.dtype] if view is None else view.dtype
+        return dtypes.FROM_NUMPY[self._xt_storage.raw.dtype] if view is None else view.dtype
 
     @property
     def device(self) -> devices.device:
@@ -634,7 +634,7 @@ class Tensor(Methods):
         """Keep the present sizes when the array underneath is about to change its shape."""
         if self._xt_view is None:
             storage = self._xt_storage
-            shape = tuple(storage.array.shape)
+            shape = tuple(storage.raw.shape)
             strides = geometry.contiguous_strides(shape)
             self._xt_view = make_view(storage, storage, self.dtype, shape, strides, 0)
 
@@ -903,12 +903,12 @@ class Tensor(Methods):
 
 def sizes_of(tensor: Tensor) -> tuple[int, ...]:
     view = tensor._xt_view
-    return tensor._xt_storage.array.shape if view is None else view.sizes
+    return tensor._xt_storage.raw.shape if view is None else view.sizes
 
 
 def strides_of(tensor: Tensor) -> tuple[int, ...]:
     view = tensor._xt_view
-    return geometry.contiguous_strides(tensor._xt_storage.array.shape) if view is None else view.strides
+    return geometry.contiguous_strides(tensor._xt_storage.raw.shape) if view is None else view.strides
 
 
 def counter_of(tensor: Tensor) -> Any:

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..promises import wrap_pending
+from ..promises import values_or_pending, wrap_pending
 from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
-from ..xla.pending import Deferred
+from ..xla.pending import Deferred, settled
+from ..xla.segments import prompt, waiter
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
@@ -184,7 +186,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         for tensor in tensors:
             view, storage = tensor._xt_view, tensor._xt_storage
             if view is None:
-                array = storage.array
+                array = values_or_pending(storage)
                 recipes.append(None)
                 signature.append(array.shape if pointwise else None)
             elif op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None:
@@ -308,10 +310,15 @@ def _learn(
         how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
         program = reading_program(op, key, Form(lengths, tuple(how)), order)
+        if op.may_wait and op.single and (op.refuses is None or None in key):
+            count = len(how) + sum(r is not None and not r.static for r in recipes)
+            program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))))
+        else:
+            program = prompt(program)
     elif any(type(o) is list for o in operands):
         raise Unusual
     else:
-        program = op.program(key) if order is None else op.permuted_program(key, order)
+        program = op.waiting(key) if order is None else op.waiter(op.permuted_program(key, order), key)
     found = op.known[mark] = (program, layout, reads)
     return found
 
@@ -413,6 +420,7 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if view is not None:
         arrays.append(operand(view.offset))
     dispatch.refuse(op, key, operands)
+    arrays = settled(arrays)
     try:
         rewrite(target, op.name + "_", program, *arrays, *offsets)
     except Exception as error:

@@ -35,7 +35,7 @@ from ..tensor import (
 )
 from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
-from ..xla.pending import Deferred, Pending, settled
+from ..xla.pending import Deferred, Pending, settled, workers
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
@@ -217,6 +217,8 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
 
     With a target, its array is the first argument, and the result takes its place. Results may be pending.
     """
+    if not workers.count:
+        arrays = settled(arrays)
     for watch in watchers:
         watch(op, program, arrays if target is None else [target.array, *arrays])
     try:
@@ -417,7 +419,8 @@ def form_of(tensor: Tensor) -> Any:
     """The shape and dtype of a tensor as JAX has them; nothing is read."""
     view, storage = tensor._xt_view, tensor._xt_storage
     if view is None or type(storage.raw) in KINDS:
-        return array_of(tensor).aval
+        raw = storage.raw
+        return raw.aval if type(raw) is Pending else array_of(tensor).aval
     recipe = recipe_of(storage, view)
     if recipe.identity and type(array := values_or_pending(storage)) is Pending:
         return array.aval

@@ -17,7 +17,7 @@ from ..storage import UNREAD, MetaArray, Storage, WrapperArray, abstract, births
 from ..tensor import Tensor, array_of, counter_of, make_view, new, recipe_of, tensor_over, wrap
 from ..xla.cache import BoundedCache
 from ..xla.levels import LevelAval
-from ..xla.pending import settled
+from ..xla.pending import Pending, settled
 from ..xla.x64 import call, choose, chosen
 from .below.dispatching import dispatching
 from .operator import Operator
@@ -153,7 +153,8 @@ class OpNode(Replayable):
                 counter = entry[0]
                 if counter is not None and counter.version != entry[1]:
                     check_version(entry, self)
-                args.append(entry[2])
+                array = entry[2]
+                args.append(array.value() if type(array) is Pending else array)
             else:
                 args.append(unpack_array(entry, self))
         if dispatching and WrapperArray in map(type, args):
@@ -229,7 +230,7 @@ class OpNode(Replayable):
                 array = entry[2]
                 if array.aval is not form or (counter is not None and counter.version != entry[1]):
                     return False
-                args.append(array)
+                args.append(array.value() if type(array) is Pending else array)
                 continue
             if entry is None:
                 if form is not NOTHING:
@@ -305,7 +306,7 @@ def form_and_value(entry: Any) -> tuple[Any, Any] | None:
         return entry.aval, entry
     if type(entry) is not list or not all(type(e) is tuple and unwritten(e) for e in entry):
         return None
-    return [e[2].aval for e in entry], tuple([e[2] for e in entry])
+    return [e[2].aval for e in entry], tuple([settled(e[2]) for e in entry])
 
 
 def concrete(value: Any) -> Any:
@@ -328,7 +329,8 @@ def aval_of(metadata: Any) -> Any:
         return metadata
     if isinstance(metadata, Tensor):
         if metadata._xt_view is None:
-            return metadata._xt_storage.array.aval
+            raw = metadata._xt_storage.raw
+            return raw.aval if type(raw) is Pending else metadata._xt_storage.array.aval
         metadata = metadata._xt_view
         return ShapedArray(tuple(metadata.sizes), metadata.dtype.numpy)
     return ShapedArray(tuple(metadata.shape), getattr(metadata.dtype, "numpy", metadata.dtype))

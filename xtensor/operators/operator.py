@@ -16,6 +16,8 @@ from .. import checks, dtypes
 from ..geometry import broadcast_shapes
 from ..lowering import transpose
 from ..xla.cache import BoundedCache, clear_all, settings_read
+from ..xla import segments
+from ..xla.segments import SINGLE, prompt, waiter
 from ..xla.x64 import jit
 from .derivatives import Rules
 from .levels.pushforward import Pushforward
@@ -84,6 +86,8 @@ class Operator:
         Operator.equip(self)
         self.returns = structure(name, returns) if returns else None
         self.programs: BoundedCache[Any, Any] = BoundedCache(KEPT)
+        # The same programs, whose calls may wait.
+        self.waits: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.variants: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.pullbacks: BoundedCache[Any, Any] = BoundedCache(KEPT)
         self.known: BoundedCache[Any, Any] = BoundedCache(KEPT)
@@ -124,7 +128,9 @@ class Operator:
 
     def forget(self) -> None:
         """Drop compiled programs: something that their traces depended on has changed."""
+        segments.finish()
         self.programs.clear()
+        self.waits.clear()
         self.variants.clear()
         self.pullbacks.clear()
         self.known.clear()
@@ -160,7 +166,28 @@ class Operator:
                 run.sized = self.sizer(key)
             run.pushforward = Pushforward(self, key)
             found = self.programs[key] = jit(run, defers=True)
+            self.waits[key] = self.waiter(found, key)
         return found
+
+    def waiting(self, key: tuple[Any, ...]) -> Any:
+        """The program for these static arguments, whose calls may wait."""
+        found = self.waits.get(key)
+        if found is None:
+            self.programs.pop(key, None)
+            self.program(key)
+            found = self.waits[key]
+        return found
+
+    def waiter(self, program: Any, key: tuple[Any, ...]) -> Any:
+        """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then."""
+        if not self.may_wait or (self.refuses is not None and None not in key):
+            return prompt(program)
+        return waiter(program, len(self.runtime), SINGLE if self.single else None)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether calls may wait for others: where each argument is an array."""
+        return all(p.kind != "Arrays" for p in self.runtime)
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
         """The kernel as `traced` gives it, whose result lies in memory with its dimensions in `order`."""

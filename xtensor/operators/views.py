@@ -243,7 +243,7 @@ def geometry_of(tensor: Tensor) -> Geometry:
     """The sizes, strides and offset of a tensor."""
     v = tensor._xt_view
     if v is None:
-        shape = tensor._xt_storage.array.shape
+        shape = tensor._xt_storage.raw.shape
         return make(Geometry, (shape, contiguous_strides(shape), 0))
     return make(Geometry, (v.sizes, v.strides, v.offset))
 
@@ -268,7 +268,7 @@ def alias_of(
     if old is None:
         if storage.cover is None:
             storage.cover = weakref.ref(input)
-        view.dtype = dtype or FROM_NUMPY[storage.array.dtype]
+        view.dtype = dtype or FROM_NUMPY[storage.raw.dtype]
         view.conj = conj or False
         view.neg = neg or False
         view.counter = storage
@@ -299,8 +299,8 @@ def alias_of(
         node._xt_edges = (edge if type(edge) is tuple else edge.edge(),)
         node._xt_sequence_nr = next_sequence_nr()
         node._xt_meta = None
-        node.sizes = storage.array.shape if old is None else old.sizes
-        node.dtype = FROM_NUMPY[storage.array.dtype] if old is None else old.dtype
+        node.sizes = storage.raw.shape if old is None else old.sizes
+        node.dtype = FROM_NUMPY[storage.raw.dtype] if old is None else old.dtype
         node.args = tuple([tuple(a) if type(a) is list else a for a in args])
         node.aval = ViewAval(view)
         node.result = (
@@ -431,7 +431,7 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         f"    return slow(op, input, ({names}))",
         "_v = input._xt_view",
         "if _v is None:",
-        "    _sizes = input._xt_storage.array.shape",
+        "    _sizes = input._xt_storage.raw.shape",
         "    _g = (_sizes, contiguous_strides(_sizes), 0)",
         "elif type(_v) is View:",
         "    _g = (_v.sizes, _v.strides, _v.offset)",

@@ -31,7 +31,7 @@ from jax.core import Tracer
 from .. import capture, engine
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
-from ..operators.apart import apart
+from ..xla.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap

@@ -39,6 +39,7 @@ __all__ = [
     "count",
     "default_directory",
     "directory",
+    "has",
     "in_use",
     "read",
     "set_directory",
@@ -163,6 +164,10 @@ class Cache(CacheInterface):
         with contextlib.suppress(OSError):
             os.utime(file)
         return content
+
+    def has(self, key: str) -> bool:
+        """Whether there is such an entry."""
+        return (self._path / (key + SUFFIX)).exists() or _made_ahead(key) is not None
 
     def write(self, key: str, value: bytes) -> None:
         """Keep an entry; a folder that cannot be written to keeps nothing."""
@@ -299,6 +304,12 @@ def read(name: str) -> bytes | None:
     """The entry of a name, or None."""
     cache = _cache()
     return None if cache is None else cache.read(name)
+
+
+def has(name: str) -> bool:
+    """Whether there is an entry of a name."""
+    cache = _cache()
+    return cache is not None and cache.has(name)
 
 
 def write(name: str, content: bytes) -> None:

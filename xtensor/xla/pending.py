@@ -32,6 +32,7 @@ __all__ = [
     "at_once",
     "forms",
     "settle_all",
+    "settlers",
     "settled",
     "threads",
     "workers",
@@ -186,46 +187,65 @@ def threads(count: int | None = None) -> int:
 
 
 class Pending:
-    """A result that is not there yet: its form, and `value()`, which waits for it."""
+    """A result that is not there yet: its form, and `value()`, which waits for it.
 
-    __slots__ = ("__weakref__", "_call", "_value", "aval", "committed", "sharding")
+    at: its number in a segment that it waits in (`segments`).
+    """
+
+    __slots__ = ("__weakref__", "_call", "_value", "at", "aval")
     weak_type: ClassVar[bool] = False
 
-    def __init__(self, call: Call, aval: Any, sharding: Any, committed: bool) -> None:
-        self._call: Call | None = call
+    def __init__(self, call: Any, aval: Any) -> None:
+        self._call: Any = call
         self._value: Any = None
         self.aval = aval
-        self.sharding = sharding
-        self.committed = committed
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: len(self.aval.shape))
-    size = property(lambda self: int(np.prod(self.aval.shape)))
-    nbytes = property(lambda self: self.size * self.aval.dtype.itemsize)
+    size = property(lambda self: self.aval.size)
+    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+
+    @property
+    def sharding(self) -> Any:
+        """Where it lies, or will."""
+        value = self._value
+        return self._call.sharding if value is None else value.sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether it is tied to its device."""
+        value = self._value
+        return self._call.committed if value is None else value.committed
 
     def devices(self) -> set[Any]:
         """Where it will lie, as JAX's arrays say it."""
         return self.sharding.device_set
 
     @property
-    def call(self) -> Call | None:
-        """The call that gives it, None once it is there."""
-        return self._call
+    def call(self) -> Any:
+        """What gives it, None once it is there."""
+        return self._call if self._value is None else None
 
     def __array__(self, *args: Any, **options: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.value(), *args, **options)
 
     def come(self, value: Any) -> None:
         """Have the value."""
-        self._value, self._call = value, None
+        self._value = value
+        self._call = None
 
     def value(self) -> Any:
         """The array, once it is there."""
-        call = self._call
-        if call is not None:
-            call.finish()
-        return self._value
+        value = self._value
+        if value is None:
+            self._call.finish()
+            value = self._value
+        return value
+
+    def read(self) -> tuple[Any, bool]:
+        """The array, which nobody else sees: as a storage reads what is not there yet."""
+        return self.value(), False
 
 
 class Call:
@@ -234,17 +254,19 @@ class Call:
     work: gives `run(leaves)`, whose results are the leaves of what the call gives.
     """
 
-    __slots__ = ("__weakref__", "_lock", "_results", "leaves", "work")
+    __slots__ = ("__weakref__", "_lock", "_results", "committed", "leaves", "sharding", "work")
 
-    def __init__(self, work: Work, leaves: Sequence[Any]) -> None:
+    def __init__(self, work: Work, leaves: Sequence[Any], sharding: Any, committed: bool) -> None:
         self.work: Work | None = work
         self.leaves: Sequence[Any] | None = leaves
+        self.sharding = sharding
+        self.committed = committed
         self._lock = threading.RLock()
         self._results: list[weakref.ref[Pending]] = []
 
-    def results(self, avals: Sequence[Any], sharding: Any, committed: bool) -> list[Pending]:
+    def results(self, avals: Sequence[Any]) -> list[Pending]:
         """What it will give; called once."""
-        made = [Pending(self, aval, sharding, committed) for aval in avals]
+        made = [Pending(self, aval) for aval in avals]
         self._results = [weakref.ref(p) for p in made]
         waiting.add(self)
         return made
@@ -277,8 +299,14 @@ waiting: weakref.WeakSet[Call] = weakref.WeakSet()
 """The calls whose results somebody still holds."""
 
 
+settlers: list[Callable[[], None]] = []
+"""What else has values that are pending run."""
+
+
 def settle_all() -> None:
     """Wait for all that is pending."""
+    for settle in settlers:
+        settle()
     for call in list(waiting):
         call.finish()
 

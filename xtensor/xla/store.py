@@ -151,7 +151,7 @@ class Program:
             committed = "out_shardings" in self.options or any(
                 leaf.committed for leaf in leaves if hasattr(leaf, "committed")
             )
-            results = Call(work, leaves).results(avals, placement(form.device)[1], committed)
+            results = Call(work, leaves, placement(form.device)[1], committed).results(avals)
             raise Deferred(jax.tree.unflatten(tree, results))
 
     def _work(self, form: Form, examples: tuple[Any, ...], waits: bool) -> Work | None:
@@ -210,6 +210,13 @@ class Program:
             entry = self._ready(form, examples)
             if entry is not None:
                 self.kept[form] = entry
+
+    def is_ready(self, form: Form) -> bool:
+        """Whether the executable of a form is made ahead, or on disk."""
+        if form in self.kept:
+            return True
+        name = self._name(form)
+        return name is not None and compile_cache.has(name)
 
     def facts(self, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> Any:
         """What `tell(jaxpr)` says of the function traced for these arguments, as JSON has it: on disk, or by tracing.

@@ -17,9 +17,10 @@ from typing import Any
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
 from ...geometry import contiguous_strides
-from ...storage import SOLE, MetaArray, Storage, births
+from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
+from ...xla.pending import Pending
 from ...xla.symbolic import is_open
 from ...xla.threads import others
 from ..arguments import NUMBERS, SCALARS, odd
@@ -63,8 +64,8 @@ def <name>(<parameters>):
 """A function or method. spellings: other names and orders of arguments. operands: `v_x` and `x_x`, an argument's view and array."""
 
 ONE_RESULT = """
-storage = new(Storage)
-storage.array = r
+storage = new(<kind>)
+storage.raw = r
 storage.version = storage.address = 0
 storage.writes = births.now
 storage.shared = False
@@ -170,8 +171,10 @@ def no_tensor(dunder: str, value: Any) -> Exception:
 
 
 NAMESPACE: dict[str, Any] = {
+    "LazyStorage": LazyStorage,
     "MISSED": MISSED,
     "MISSING": MISSING,
+    "Pending": Pending,
     "MetaArray": MetaArray,
     "SCALARS": SCALARS,
     "SOLE": SOLE,
@@ -315,7 +318,7 @@ def call(
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     operands, conditions = [], []
     for p in runtime:
-        operands += operand(p, "whole" if op.views == "fold" else "fresh")
+        operands += operand(p, "whole" if op.views == "fold" else "fresh", "raw" if op.may_wait else "array")
         if op.kind == "pointwise" and p.kind != "Number":
             conditions += [
                 f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
@@ -348,7 +351,7 @@ def define(
             **defaults,
             op=op,
             op_run=slow or op.call,
-            programs=op.programs,
+            programs=op.waits,
             variants=op.variants,
             NodeClass=op.node_class,
             returns=op.returns,
@@ -482,8 +485,8 @@ def refusals(op: Operator) -> list[str]:
     return [f"if {' and '.join(given)}: {asked}" if given else asked]
 
 
-def operand(p: Parameter, reader: str) -> list[str]:
-    """An argument's view and array; what is no Tensor has no `_xt_view`, which leads out of the `try`."""
+def operand(p: Parameter, reader: str, slot: str = "array") -> list[str]:
+    """An argument's view and array, or what it is pending as; what is no Tensor has no `_xt_view`, which leads out of the `try`."""
     n = p.name
     if p.kind == "Number":
         return number(p)
@@ -494,7 +497,7 @@ def operand(p: Parameter, reader: str) -> list[str]:
         ]
     read = [
         f"v_{n} = {n}._xt_view",
-        f"x_{n} = {n}._xt_storage.array if v_{n} is None else {reader}({n}._xt_storage, v_{n})",
+        f"x_{n} = {n}._xt_storage.{slot} if v_{n} is None else {reader}({n}._xt_storage, v_{n})",
     ]
     lines: list[str] = []
     if p.kind == "Operand":
@@ -573,7 +576,11 @@ def one_result(op: Operator, runtime: list[Parameter]) -> list[str]:
             shapes="".join(f"{unless(kinds[n], '()', f'x_{n}.shape')}, " for n in rules.shapes),
             saved="".join(f"{saved_expression(n, kinds, rules)}, " for n in rules.saved),
         )
-    return fill(ONE_RESULT, recording=recording)
+    return fill(
+        ONE_RESULT,
+        kind="LazyStorage if type(r) is Pending else Storage" if op.may_wait else "Storage",
+        recording=recording,
+    )
 
 
 def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:

@@ -1,0 +1,636 @@
+"""Segments: calls of programs that wait for each other, and then run as one program, each kept as it is by itself.
+
+A call of small arrays is noted down: its program, its arguments (arrays, or results of earlier calls), and what it will give, as
+`Pending`s. Whoever needs a value has the segment run (`Segment.finish`). Its structure, which programs on what, is found in a tree
+as the calls come (`Node`): so a call's results are known by their forms at once, and a segment that came before has its program
+at hand. The programs inside it are not fused with each other (`apart`), so that its results have the bits that they have by
+themselves, and nobody can tell whether a call waited.
+
+Which programs a new structure runs by: where most of its calls are of signatures that nothing is compiled for, one for the whole
+segment, which takes less than half of the time that theirs take; else theirs, one after the other, until it has come `HOT`
+times, and one for the whole segment from then on, compiled by a thread meanwhile.
+
+Calls wait on one CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, starmap
+from typing import Any
+
+import jax
+from jax.core import Tracer
+
+from .apart import apart, convolves
+from .cache import BoundedCache
+from .executables import interned
+from .jax_internals import programs as inside
+from .levels import KINDS
+from .pending import Pending, Work, Workers, settled, settlers
+from .store import form_of
+from .threads import others
+from .x64 import call, facts, jit, prepare
+
+__all__ = ["Segment", "Waiter", "enable", "enabled", "finish", "paused", "stats", "waiter"]
+
+MOST = 64
+"""Calls of a segment: then it runs."""
+SMALL = 1 << 18
+"""Bytes of an argument or a result of a call that may wait: with larger ones a program runs longer than a call takes."""
+WORK = 1 << 23
+"""Multiplications of a call that may wait."""
+HOT = 6
+"""Times that a structure runs by its calls' own programs."""
+NODES = 1 << 14
+"""Nodes of the tree; then it is begun anew."""
+ALIASES = 4
+"""Other objects for the same forms by which a node is found at once."""
+
+new = object.__new__
+references = sys.getrefcount
+Array: Any = None if inside is None else inside.Array
+
+
+class Signature:
+    """What is known of a program's calls with arguments of these forms.
+
+    waits: whether they may wait. avals: the forms of the results. own: whether the program itself is compiled for it, on disk too.
+    """
+
+    __slots__ = ("avals", "form", "held", "own", "waits")
+
+    def __init__(self, waits: bool, avals: Sequence[Any] = (), form: Any = None, held: Any = None) -> None:
+        self.waits = waits
+        self.avals = avals
+        self.form = form
+        self.held = held
+        self.own = False
+
+
+class Node:
+    """A structure: the calls that lead to it from the root of the tree, the last of which is its own.
+
+    sources: of each argument of that call None, a result's number in the segment, from -1 downwards, or 0 for an array from outside.
+    first: the number of the call's first result. next: the structures with a call more, by what is asked of that call.
+    """
+
+    __slots__ = (
+        "aliases",
+        "aval",
+        "avals",
+        "called",
+        "first",
+        "next",
+        "parent",
+        "signature",
+        "sources",
+        "structure",
+        "waits",
+    )
+
+    def __init__(self, parent: Node | None, called: Any, signature: Any, sources: tuple[Any, ...]) -> None:
+        self.parent = parent
+        self.called: Waiter = called
+        self.signature: Signature = signature
+        self.sources = sources
+        self.first = -1 if parent is None else parent.first - len(parent.avals)
+        self.waits = parent is not None and signature.waits
+        self.avals: Sequence[Any] = signature.avals if self.waits else ()
+        self.aval = self.avals[0] if self.avals else None
+        self.next: dict[Any, Node] = {}
+        self.aliases = 0
+        self.structure: Structure | None = None
+
+
+class Tree:
+    """All structures that came: the root, how many nodes there are, and forms whose addresses stand in keys."""
+
+    def __init__(self) -> None:
+        self.root = Node(None, None, None, ())
+        self.count = 0
+        self.held: dict[int, Any] = {}
+
+
+class Segment:
+    """Calls that wait: `(node, arguments, results)` of each, the root's first."""
+
+    __slots__ = ("calls", "lock")
+    leaves = ()
+    committed = False
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = [(state.tree.root, (), ())]
+        self.lock = threading.RLock()
+
+    @property
+    def sharding(self) -> Any:
+        """Where the results will lie."""
+        return jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+    def finish(self) -> None:
+        """Have all results. What is interrupted or fails is done again when it is asked for."""
+        with self.lock:
+            if state.segment is self:
+                state.segment = Segment()
+            calls = self.calls
+            if len(calls) > 1:
+                if inside.is_clean():
+                    run(calls)
+                else:  # JAX traces something else here
+                    with jax.ensure_compile_time_eval():
+                        run(calls)
+            self.calls = calls[:1]
+
+    _run = finish
+
+
+class State:
+    """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait."""
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.segment: Segment | None = None
+        self.on = inside is not None and told()
+        self.blocks = 0
+
+
+def told() -> bool:
+    """Whether the environment lets calls wait."""
+    return os.environ.get("XTENSOR_SEGMENTS", "").lower() not in ("0", "off", "no", "false")
+
+
+counts: dict[str, int] = collections.Counter()
+state = State()
+
+
+def begin() -> None:
+    """Let calls wait, where they may."""
+    state.segment = Segment() if state.on and not state.blocks else None
+
+
+begin()
+
+
+def finish() -> None:
+    """Run what waits."""
+    segment = state.segment
+    if segment is not None and len(segment.calls) > 1:
+        segment.finish()
+
+
+settlers.append(finish)
+
+
+def enable(on: bool) -> None:
+    """Whether calls may wait from now on."""
+    finish()
+    state.on = on and inside is not None
+    begin()
+
+
+def enabled() -> bool:
+    """Whether calls may wait."""
+    return state.segment is not None
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    """Within the block no call waits; what waited before has run."""
+    finish()
+    state.blocks += 1
+    state.segment = None
+    try:
+        yield
+    finally:
+        state.blocks -= 1
+        begin()
+
+
+def stats() -> dict[str, int]:
+    """Segments that ran as one program and call by call, calls in each, programs compiled for them and structures known."""
+    return {**counts, "structures": state.tree.count}
+
+
+# -- calls
+
+
+WAIT = """
+def wait({parameters}):
+    segment = state.segment
+    if segment is None or others:
+        return program({arguments})
+{keys}
+    calls = segment.calls
+    node = calls[-1][0].next.get(({number}, {names}))
+    if node is None:
+        node = learn(segment, ({arguments}), ({names}))
+        if type(node) is not Node:
+            return node[0]
+    if not node.waits:
+        return odd(({arguments}))
+{results}
+    if len(calls) > {most}:
+        segment.finish()
+    return {given}
+"""
+
+KEY = """
+    t = type(a{i})
+    if t is Array:
+        k{i} = id(a{i}.aval)
+    elif t is Pending:
+        if a{i}._call is segment and a{i}._value is None:
+            k{i} = a{i}.at
+        else:
+            a{i} = a{i}.value()
+            k{i} = id(a{i}.aval)
+    elif a{i} is None:
+        k{i} = None
+    else:
+        return odd(({arguments}))
+"""
+
+ONE = """
+    p = new(Pending)
+    p._call = segment
+    p._value = None
+    p.aval = node.aval
+    p.at = node.first
+    calls.append((node, ({arguments}), p))
+"""
+
+SEVERAL = """
+    p = tuple([pended(segment, a, node.first - i) for i, a in enumerate(node.avals)])
+    calls.append((node, ({arguments}), p))
+"""
+
+
+def pended(segment: Segment, aval: Any, at: int) -> Pending:
+    """A result of a call that waits."""
+    made = new(Pending)
+    made._call, made._value, made.aval, made.at = segment, None, aval, at
+    return made
+
+
+class Waiter:
+    """A program's calls, which may wait. single: whether it gives one array."""
+
+    __slots__ = ("function", "number", "program", "signatures", "single")
+
+    def __init__(self, program: Any, single: bool, number: int) -> None:
+        self.program = program
+        self.single = single
+        self.number = number
+        self.signatures: BoundedCache[Any, Signature] = BoundedCache(256)
+
+    def at_once(self, args: tuple[Any, ...]) -> Any:
+        """A call that does not wait."""
+        return self.program(*[a.value() if type(a) is Pending else a for a in args])
+
+    def learn(self, segment: Segment, args: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
+        """The node of a call that is not found by its arguments; or, in a tuple, what the call gives."""
+        tree = state.tree
+        if tree.count >= NODES:
+            segment.finish()
+            state.tree = Tree()
+            begin()
+            return (self.function(*args),)
+        parent = segment.calls[-1][0]
+        forms = tuple([None if a is None else interned(a.aval) for a in args])
+        inner = [type(a) is Pending and a._value is None for a in args]
+        key = (
+            self.number,
+            *[n if i or n is None else id(f) for n, f, i in zip(names, forms, inner, strict=True)],
+        )
+        node = parent.next.get(key)
+        if node is None:
+            signature = self.signatures.get(forms)
+            if signature is None:
+                signature = self.signature(args, forms)
+                if type(signature) is not Signature:
+                    return signature
+                self.signatures[forms] = signature
+                if state.segment is not segment:  # it has run meanwhile
+                    return (self.function(*args),)
+            sources = tuple([n if i or n is None else 0 for n, i in zip(names, inner, strict=True)])
+            node = parent.next[key] = Node(parent, self, signature, sources)
+            tree.count += 1
+            tree.held.update({id(f): f for f in forms if f is not None})
+        if node.aliases < ALIASES:
+            node.aliases += 1
+            tree.held.update({id(a.aval): a.aval for a in args if a is not None})
+            parent.next[self.number, *names] = node
+        return node
+
+    def signature(self, args: tuple[Any, ...], forms: tuple[Any, ...]) -> Any:
+        """What there is to know of calls with such arguments; or, in a tuple, what this one gives."""
+        made = self.program._xt_program
+        leaves, structure = jax.tree.flatten(args)
+        form = form_of(leaves, structure, made.options)
+        if form is None or not is_alone(form.device):
+            return (self.at_once(args),)
+        if any(f is not None and f.size * f.dtype.itemsize > SMALL for f in forms):
+            return Signature(False)
+        sized = self.program.sized
+        if sized is not None:
+            found, came = call(sized.answer, self.program._fun, args)
+            if found is not None:
+                return (found,)
+            if came:
+                return Signature(False)
+        examples = [a if a is None else jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in forms]
+        told = facts(self.program, tuple(examples), describe)
+        avals = [interned(aval_named(*a)) for a in told["results"]]
+        if not told["waits"] or any(a.size * a.dtype.itemsize > SMALL for a in avals):
+            return Signature(False)
+        return Signature(True, avals, form, forms)
+
+
+def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
+    """A form out of what JSON has of it."""
+    return jax.core.ShapedArray(tuple(shape), jax.numpy.dtype(dtype), weak_type=weak)
+
+
+def describe(jaxpr: Any) -> dict[str, Any]:
+    """What a trace tells of a call: the forms of its results, and whether it may wait."""
+    waits = not jaxpr.effects and work(jaxpr) <= WORK
+    return {
+        "results": [[list(v.aval.shape), v.aval.dtype.name, bool(v.aval.weak_type)] for v in jaxpr.outvars],
+        "waits": waits,
+    }
+
+
+def work(jaxpr: Any) -> int:
+    """About how many multiplications a program makes in products; more than may wait where it convolves or loops."""
+    found = 0
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            left = equation.invars[0].aval
+            inner = 1
+            for dim in contracted:
+                inner *= left.shape[dim]
+            found += equation.outvars[0].aval.size * inner
+        elif name in HEAVY or convolves(equation):
+            return WORK + 1
+        else:
+            for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_jaxpr):
+                if is_jaxpr(inner):
+                    found += work(inner)
+    return found
+
+
+HEAVY = ("while", "scan", "sort", "custom_call", "ffi_call")
+
+
+def is_jaxpr(value: Any) -> bool:
+    return hasattr(value, "eqns")
+
+
+_alone: dict[Any, bool] = {}
+
+
+def is_alone(device: Any) -> bool:
+    """Whether a device is a CPU, and the only device of the process."""
+    found = _alone.get(device)
+    if found is None:
+        found = _alone[device] = device.platform == "cpu" and jax.devices() == [device]
+    return found
+
+
+_number = iter(range(1, sys.maxsize))
+
+
+def waiter(program: Any, count: int, tree: Any) -> Callable[..., Any]:
+    """`program`, a function of `jit` of so many arguments that are arrays or None, whose calls may wait.
+
+    tree: the structure of what it gives, as JAX has it; None for a flat tuple.
+    """
+    if getattr(program, "_xt_program", None) is None:
+        return program
+    made = getattr(program, "_xt_waiter", None)
+    if made is not None:
+        return made
+    single = tree is not None and tree == SINGLE
+    called = Waiter(program, single, next(_number))
+    arguments = "".join([f"a{i}, " for i in range(count)])
+    text = WAIT.format(
+        parameters=arguments,
+        arguments=arguments,
+        keys="".join([KEY.format(i=i, arguments=arguments) for i in range(count)]),
+        names="".join([f"k{i}, " for i in range(count)]),
+        number=called.number,
+        results=(ONE if single else SEVERAL).format(arguments=arguments),
+        most=MOST,
+        given="p" if single or tree is None else "unflatten(p)",
+    )
+    namespace: dict[str, Any] = {
+        "Array": Array,
+        "Node": Node,
+        "Pending": Pending,
+        "learn": called.learn,
+        "new": new,
+        "odd": called.at_once,
+        "others": others,
+        "pended": pended,
+        "program": program,
+        "state": state,
+        "unflatten": None if tree is None else tree.unflatten,
+    }
+    exec(compile(text, "<xtensor segments>", "exec"), namespace)
+    made = program._xt_waiter = called.function = namespace["wait"]
+    return made
+
+
+def prompt(program: Any) -> Callable[..., Any]:
+    """`program`, whose calls may have arguments that are pending and do not wait."""
+
+    def at_once(*args: Any) -> Any:
+        return program(*[a if type(a) is Array else settled(a) for a in args])
+
+    return at_once
+
+
+SINGLE: Any = jax.tree.structure(0)
+"""The structure of one array."""
+
+
+# -- running
+
+
+class Step:
+    """A call within a segment's program: the program, and where its arguments come from."""
+
+    __slots__ = ("program", "sources")
+    _xt_identity = ("program", "sources")
+
+    def __init__(self, program: Any, sources: tuple[Any, ...]) -> None:
+        self.program = program
+        self.sources = sources
+
+
+class Structure:
+    """How the segments that end with a node run.
+
+    nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
+    result is an argument within. programs: by the results that they give.
+    """
+
+    def __init__(self, leaf: Node) -> None:
+        nodes: list[Node] = []
+        node = leaf
+        while node.parent is not None:
+            nodes.append(node)
+            node = node.parent
+        nodes.reverse()
+        self.nodes = nodes
+        self.outside = [(i, j) for i, n in enumerate(nodes, 1) for j, s in enumerate(n.sources) if s == 0]
+        self.single = all(n.called.single for n in nodes)
+        self.used = [0] * sum(len(n.avals) for n in nodes)
+        for node in nodes:
+            for source in node.sources:
+                if source:
+                    self.used[-1 - source] += 1
+        self.programs: dict[tuple[int, ...], Any] = {}
+        self.making: set[tuple[int, ...]] = set()
+        self.came = 0
+        self.seen: list[int] = []
+        self.last: tuple[int, ...] = ()
+
+    def program(self, wanted: tuple[int, ...]) -> Any:
+        """The program that gives these results, or None where the calls run by themselves."""
+        for given, program in self.programs.items():
+            if set(given) >= set(wanted):
+                return given, program
+        self.came += 1
+        if len(self.nodes) == 1 or not wanted:
+            return None
+        new = [n for n in self.nodes if not self.is_there(n)]
+        if 2 * len(new) > len(self.nodes):
+            counts["compiled"] += 1
+            self.programs[wanted] = made = self.made(wanted)
+            return wanted, made
+        if self.came >= HOT and wanted not in self.making:
+            self.making.add(wanted)
+            workers.submit(Work(lambda: self.make(wanted)))
+        return None
+
+    def is_there(self, node: Node) -> bool:
+        """Whether a call's own program is compiled, or on disk."""
+        signature = node.signature
+        if not signature.own:
+            signature.own = node.called.program._xt_program.is_ready(signature.form)
+        return signature.own
+
+    def make(self, wanted: tuple[int, ...]) -> None:
+        """Compile a program; by a thread."""
+        program = self.made(wanted)
+        examples = [self.nodes[i - 1].signature.held[j] for i, j in self.outside]
+        forms = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in examples]
+        prepare(program, *forms)
+        counts["compiled"] += 1
+        self.programs[wanted] = program
+
+    def made(self, wanted: tuple[int, ...]) -> Any:
+        """The program that gives these results, of all arguments from outside."""
+        steps: list[Step] = []
+        taken = 0
+        for node in self.nodes:
+            sources: list[Any] = []
+            for source in node.sources:
+                if source == 0:
+                    sources.append(taken)
+                    taken += 1
+                else:
+                    sources.append(source)
+            steps.append(Step(node.called.program, tuple(sources)))
+        return jit(chained(tuple(steps), wanted))
+
+
+def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., Any]:
+    """The function that makes these calls one after the other."""
+
+    def calls(*outside: Any) -> Any:
+        found: list[Any] = []
+        for step in steps:
+            args = [None if s is None else found[-1 - s] if s < 0 else outside[s] for s in step.sources]
+            found += jax.tree.leaves(step.program(*args))
+        return tuple([found[i] for i in wanted])
+
+    def segment(*outside: Any) -> Any:
+        return apart(calls, outside)
+
+    segment.__name__ = segment.__qualname__ = f"segment_of_{len(steps)}_calls"
+    return segment
+
+
+set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
+
+
+def run(calls: list[Any]) -> None:
+    """Give the results of waiting calls their values."""
+    leaf: Node = calls[-1][0]
+    structure = leaf.structure
+    if structure is None:
+        structure = leaf.structure = Structure(leaf)
+    results: list[Pending] = [c[2] for c in calls[1:]] if structure.single else flat(calls)
+    seen = list(map(references, results))
+    if seen == structure.seen:
+        wanted = structure.last
+    else:
+        wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
+        structure.seen, structure.last = seen, wanted
+    found = structure.program(wanted)
+    if found is None:
+        counts["by call"] += 1
+        by_call(calls)
+        return
+    given, program = found
+    counts["whole"] += 1
+    counts["calls"] += len(calls) - 1
+    outside = [calls[i][1][j] for i, j in structure.outside]
+    # In one call of C, so that a signal finds all results, or none.
+    any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
+
+
+def flat(calls: list[Any]) -> list[Pending]:
+    """All results of calls."""
+    found: list[Pending] = []
+    for _, _, made in calls[1:]:
+        if type(made) is Pending:
+            found.append(made)
+        else:
+            found += made
+    return found
+
+
+def by_call(calls: list[Any]) -> None:
+    """Make the calls one after the other."""
+    for node, args, made in calls[1:]:
+        if type(made) is Pending:
+            if made._value is None:
+                made._value = node.called.at_once(args)
+        elif made[0]._value is None:
+            for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
+                result._value = value
+        node.signature.own = True
+
+
+def held() -> int:
+    """How many references a result has that only the segment and `run` see."""
+    made = pended(None, None, 0)  # type: ignore[arg-type]
+    calls: list[Any] = [None, (None, (), made)]
+    del made
+    results = [c[2] for c in calls[1:]]
+    return next(map(references, results))
+
+
+HELD = held()
+workers = Workers(1)
