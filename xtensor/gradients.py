@@ -29,6 +29,7 @@ from .tensor import (
     strides_of,
     wrap,
 )
+from .promises import values_or_pending
 from .xla.cache import BoundedCache, bounded
 from .xla.levels import ground
 
@@ -161,7 +162,7 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     """The gradient that a real scalar implies, one; None where there is more to check."""
     if tensor._xt_view is not None:
         return None
-    array = tensor._xt_storage.array
+    array = values_or_pending(tensor._xt_storage)
     if type(array) in UNREAD and isinstance(array, MetaArray):
         return None
     if isinstance(array, Tracer) or (type(array) in UNREAD and isinstance(ground(array), Tracer)):

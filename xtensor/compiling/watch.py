@@ -28,6 +28,7 @@ from ..optim.optimizer import Optimizer, RuleOptimizer
 from ..optim.update import TracedCount
 from ..storage import LazyStorage, MetaArray, Storage, cell, put
 from ..tensor import AutogradMeta, Tensor, array_of, wrap
+from ..xla import segments
 from ..xla.threads import OWN
 
 __all__ = ["Break", "Source", "Trace", "read", "user_line"]
@@ -417,7 +418,8 @@ class Trace:
         AutogradMeta.grad = property(self._grad_of, self._set_grad)  # type: ignore[assignment]
         capture.begin(self)
         try:
-            yield
+            with segments.paused():
+                yield
         finally:
             try:
                 capture.end(self)

@@ -23,6 +23,7 @@ from ..engine.graph import LEAF_SEQUENCE_NR
 from ..gradients import gradient_edge
 from ..tensor import Tensor, array_of, wrap
 from ..trees import tree_flatten, tree_unflatten
+from ..xla import segments
 from ..xla.levels import KINDS, ground
 
 __all__ = [
@@ -148,7 +149,8 @@ class Staged:
         self._first, self.offset, self.asked, self._at = first, offset, [], {}
         try:
             capture.begin(self)
-            yield
+            with segments.paused():
+                yield
         finally:
             capture.end(self)
 

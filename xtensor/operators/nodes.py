@@ -230,7 +230,7 @@ class OpNode(Replayable):
                 array = entry[2]
                 if array.aval is not form or (counter is not None and counter.version != entry[1]):
                     return False
-                args.append(array.value() if type(array) is Pending else array)
+                args.append(array)
                 continue
             if entry is None:
                 if form is not NOTHING:

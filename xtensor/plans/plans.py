@@ -36,6 +36,9 @@ from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
 from ..xla.levels import KINDS, layers
+from ..xla import segments
+from ..xla.pending import settled
+from ..xla.segments import waiter
 from ..xla.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned
@@ -81,15 +84,27 @@ class Plan:
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. donated: the arguments whose buffers
     become gradients, and where else the same arrays are. plain: whether to do without, since other arrays were there once.
-    untried: whether the program was neither compiled nor run yet.
+    untried: whether the program was neither compiled nor run yet. waits: the program, whose call may wait with those before it.
     """
 
-    __slots__ = ("compiling", "donated", "failed", "leaves", "plain", "program", "ran", "seen", "untried")
+    __slots__ = (
+        "compiling",
+        "donated",
+        "failed",
+        "leaves",
+        "plain",
+        "program",
+        "ran",
+        "seen",
+        "untried",
+        "waits",
+    )
 
     def __init__(self) -> None:
         self.seen = 0
         self.compiling = self.failed = self.untried = False
         self.program: Callable[..., Any] | None = None
+        self.waits: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
         self.plain = False
@@ -182,12 +197,16 @@ class PlanExecutor:
         wanted = None if inputs is None else places(inputs, leaves)
         plan = pattern.plans.get(wanted)
         if plan is None or plan.program is None:
+            args = settled(args)
             plan = self._prepared(plan, pattern, slot, nodes, args, leaves, wanted, keep_graph)
             if type(plan) is Fallback:
                 return plan
         if not recent:
             self.patterns.ran(pattern)
-        program: Any = plan.program
+        waits = plan.waits if segments.waiting() else None
+        program: Any = plan.program if waits is None else waits
+        if waits is None:
+            args = settled(args)
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
         try:
@@ -200,6 +219,8 @@ class PlanExecutor:
         if plan.untried:
             plan.untried = False
             self.compiled += 1
+        if plan.waits is None and not plan.donated:
+            plan.waits = waiter(plan.program, len(args), jax.tree.structure(found), False)
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
                 node._xt_release()

@@ -28,7 +28,7 @@ import jax
 from jax.core import Tracer
 
 from .apart import apart, convolves
-from .cache import BoundedCache
+from .cache import BoundedCache, bounded
 from .executables import interned
 from .jax_internals import programs as inside
 from .levels import KINDS
@@ -131,7 +131,7 @@ class Segment:
     @property
     def sharding(self) -> Any:
         """Where the results will lie."""
-        return jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        return sharding()
 
     def finish(self) -> None:
         """Have all results. What is interrupted or fails is done again when it is asked for."""
@@ -148,6 +148,12 @@ class Segment:
             self.calls = calls[:1]
 
     _run = finish
+
+
+@bounded(1)
+def sharding() -> Any:
+    """The one device, as arrays say it."""
+    return jax.sharding.SingleDeviceSharding(jax.devices()[0])
 
 
 class State:
@@ -185,6 +191,12 @@ def finish() -> None:
 
 
 settlers.append(finish)
+
+
+def waiting() -> bool:
+    """Whether some call waits."""
+    segment = state.segment
+    return segment is not None and len(segment.calls) > 1
 
 
 def enable(on: bool) -> None:
@@ -279,12 +291,13 @@ def pended(segment: Segment, aval: Any, at: int) -> Pending:
 
 
 class Waiter:
-    """A program's calls, which may wait. single: whether it gives one array."""
+    """A program's calls, which may wait. single: whether it gives one array. traced: whether a trace tells the forms of its results."""
 
-    __slots__ = ("function", "number", "program", "signatures", "single")
+    __slots__ = ("function", "number", "program", "signatures", "single", "traced")
 
-    def __init__(self, program: Any, single: bool, number: int) -> None:
+    def __init__(self, program: Any, single: bool, number: int, traced: bool) -> None:
         self.program = program
+        self.traced = traced
         self.single = single
         self.number = number
         self.signatures: BoundedCache[Any, Signature] = BoundedCache(256)
@@ -335,8 +348,14 @@ class Waiter:
         form = form_of(leaves, structure, made.options)
         if form is None or not is_alone(form.device):
             return (self.at_once(args),)
-        if any(f is not None and f.size * f.dtype.itemsize > SMALL for f in forms):
+        if any(map(is_large, forms)):
             return Signature(False)
+        if not self.traced:
+            found = self.at_once(args)
+            avals = [interned(a.aval) for a in jax.tree.leaves(found)]
+            self.signatures[forms] = Signature(not any(map(is_large, avals)), avals, form, forms)
+            self.signatures[forms].own = True
+            return (found,)
         sized = self.program.sized
         if sized is not None:
             found, came = call(sized.answer, self.program._fun, args)
@@ -347,9 +366,14 @@ class Waiter:
         examples = [a if a is None else jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in forms]
         told = facts(self.program, tuple(examples), describe)
         avals = [interned(aval_named(*a)) for a in told["results"]]
-        if not told["waits"] or any(a.size * a.dtype.itemsize > SMALL for a in avals):
+        if not told["waits"] or any(map(is_large, avals)):
             return Signature(False)
         return Signature(True, avals, form, forms)
+
+
+def is_large(form: Any) -> bool:
+    """Whether an array, None where there is none, is too large to wait for."""
+    return form is not None and form.size * form.dtype.itemsize > SMALL
 
 
 def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
@@ -408,10 +432,11 @@ def is_alone(device: Any) -> bool:
 _number = iter(range(1, sys.maxsize))
 
 
-def waiter(program: Any, count: int, tree: Any) -> Callable[..., Any]:
+def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable[..., Any]:
     """`program`, a function of `jit` of so many arguments that are arrays or None, whose calls may wait.
 
-    tree: the structure of what it gives, as JAX has it; None for a flat tuple.
+    tree: the structure of what it gives, as JAX has it; None for a flat tuple. traced: whether a trace tells the forms of its
+    results; else its first call does.
     """
     if getattr(program, "_xt_program", None) is None:
         return program
@@ -419,7 +444,7 @@ def waiter(program: Any, count: int, tree: Any) -> Callable[..., Any]:
     if made is not None:
         return made
     single = tree is not None and tree == SINGLE
-    called = Waiter(program, single, next(_number))
+    called = Waiter(program, single, next(_number), traced)
     arguments = "".join([f"a{i}, " for i in range(count)])
     text = WAIT.format(
         parameters=arguments,
@@ -435,6 +460,7 @@ def waiter(program: Any, count: int, tree: Any) -> Callable[..., Any]:
         "Array": Array,
         "Node": Node,
         "Pending": Pending,
+        "__name__": __name__,
         "learn": called.learn,
         "new": new,
         "odd": called.at_once,
