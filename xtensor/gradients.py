@@ -15,6 +15,7 @@ from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
+from .promises import values_or_pending
 from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
     Size,
@@ -29,7 +30,6 @@ from .tensor import (
     strides_of,
     wrap,
 )
-from .promises import values_or_pending
 from .xla.cache import BoundedCache, bounded
 from .xla.levels import ground
 

@@ -310,7 +310,7 @@ def _learn(
         how = [None if r is None else Read(r, at in kept) for at, r in enumerate(recipes)]
         lengths = tuple([len(o) if type(o) is list else -1 for o in operands])
         program = reading_program(op, key, Form(lengths, tuple(how)), order)
-        if op.may_wait and op.single and (op.refuses is None or None in key):
+        if op.single and lengths == (-1,) * len(lengths) and (op.refuses is None or None in key):
             count = len(how) + sum(r is not None and not r.static for r in recipes)
             program = waiter(program, count, jax.tree.structure((0, (0,) * len(kept))))
         else:

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 from .. import checks, dtypes
 from ..geometry import broadcast_shapes
 from ..lowering import transpose
-from ..xla.cache import BoundedCache, clear_all, settings_read
 from ..xla import segments
-from ..xla.segments import SINGLE, prompt, waiter
+from ..xla.cache import BoundedCache, clear_all, settings_read
+from ..xla.segments import SINGLE, prompt, waiter, waiter_of_tuples
 from ..xla.x64 import jit
 from .derivatives import Rules
 from .levels.pushforward import Pushforward
@@ -180,14 +180,12 @@ class Operator:
 
     def waiter(self, program: Any, key: tuple[Any, ...]) -> Any:
         """A program of the operator's arguments and results, whose calls may wait; not where somebody looks at their values then."""
-        if not self.may_wait or (self.refuses is not None and None not in key):
+        tree = SINGLE if self.single else None
+        if self.refuses is not None and None not in key:
             return prompt(program)
-        return waiter(program, len(self.runtime), SINGLE if self.single else None)
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether calls may wait for others: where each argument is an array."""
-        return all(p.kind != "Arrays" for p in self.runtime)
+        if any(p.kind == "Arrays" for p in self.runtime):
+            return waiter_of_tuples(program, tree)
+        return waiter(program, len(self.runtime), tree)
 
     def permuted(self, key: tuple[Any, ...], order: tuple[int, ...]) -> Callable[..., Any]:
         """The kernel as `traced` gives it, whose result lies in memory with its dimensions in `order`."""

@@ -31,12 +31,12 @@ from jax.core import Tracer
 from .. import capture, engine
 from ..engine import AccumulateGrad, Fallback, Node, modes
 from ..engine.graph import EdgeTuple, Gradients
-from ..xla.apart import apart
 from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
-from ..xla.levels import KINDS, layers
 from ..xla import segments
+from ..xla.apart import apart
+from ..xla.levels import KINDS, layers
 from ..xla.pending import settled
 from ..xla.segments import waiter
 from ..xla.terms import varied
@@ -210,7 +210,7 @@ class PlanExecutor:
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
         try:
-            found = call(program, *args)
+            found = call(program, *args) if waits is None else waits(*args)
         except Exception:
             if not plan.untried:
                 raise

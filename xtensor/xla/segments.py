@@ -6,15 +6,17 @@ as the calls come (`Node`): so a call's results are known by their forms at once
 at hand. The programs inside it are not fused with each other (`apart`), so that its results have the bits that they have by
 themselves, and nobody can tell whether a call waited.
 
-Which programs a new structure runs by: where most of its calls are of signatures that nothing is compiled for, one for the whole
-segment, which takes less than half of the time that theirs take; else theirs, one after the other, until it has come `HOT`
-times, and one for the whole segment from then on, compiled by a thread meanwhile.
+A new structure runs by its calls' own programs, one after the other; those that are missing are compiled beside each other by
+threads. Once it has come `hot` times, a thread compiles one program for the whole segment, which answers from then on.
 
-Calls wait on one CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off.
+Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
+be compiled. Calls wait on one CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off;
+with `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
 """
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import os
@@ -25,17 +27,15 @@ from itertools import chain, starmap
 from typing import Any
 
 import jax
-from jax.core import Tracer
 
 from .apart import apart, convolves
 from .cache import BoundedCache, bounded
 from .executables import interned
 from .jax_internals import programs as inside
-from .levels import KINDS
-from .pending import Pending, Work, Workers, settled, settlers
+from .pending import Pending, Work, Workers, processors, settled, settlers
 from .store import form_of
 from .threads import others
-from .x64 import call, facts, jit, prepare
+from .x64 import call, choose, chosen, facts, jit, prepare
 
 __all__ = ["Segment", "Waiter", "enable", "enabled", "finish", "paused", "stats", "waiter"]
 
@@ -45,8 +45,8 @@ SMALL = 1 << 18
 """Bytes of an argument or a result of a call that may wait: with larger ones a program runs longer than a call takes."""
 WORK = 1 << 23
 """Multiplications of a call that may wait."""
-HOT = 6
-"""Times that a structure runs by its calls' own programs."""
+HELD_BYTES = 1 << 28
+"""Bytes of the arguments and results of large calls that wait: then they run."""
 NODES = 1 << 14
 """Nodes of the tree; then it is begun anew."""
 ALIASES = 4
@@ -60,17 +60,20 @@ Array: Any = None if inside is None else inside.Array
 class Signature:
     """What is known of a program's calls with arguments of these forms.
 
-    waits: whether they may wait. avals: the forms of the results. own: whether the program itself is compiled for it, on disk too.
+    avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
+    device. large: the bytes of what it takes and
+    gives where that is too much to wait once the program is there, else 0. ready: whether the program itself is compiled, or on disk.
     """
 
-    __slots__ = ("avals", "form", "held", "own", "waits")
+    __slots__ = ("avals", "form", "held", "large", "ready")
 
-    def __init__(self, waits: bool, avals: Sequence[Any] = (), form: Any = None, held: Any = None) -> None:
-        self.waits = waits
+    def __init__(self, avals: Sequence[Any], form: Any, held: Any, heavy: bool = False) -> None:
         self.avals = avals
         self.form = form
         self.held = held
-        self.own = False
+        self.ready = False
+        sizes = [a.size * a.dtype.itemsize for a in (*[h[0] for h in held if h is not None], *avals)]
+        self.large = sum(sizes) if heavy or max(sizes, default=0) > SMALL else 0
 
 
 class Node:
@@ -85,7 +88,9 @@ class Node:
         "aval",
         "avals",
         "called",
+        "committed",
         "first",
+        "large",
         "next",
         "parent",
         "signature",
@@ -100,9 +105,11 @@ class Node:
         self.signature: Signature = signature
         self.sources = sources
         self.first = -1 if parent is None else parent.first - len(parent.avals)
-        self.waits = parent is not None and signature.waits
+        self.waits = parent is not None and not (signature.large and called.is_ready(signature))
         self.avals: Sequence[Any] = signature.avals if self.waits else ()
         self.aval = self.avals[0] if self.avals else None
+        self.large = parent.large + signature.large if parent is not None and self.waits else 0
+        self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
         self.aliases = 0
         self.structure: Structure | None = None
@@ -139,12 +146,19 @@ class Segment:
             if state.segment is self:
                 state.segment = Segment()
             calls = self.calls
-            if len(calls) > 1:
+            if len(calls) == 1:
+                return
+            # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
+            before = chosen()
+            try:
+                choose(OUTSIDE)
                 if inside.is_clean():
                     run(calls)
                 else:  # JAX traces something else here
                     with jax.ensure_compile_time_eval():
                         run(calls)
+            finally:
+                choose(before)
             self.calls = calls[:1]
 
     _run = finish
@@ -157,20 +171,26 @@ def sharding() -> Any:
 
 
 class State:
-    """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait."""
+    """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
+
+    hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread.
+    """
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Segment | None = None
-        self.on = inside is not None and told()
+        self.on = inside is not None and told() not in ("0", "off", "no", "false")
         self.blocks = 0
+        self.hot = 1 if told() == "hot" else 24
+        self.background = told() != "hot"
 
 
-def told() -> bool:
-    """Whether the environment lets calls wait."""
-    return os.environ.get("XTENSOR_SEGMENTS", "").lower() not in ("0", "off", "no", "false")
+def told() -> str:
+    """What the environment says."""
+    return os.environ.get("XTENSOR_SEGMENTS", "").lower()
 
 
+OUTSIDE = chosen()
 counts: dict[str, int] = collections.Counter()
 state = State()
 
@@ -247,7 +267,7 @@ def wait({parameters}):
     if not node.waits:
         return odd(({arguments}))
 {results}
-    if len(calls) > {most}:
+    if len(calls) > {most} or node.large > {bytes}:
         segment.finish()
     return {given}
 """
@@ -291,12 +311,17 @@ def pended(segment: Segment, aval: Any, at: int) -> Pending:
 
 
 class Waiter:
-    """A program's calls, which may wait. single: whether it gives one array. traced: whether a trace tells the forms of its results."""
+    """A program's calls, which may wait, with arguments laid flat.
 
-    __slots__ = ("function", "number", "program", "signatures", "single", "traced")
+    single: whether it gives one array. traced: whether a trace tells the forms of its results. lengths: of each argument its length
+    where it is a tuple, else -1; None where none is one.
+    """
 
-    def __init__(self, program: Any, single: bool, number: int, traced: bool) -> None:
+    __slots__ = ("function", "lengths", "number", "program", "signatures", "single", "traced")
+
+    def __init__(self, program: Any, single: bool, number: int, traced: bool, lengths: Any) -> None:
         self.program = program
+        self.lengths = lengths
         self.traced = traced
         self.single = single
         self.number = number
@@ -304,7 +329,7 @@ class Waiter:
 
     def at_once(self, args: tuple[Any, ...]) -> Any:
         """A call that does not wait."""
-        return self.program(*[a.value() if type(a) is Pending else a for a in args])
+        return self.program(*grouped(self.lengths, [a if type(a) is Array else settled(a) for a in args]))
 
     def learn(self, segment: Segment, args: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
         """The node of a call that is not found by its arguments; or, in a tuple, what the call gives."""
@@ -316,6 +341,7 @@ class Waiter:
             return (self.function(*args),)
         parent = segment.calls[-1][0]
         forms = tuple([None if a is None else interned(a.aval) for a in args])
+        held = tuple([None if a is None else (f, is_committed(a, parent)) for a, f in zip(args, forms)])
         inner = [type(a) is Pending and a._value is None for a in args]
         key = (
             self.number,
@@ -323,12 +349,12 @@ class Waiter:
         )
         node = parent.next.get(key)
         if node is None:
-            signature = self.signatures.get(forms)
+            signature = self.signatures.get(held)
             if signature is None:
-                signature = self.signature(args, forms)
+                signature = self.signature(args, held)
                 if type(signature) is not Signature:
                     return signature
-                self.signatures[forms] = signature
+                self.signatures[held] = signature
                 if state.segment is not segment:  # it has run meanwhile
                     return (self.function(*args),)
             sources = tuple([n if i or n is None else 0 for n, i in zip(names, inner, strict=True)])
@@ -341,39 +367,46 @@ class Waiter:
             parent.next[self.number, *names] = node
         return node
 
-    def signature(self, args: tuple[Any, ...], forms: tuple[Any, ...]) -> Any:
+    def commits(self, signature: Signature) -> bool:
+        """Whether results of such calls are tied to their device."""
+        return "out_shardings" in self.program._xt_program.options or any(
+            h is not None and h[1] for h in signature.held
+        )
+
+    def signature(self, args: tuple[Any, ...], held: tuple[Any, ...]) -> Any:
         """What there is to know of calls with such arguments; or, in a tuple, what this one gives."""
         made = self.program._xt_program
-        leaves, structure = jax.tree.flatten(args)
+        leaves, structure = jax.tree.flatten(tuple(grouped(self.lengths, args)))
         form = form_of(leaves, structure, made.options)
         if form is None or not is_alone(form.device):
             return (self.at_once(args),)
-        if any(map(is_large, forms)):
-            return Signature(False)
         if not self.traced:
             found = self.at_once(args)
             avals = [interned(a.aval) for a in jax.tree.leaves(found)]
-            self.signatures[forms] = Signature(not any(map(is_large, avals)), avals, form, forms)
-            self.signatures[forms].own = True
+            made = self.signatures[held] = Signature(avals, form, held)
+            made.ready = True
             return (found,)
         sized = self.program.sized
         if sized is not None:
-            found, came = call(sized.answer, self.program._fun, args)
+            found, came = call(sized.answer, self.program._fun, tuple(grouped(self.lengths, args)))
             if found is not None:
                 return (found,)
             if came:
-                return Signature(False)
-        examples = [a if a is None else jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in forms]
-        told = facts(self.program, tuple(examples), describe)
-        avals = [interned(aval_named(*a)) for a in told["results"]]
-        if not told["waits"] or any(map(is_large, avals)):
-            return Signature(False)
-        return Signature(True, avals, form, forms)
+                return (self.at_once(args),)
+        told = facts(self.program, tuple(self.forms(held)), describe)
+        if told["effects"]:
+            return (self.at_once(args),)
+        return Signature([interned(aval_named(*a)) for a in told["results"]], form, held, told["heavy"])
 
+    def forms(self, held: Sequence[Any]) -> list[Any]:
+        """What stands for arguments of these forms when the program is compiled."""
+        return grouped(self.lengths, list(map(form_like, held)))
 
-def is_large(form: Any) -> bool:
-    """Whether an array, None where there is none, is too large to wait for."""
-    return form is not None and form.size * form.dtype.itemsize > SMALL
+    def is_ready(self, signature: Signature) -> bool:
+        """Whether the program is compiled for a signature, or on disk."""
+        if not signature.ready:
+            signature.ready = self.program._xt_program.is_ready(signature.form)
+        return signature.ready
 
 
 def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
@@ -382,11 +415,11 @@ def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
 
 
 def describe(jaxpr: Any) -> dict[str, Any]:
-    """What a trace tells of a call: the forms of its results, and whether it may wait."""
-    waits = not jaxpr.effects and work(jaxpr) <= WORK
+    """What a trace tells of a call: the forms of its results, whether it does more than give them, and whether that takes long."""
     return {
         "results": [[list(v.aval.shape), v.aval.dtype.name, bool(v.aval.weak_type)] for v in jaxpr.outvars],
-        "waits": waits,
+        "effects": bool(jaxpr.effects),
+        "heavy": work(jaxpr) > WORK,
     }
 
 
@@ -443,8 +476,40 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable
     made = getattr(program, "_xt_waiter", None)
     if made is not None:
         return made
+    made = program._xt_waiter = flat_waiter(program, count, tree, traced)
+    return made
+
+
+def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
+    """As `waiter`, of a program of which some arguments are tuples."""
+    if getattr(program, "_xt_program", None) is None:
+        return prompt(program)
+    known: dict[tuple[int, ...], Any] = {}
+
+    def wait(*args: Any) -> Any:
+        lengths = tuple([len(a) if type(a) is tuple else -1 for a in args])
+        found = known.get(lengths)
+        if found is None:
+            if len(known) >= LENGTHS:
+                return program(*map(settled, args))
+            found = known[lengths] = flat_waiter(program, sum(map(abs, lengths)), tree, True, lengths)
+        flat: list[Any] = []
+        for a in args:
+            if type(a) is tuple:
+                flat += a
+            else:
+                flat.append(a)
+        return found(*flat)
+
+    return wait
+
+
+def flat_waiter(
+    program: Any, count: int, tree: Any, traced: bool, lengths: tuple[int, ...] | None = None
+) -> Callable[..., Any]:
+    """The function that has calls with so many arguments laid flat wait."""
     single = tree is not None and tree == SINGLE
-    called = Waiter(program, single, next(_number), traced)
+    called = Waiter(program, single, next(_number), traced, lengths)
     arguments = "".join([f"a{i}, " for i in range(count)])
     text = WAIT.format(
         parameters=arguments,
@@ -454,6 +519,7 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable
         number=called.number,
         results=(ONE if single else SEVERAL).format(arguments=arguments),
         most=MOST,
+        bytes=HELD_BYTES,
         given="p" if single or tree is None else "unflatten(p)",
     )
     namespace: dict[str, Any] = {
@@ -466,13 +532,25 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable
         "odd": called.at_once,
         "others": others,
         "pended": pended,
-        "program": program,
+        "program": program if lengths is None else lambda *flat: program(*grouped(lengths, flat)),
         "state": state,
         "unflatten": None if tree is None else tree.unflatten,
     }
     exec(compile(text, "<xtensor segments>", "exec"), namespace)
-    made = program._xt_waiter = called.function = namespace["wait"]
-    return made
+    called.function = namespace["wait"]
+    return called.function
+
+
+def grouped(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> Any:
+    """Arguments that were laid flat, with their tuples."""
+    if lengths is None:
+        return flat
+    rest = iter(flat)
+    return [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in lengths]
+
+
+LENGTHS = 16
+"""Structures of arguments for which a program's calls may wait."""
 
 
 def prompt(program: Any) -> Callable[..., Any]:
@@ -494,11 +572,12 @@ SINGLE: Any = jax.tree.structure(0)
 class Step:
     """A call within a segment's program: the program, and where its arguments come from."""
 
-    __slots__ = ("program", "sources")
-    _xt_identity = ("program", "sources")
+    __slots__ = ("lengths", "program", "sources")
+    _xt_identity = ("program", "sources", "lengths")
 
-    def __init__(self, program: Any, sources: tuple[Any, ...]) -> None:
-        self.program = program
+    def __init__(self, called: Waiter, sources: tuple[Any, ...]) -> None:
+        self.program = called.program
+        self.lengths = called.lengths
         self.sources = sources
 
 
@@ -536,31 +615,22 @@ class Structure:
             if set(given) >= set(wanted):
                 return given, program
         self.came += 1
-        if len(self.nodes) == 1 or not wanted:
+        new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
+        if len(new) > 1:
+            compile_beside(list(new.values()))
+        if self.came < state.hot or not wanted or len(self.nodes) == 1 or wanted in self.making:
             return None
-        new = [n for n in self.nodes if not self.is_there(n)]
-        if 2 * len(new) > len(self.nodes):
-            counts["compiled"] += 1
-            self.programs[wanted] = made = self.made(wanted)
-            return wanted, made
-        if self.came >= HOT and wanted not in self.making:
-            self.making.add(wanted)
+        self.making.add(wanted)
+        if state.background:
             workers.submit(Work(lambda: self.make(wanted)))
-        return None
-
-    def is_there(self, node: Node) -> bool:
-        """Whether a call's own program is compiled, or on disk."""
-        signature = node.signature
-        if not signature.own:
-            signature.own = node.called.program._xt_program.is_ready(signature.form)
-        return signature.own
+            return None
+        self.make(wanted)
+        return wanted, self.programs[wanted]
 
     def make(self, wanted: tuple[int, ...]) -> None:
         """Compile a program; by a thread."""
         program = self.made(wanted)
-        examples = [self.nodes[i - 1].signature.held[j] for i, j in self.outside]
-        forms = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in examples]
-        prepare(program, *forms)
+        prepare(program, *[form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.outside])
         counts["compiled"] += 1
         self.programs[wanted] = program
 
@@ -576,7 +646,7 @@ class Structure:
                     taken += 1
                 else:
                     sources.append(source)
-            steps.append(Step(node.called.program, tuple(sources)))
+            steps.append(Step(node.called, tuple(sources)))
         return jit(chained(tuple(steps), wanted))
 
 
@@ -587,7 +657,7 @@ def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., A
         found: list[Any] = []
         for step in steps:
             args = [None if s is None else found[-1 - s] if s < 0 else outside[s] for s in step.sources]
-            found += jax.tree.leaves(step.program(*args))
+            found += jax.tree.leaves(step.program(*grouped(step.lengths, args)))
         return tuple([found[i] for i in wanted])
 
     def segment(*outside: Any) -> Any:
@@ -595,6 +665,39 @@ def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., A
 
     segment.__name__ = segment.__qualname__ = f"segment_of_{len(steps)}_calls"
     return segment
+
+
+def compile_beside(nodes: Sequence[Node]) -> None:
+    """Compile the calls' own programs, as many at a time as there are processors."""
+    if processors() == 1:
+        return
+
+    def prepared(node: Node) -> Work:
+        return Work(lambda: prepare(node.called.program, *node.called.forms(node.signature.held)))
+
+    made = [prepared(n) for n in nodes]
+    for work in made[1:]:
+        workers.submit(work)
+    for work in made:
+        work.result()
+
+
+def form_like(held: Any) -> Any:
+    """What stands for an argument of a form when a program is compiled."""
+    if held is None:
+        return None
+    form, committed = held
+    place = sharding() if committed else None
+    return jax.ShapeDtypeStruct(form.shape, form.dtype, weak_type=form.weak_type, sharding=place)
+
+
+def is_committed(value: Any, node: Node) -> bool:
+    """Whether an argument is tied to its device; of a result that waits, by the call that gives it, `node` or one before it."""
+    if type(value) is not Pending or value._value is not None:
+        return value.committed
+    while node.first < value.at:
+        node = node.parent  # type: ignore[assignment]
+    return node.committed
 
 
 set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
@@ -646,7 +749,9 @@ def by_call(calls: list[Any]) -> None:
         elif made[0]._value is None:
             for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
                 result._value = value
-        node.signature.own = True
+        node.signature.ready = True
+        if node.signature.large:
+            node.waits = False
 
 
 def held() -> int:
@@ -659,4 +764,7 @@ def held() -> int:
 
 
 HELD = held()
-workers = Workers(1)
+workers = Workers(min(processors(), 4))
+atexit.register(workers.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=workers.alone)

@@ -240,6 +240,10 @@ class Program:
                 compile_cache.write(name + FACTS, content)
         return json.loads(content)
 
+    def forget_trace(self) -> None:
+        """Let go of the trace that is kept for the program that may be compiled next."""
+        self._traced = None
+
     def _trace(self, args: tuple[Any, ...]) -> Any:
         # A function of its own: what JAX remembers of it by weak references (traces, lowered modules) goes with it.
         return jax.jit(copy_of(self.function), **self.options).trace(*args)

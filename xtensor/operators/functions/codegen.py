@@ -64,7 +64,7 @@ def <name>(<parameters>):
 """A function or method. spellings: other names and orders of arguments. operands: `v_x` and `x_x`, an argument's view and array."""
 
 ONE_RESULT = """
-storage = new(<kind>)
+storage = new(LazyStorage if type(r) is Pending else Storage)
 storage.raw = r
 storage.version = storage.address = 0
 storage.writes = births.now
@@ -318,7 +318,7 @@ def call(
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     operands, conditions = [], []
     for p in runtime:
-        operands += operand(p, "whole" if op.views == "fold" else "fresh", "raw" if op.may_wait else "array")
+        operands += operand(p, "whole" if op.views == "fold" else "fresh", "raw")
         if op.kind == "pointwise" and p.kind != "Number":
             conditions += [
                 f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
@@ -493,7 +493,7 @@ def operand(p: Parameter, reader: str, slot: str = "array") -> list[str]:
     if p.kind == "Arrays":
         return [
             f"if type({n}) is not list and type({n}) is not tuple: raise LookupError",
-            f"x_{n} = tuple([t._xt_storage.array if t._xt_view is None else {reader}(t._xt_storage, t._xt_view) for t in {n}])",
+            f"x_{n} = tuple([t._xt_storage.{slot} if t._xt_view is None else {reader}(t._xt_storage, t._xt_view) for t in {n}])",
         ]
     read = [
         f"v_{n} = {n}._xt_view",
@@ -576,11 +576,7 @@ def one_result(op: Operator, runtime: list[Parameter]) -> list[str]:
             shapes="".join(f"{unless(kinds[n], '()', f'x_{n}.shape')}, " for n in rules.shapes),
             saved="".join(f"{saved_expression(n, kinds, rules)}, " for n in rules.saved),
         )
-    return fill(
-        ONE_RESULT,
-        kind="LazyStorage if type(r) is Pending else Storage" if op.may_wait else "Storage",
-        recording=recording,
-    )
+    return fill(ONE_RESULT, recording=recording)
 
 
 def several_results(op: Operator, runtime: list[Parameter]) -> list[str]:
