@@ -10,6 +10,7 @@ from ..checks import argument_error
 from ..ops.create.creation import Uninitialized
 from ..ops.tensor.conversion import typed_name
 from ..ops.tensor.queries import TensorType
+from ..xla import segments as waiting_calls
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -51,6 +52,24 @@ def set_num_threads(num_threads: int) -> None:
     Differs from PyTorch: XLA sizes its pool when it starts, by the processors that the process may use (`taskset`).
     """
     _Settings.threads = _positive("set_num_threads", num_threads)
+
+
+def segments(on: bool | None = None) -> bool:
+    """Whether calls of small arrays wait and run together from now on, where `on` is given; gives whether they did.
+
+    Raises: nothing of its own. Values, errors and gradients are the same either way.
+
+    Differs from PyTorch: it has nothing like it.
+
+    >>> xtensor.settings.segments(False)
+    True
+    >>> xtensor.settings.segments(True)
+    False
+    """
+    before = waiting_calls.enabled()
+    if on is not None:
+        waiting_calls.enable(on)
+    return before
 
 
 def get_num_interop_threads() -> int:

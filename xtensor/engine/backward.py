@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import checks
 from ..errors import noted
+from ..xla import segments
 from .executor import Executor, Fallback, Interpreter
 from .graph import EdgeTuple, Gradients
 
@@ -56,12 +57,17 @@ def install(*preferred: Executor) -> None:
 
 
 def stats() -> dict[str, Any]:
-    """Counts since `reset_stats`: runs per executor, fallbacks per "executor: reason", and executors' own figures."""
+    """Counts since `reset_stats`: runs per executor, fallbacks per "executor: reason", executors' own figures, and `segments`.
+
+    Of segments, calls that waited and ran together (`xla/segments.py`), since the process began: whole, those that ran as one program, and
+    calls, the calls in them; by call, those that ran one call after the other; compiled; structures that are known.
+    """
     result: dict[str, Any] = {"runs": dict(_runs), "fallbacks": dict(_fallbacks)}
     for executor in _executors:
         own = getattr(executor, "stats", None)
         if own is not None:
             result[executor.name] = own()
+    result["segments"] = segments.stats()
     return result
 
 

@@ -1,5 +1,8 @@
 """`XTENSOR_LOG=compiles`: a line for each program that is compiled or loaded, with the user's line that asked for it.
 
+`XTENSOR_LOG=segments`: a line for each segment of calls that ran together, with the line that had it run; a line that has ended `MANY` of a
+single call is told of once.
+
 A line of the program that keeps meeting new signatures waits at each of them. After `MANY` of one operator there it is said once, with
 what to do. Everything goes to the standard error.
 """
@@ -10,17 +13,18 @@ import os
 import pathlib
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from types import FrameType
 
 from .. import checks
+from . import segments
 from .cache import BoundedCache
 from .compiles import unwatch, watch
 
 __all__ = ["KINDS", "MANY", "from_environment", "log"]
 
-KINDS = ("compiles",)
+KINDS = ("compiles", "segments")
 """What can be logged."""
 
 MANY = 64
@@ -45,8 +49,11 @@ def log(kinds: Iterable[str]) -> None:
     """Log these kinds from now on, and no others; a name that is none is warned of."""
     wanted = set(kinds)
     unwatch(_begin)
+    segments.watchers[:] = [w for w in segments.watchers if w is not _ran]
     if "compiles" in wanted:
         watch(_begin)
+    if "segments" in wanted:
+        segments.watchers.append(_ran)
     for name in sorted(wanted.difference(KINDS)):
         checks.warn(f"XTENSOR_LOG: nothing is called {name!r}; what can be logged: {', '.join(KINDS)}")
 
@@ -89,6 +96,18 @@ def _begin(name: str) -> Callable[[bool | None], None]:
             )
 
     return tell
+
+
+def _ran(names: Sequence[str], whole: bool) -> None:
+    line = users_line()
+    _say(f"ran {', '.join(names)} {'as one program' if whole else 'one by one'} ({line})")
+    if len(names) == 1:
+        count = _counts["segments", line] = _counts.get(("segments", line), 0) + 1
+        if count == MANY:
+            _say(
+                f"{MANY} calls ran by themselves since {line} reads what they give: compute what is to be read together, and read it "
+                "at once (torch.stack(...).tolist()), or less often. docs/performance.md says more."
+            )
 
 
 def _say(text: str) -> None:

@@ -10,7 +10,7 @@ A new structure runs by its calls' own programs, one after the other; those that
 threads. Once it has come `hot` times, a thread compiles one program for the whole segment, which answers from then on.
 
 Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
-be compiled. Calls wait on one CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off;
+be compiled. Calls wait on the first CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off;
 with `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
 """
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 import atexit
 import collections
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -41,12 +42,14 @@ __all__ = ["Segment", "Waiter", "enable", "enabled", "finish", "paused", "stats"
 
 MOST = 64
 """Calls of a segment: then it runs."""
-SMALL = 1 << 18
-"""Bytes of an argument or a result of a call that may wait: with larger ones a program runs longer than a call takes."""
-WORK = 1 << 23
-"""Multiplications of a call that may wait."""
+LONG = 50.0
+"""Microseconds of work, about, after which a segment runs, so that the device has something to do; a call of more does not wait."""
 HELD_BYTES = 1 << 28
-"""Bytes of the arguments and results of large calls that wait: then they run."""
+"""Bytes of the arguments and results of calls that wait for their programs: then they run."""
+STRANGE = 64
+"""Segments of new structures, one after the other, after which no call waits for a while."""
+IDLE = 4096
+"""Calls that do not wait then."""
 NODES = 1 << 14
 """Nodes of the tree; then it is begun anew."""
 ALIASES = 4
@@ -61,19 +64,24 @@ class Signature:
     """What is known of a program's calls with arguments of these forms.
 
     avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
-    device. large: the bytes of what it takes and
-    gives where that is too much to wait once the program is there, else 0. ready: whether the program itself is compiled, or on disk.
+    device. work: about how many microseconds a call takes. size: the bytes of what it takes and gives. ready: whether the program
+    itself is compiled, or on disk.
     """
 
-    __slots__ = ("avals", "form", "held", "large", "ready")
+    __slots__ = ("avals", "form", "held", "ready", "size", "work")
 
-    def __init__(self, avals: Sequence[Any], form: Any, held: Any, heavy: bool = False) -> None:
+    def __init__(self, avals: Sequence[Any], form: Any, held: Any, products: int) -> None:
         self.avals = avals
         self.form = form
         self.held = held
         self.ready = False
-        sizes = [a.size * a.dtype.itemsize for a in (*[h[0] for h in held if h is not None], *avals)]
-        self.large = sum(sizes) if heavy or max(sizes, default=0) > SMALL else 0
+        forms = [*[h[0] for h in held if h is not None], *avals]
+        self.size = sum([a.size * a.dtype.itemsize for a in forms])
+        self.work = self.size * PER_BYTE + products * PER_PRODUCT
+
+
+PER_BYTE, PER_PRODUCT = 1e-4, 2e-5
+"""Microseconds that a byte read or written takes, and a multiplication in a product."""
 
 
 class Node:
@@ -89,14 +97,16 @@ class Node:
         "avals",
         "called",
         "committed",
+        "ends",
         "first",
-        "large",
         "next",
         "parent",
         "signature",
+        "size",
         "sources",
         "structure",
         "waits",
+        "work",
     )
 
     def __init__(self, parent: Node | None, called: Any, signature: Any, sources: tuple[Any, ...]) -> None:
@@ -105,10 +115,15 @@ class Node:
         self.signature: Signature = signature
         self.sources = sources
         self.first = -1 if parent is None else parent.first - len(parent.avals)
-        self.waits = parent is not None and not (signature.large and called.is_ready(signature))
+        self.waits = parent is not None and not (signature.work > LONG and called.is_ready(signature))
         self.avals: Sequence[Any] = signature.avals if self.waits else ()
         self.aval = self.avals[0] if self.avals else None
-        self.large = parent.large + signature.large if parent is not None and self.waits else 0
+        # Whether a segment that comes to here is to run.
+        self.size = self.work = 0.0
+        if parent is not None and self.waits:
+            self.size = parent.size + signature.size
+            self.work = parent.work + signature.work
+        self.ends = (self.work > LONG and called.is_ready(signature)) or self.size > HELD_BYTES
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
         self.aliases = 0
@@ -144,7 +159,7 @@ class Segment:
         """Have all results. What is interrupted or fails is done again when it is asked for."""
         with self.lock:
             if state.segment is self:
-                state.segment = Segment()
+                begin()
             calls = self.calls
             if len(calls) == 1:
                 return
@@ -173,6 +188,7 @@ def sharding() -> Any:
 class State:
     """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
 
+    strange: segments of new structures that ran last. idle: calls that do not wait for that, from now on.
     hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread.
     """
 
@@ -180,7 +196,7 @@ class State:
         self.tree = Tree()
         self.segment: Segment | None = None
         self.on = inside is not None and told() not in ("0", "off", "no", "false")
-        self.blocks = 0
+        self.blocks = self.idle = self.strange = 0
         self.hot = 1 if told() == "hot" else 24
         self.background = told() != "hot"
 
@@ -190,6 +206,7 @@ def told() -> str:
     return os.environ.get("XTENSOR_SEGMENTS", "").lower()
 
 
+COUNTED = ("whole", "by call", "calls", "compiled")
 OUTSIDE = chosen()
 counts: dict[str, int] = collections.Counter()
 state = State()
@@ -197,7 +214,14 @@ state = State()
 
 def begin() -> None:
     """Let calls wait, where they may."""
-    state.segment = Segment() if state.on and not state.blocks else None
+    state.segment = Segment() if state.on and not (state.blocks or state.idle) else None
+
+
+def pass_by() -> None:
+    """Count a call that does not wait since structures did not come again."""
+    state.idle -= 1
+    if not state.idle:
+        begin()
 
 
 begin()
@@ -245,8 +269,10 @@ def paused() -> Iterator[None]:
 
 
 def stats() -> dict[str, int]:
-    """Segments that ran as one program and call by call, calls in each, programs compiled for them and structures known."""
-    return {**counts, "structures": state.tree.count}
+    """Segments that ran as one program, and call by call; the calls of those that ran as one; programs compiled for segments; structures
+    known.
+    """
+    return {**dict.fromkeys(COUNTED, 0), **counts, "structures": state.tree.count}
 
 
 # -- calls
@@ -256,6 +282,8 @@ WAIT = """
 def wait({parameters}):
     segment = state.segment
     if segment is None or others:
+        if state.idle:
+            pass_by()
         return program({arguments})
 {keys}
     calls = segment.calls
@@ -267,14 +295,14 @@ def wait({parameters}):
     if not node.waits:
         return odd(({arguments}))
 {results}
-    if len(calls) > {most} or node.large > {bytes}:
+    if len(calls) > {most} or node.ends:
         segment.finish()
     return {given}
 """
 
 KEY = """
     t = type(a{i})
-    if t is Array:
+    if t is Array:{check}
         k{i} = id(a{i}.aval)
     elif t is Pending:
         if a{i}._call is segment and a{i}._value is None:
@@ -287,6 +315,11 @@ KEY = """
     else:
         return odd(({arguments}))
 """
+
+CHECK = """
+        if id(a{i}.sharding) not in homes and not at_home(a{i}):
+            return odd(({arguments}))"""
+"""Where there are several devices."""
 
 ONE = """
     p = new(Pending)
@@ -378,12 +411,12 @@ class Waiter:
         made = self.program._xt_program
         leaves, structure = jax.tree.flatten(tuple(grouped(self.lengths, args)))
         form = form_of(leaves, structure, made.options)
-        if form is None or not is_alone(form.device):
+        if form is None or not is_home(form.device):
             return (self.at_once(args),)
         if not self.traced:
             found = self.at_once(args)
             avals = [interned(a.aval) for a in jax.tree.leaves(found)]
-            made = self.signatures[held] = Signature(avals, form, held)
+            made = self.signatures[held] = Signature(avals, form, held, 0)
             made.ready = True
             return (found,)
         sized = self.program.sized
@@ -396,7 +429,7 @@ class Waiter:
         told = facts(self.program, tuple(self.forms(held)), describe)
         if told["effects"]:
             return (self.at_once(args),)
-        return Signature([interned(aval_named(*a)) for a in told["results"]], form, held, told["heavy"])
+        return Signature([interned(aval_named(*a)) for a in told["results"]], form, held, told["products"])
 
     def forms(self, held: Sequence[Any]) -> list[Any]:
         """What stands for arguments of these forms when the program is compiled."""
@@ -415,51 +448,55 @@ def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
 
 
 def describe(jaxpr: Any) -> dict[str, Any]:
-    """What a trace tells of a call: the forms of its results, whether it does more than give them, and whether that takes long."""
+    """What a trace tells of a call: the forms of its results, whether it does more than give them, and its multiplications."""
     return {
         "results": [[list(v.aval.shape), v.aval.dtype.name, bool(v.aval.weak_type)] for v in jaxpr.outvars],
         "effects": bool(jaxpr.effects),
-        "heavy": work(jaxpr) > WORK,
+        "products": products(jaxpr),
     }
 
 
-def work(jaxpr: Any) -> int:
-    """About how many multiplications a program makes in products; more than may wait where it convolves or loops."""
+def products(jaxpr: Any) -> int:
+    """About how many multiplications a program makes in products of matrices; very many where it convolves, sorts or loops."""
     found = 0
     for equation in jaxpr.eqns:
         name = equation.primitive.name
         if name == "dot_general":
             (contracted, _), _ = equation.params["dimension_numbers"]
-            left = equation.invars[0].aval
-            inner = 1
-            for dim in contracted:
-                inner *= left.shape[dim]
-            found += equation.outvars[0].aval.size * inner
-        elif name in HEAVY or convolves(equation):
-            return WORK + 1
+            sizes = [equation.invars[0].aval.shape[dim] for dim in contracted]
+            found += equation.outvars[0].aval.size * math.prod(sizes)
+        elif name in MANY or convolves(equation):
+            found += 1 << 30
         else:
             for inner in jax.tree.leaves(list(equation.params.values()), is_leaf=is_jaxpr):
                 if is_jaxpr(inner):
-                    found += work(inner)
+                    found += products(inner)
     return found
 
 
-HEAVY = ("while", "scan", "sort", "custom_call", "ffi_call")
+MANY = ("while", "scan", "sort", "custom_call", "ffi_call")
 
 
 def is_jaxpr(value: Any) -> bool:
     return hasattr(value, "eqns")
 
 
-_alone: dict[Any, bool] = {}
+def is_home(device: Any) -> bool:
+    """Whether calls on a device may wait: it is the first one, and a CPU."""
+    return device.platform == "cpu" and device == jax.devices()[0]
 
 
-def is_alone(device: Any) -> bool:
-    """Whether a device is a CPU, and the only device of the process."""
-    found = _alone.get(device)
-    if found is None:
-        found = _alone[device] = device.platform == "cpu" and jax.devices() == [device]
-    return found
+homes: BoundedCache[int, Any] = BoundedCache(256)
+"""Shardings of arrays on that device, by their addresses."""
+
+
+def at_home(array: Any) -> bool:
+    """Whether an array lies on the device whose calls may wait."""
+    placed = array.sharding
+    if type(placed) is not inside.Single or not is_home(placed._device):
+        return False
+    homes[id(placed)] = placed
+    return True
 
 
 _number = iter(range(1, sys.maxsize))
@@ -511,15 +548,20 @@ def flat_waiter(
     single = tree is not None and tree == SINGLE
     called = Waiter(program, single, next(_number), traced, lengths)
     arguments = "".join([f"a{i}, " for i in range(count)])
+    check = CHECK if jax.device_count() > 1 else ""
     text = WAIT.format(
         parameters=arguments,
         arguments=arguments,
-        keys="".join([KEY.format(i=i, arguments=arguments) for i in range(count)]),
+        keys="".join(
+            [
+                KEY.format(i=i, arguments=arguments, check=check.format(i=i, arguments=arguments))
+                for i in range(count)
+            ]
+        ),
         names="".join([f"k{i}, " for i in range(count)]),
         number=called.number,
         results=(ONE if single else SEVERAL).format(arguments=arguments),
         most=MOST,
-        bytes=HELD_BYTES,
         given="p" if single or tree is None else "unflatten(p)",
     )
     namespace: dict[str, Any] = {
@@ -527,10 +569,13 @@ def flat_waiter(
         "Node": Node,
         "Pending": Pending,
         "__name__": __name__,
+        "at_home": at_home,
+        "homes": homes,
         "learn": called.learn,
         "new": new,
         "odd": called.at_once,
         "others": others,
+        "pass_by": pass_by,
         "pended": pended,
         "program": program if lengths is None else lambda *flat: program(*grouped(lengths, flat)),
         "state": state,
@@ -615,6 +660,13 @@ class Structure:
             if set(given) >= set(wanted):
                 return given, program
         self.came += 1
+        if self.came > 1:
+            state.strange = 0
+        elif len(self.nodes) > 1:
+            state.strange += 1
+            if state.strange >= STRANGE:
+                # From then on sooner.
+                state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
         new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
         if len(new) > 1:
             compile_beside(list(new.values()))
@@ -717,6 +769,8 @@ def run(calls: list[Any]) -> None:
         wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
         structure.seen, structure.last = seen, wanted
     found = structure.program(wanted)
+    for watcher in watchers:
+        watcher([n.called.program.__name__ for n in structure.nodes], found is not None)
     if found is None:
         counts["by call"] += 1
         by_call(calls)
@@ -727,6 +781,10 @@ def run(calls: list[Any]) -> None:
     outside = [calls[i][1][j] for i, j in structure.outside]
     # In one call of C, so that a signal finds all results, or none.
     any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
+
+
+watchers: list[Callable[[Sequence[str], bool], None]] = []
+"""Told of every segment that runs: the programs that it calls, and whether as one program."""
 
 
 def flat(calls: list[Any]) -> list[Pending]:
@@ -750,8 +808,9 @@ def by_call(calls: list[Any]) -> None:
             for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
                 result._value = value
         node.signature.ready = True
-        if node.signature.large:
+        if node.signature.work > LONG:
             node.waits = False
+        node.ends = node.ends or node.work > LONG
 
 
 def held() -> int:
