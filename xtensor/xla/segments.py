@@ -65,16 +65,17 @@ class Signature:
 
     avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
     device. work: about how many microseconds a call takes. size: the bytes of what it takes and gives. ready: whether the program
-    itself is compiled, or on disk.
+    itself is compiled, or on disk. made: what compiles it, once somebody asked for that.
     """
 
-    __slots__ = ("avals", "form", "held", "ready", "size", "work")
+    __slots__ = ("avals", "form", "held", "made", "ready", "size", "work")
 
     def __init__(self, avals: Sequence[Any], form: Any, held: Any, products: int) -> None:
         self.avals = avals
         self.form = form
         self.held = held
         self.ready = False
+        self.made: Work | None = None
         forms = [*[h[0] for h in held if h is not None], *avals]
         self.size = sum([a.size * a.dtype.itemsize for a in forms])
         self.work = self.size * PER_BYTE + products * PER_PRODUCT
@@ -388,6 +389,9 @@ class Waiter:
                 if type(signature) is not Signature:
                     return signature
                 self.signatures[held] = signature
+                if processors() > 1 and not self.is_ready(signature):
+                    # It begins while the program goes on.
+                    workers.submit(self.making(signature))
                 if state.segment is not segment:  # it has run meanwhile
                     return (self.function(*args),)
             sources = tuple([n if i or n is None else 0 for n, i in zip(names, inner, strict=True)])
@@ -434,6 +438,13 @@ class Waiter:
     def forms(self, held: Sequence[Any]) -> list[Any]:
         """What stands for arguments of these forms when the program is compiled."""
         return grouped(self.lengths, list(map(form_like, held)))
+
+    def making(self, signature: Signature) -> Work:
+        """What compiles the program for a signature."""
+        if signature.made is None:
+            forms = self.forms(signature.held)
+            signature.made = Work(lambda: prepare(self.program, *forms))
+        return signature.made
 
     def is_ready(self, signature: Signature) -> bool:
         """Whether the program is compiled for a signature, or on disk."""
@@ -668,8 +679,7 @@ class Structure:
                 # From then on sooner.
                 state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
         new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
-        if len(new) > 1:
-            compile_beside(list(new.values()))
+        compile_all(list(new.values()))
         if self.came < state.hot or not wanted or len(self.nodes) == 1 or wanted in self.making:
             return None
         self.making.add(wanted)
@@ -719,19 +729,11 @@ def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., A
     return segment
 
 
-def compile_beside(nodes: Sequence[Node]) -> None:
-    """Compile the calls' own programs, as many at a time as there are processors."""
-    if processors() == 1:
-        return
-
-    def prepared(node: Node) -> Work:
-        return Work(lambda: prepare(node.called.program, *node.called.forms(node.signature.held)))
-
-    made = [prepared(n) for n in nodes]
-    for work in made[1:]:
-        workers.submit(work)
-    for work in made:
-        work.result()
+def compile_all(nodes: Sequence[Node]) -> None:
+    """Have the calls' own programs compiled: those here that no thread has begun."""
+    for node in nodes:
+        node.called.making(node.signature).result()
+        node.signature.made = None
 
 
 def form_like(held: Any) -> Any:
