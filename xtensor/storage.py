@@ -345,7 +345,7 @@ class LazyStorage(Storage):
     def device(self) -> devices.device:
         with reading:
             unread = self.unread
-            if unread is None or type(unread) is Pending:
+            if unread is None or isinstance(unread, Pending):
                 return devices.of_array(cell.__get__(self))
             return unread.device
 
@@ -417,7 +417,7 @@ class UntypedStorage:
         if place == storage.device:
             return self
         unread = storage.unread if isinstance(storage, LazyStorage) else None
-        if unread is not None and type(unread) is not Pending:
+        if unread is not None and not isinstance(unread, Pending):
             return UntypedStorage(LazyStorage(unread.on(place)))
         return UntypedStorage(Storage(devices.put(self._xt_storage.array, place)))
 

@@ -41,7 +41,7 @@ def new_size() -> int:
 def pends(tensor: Any) -> bool:
     """Whether a tensor's values are still to come."""
     storage = tensor._xt_storage
-    return type(storage) is LazyStorage and storage.raw.pending.call is not None
+    return type(storage) is LazyStorage and storage.raw.call is not None
 
 
 def test_what_is_known_of_a_pending_result(idle: None) -> None:

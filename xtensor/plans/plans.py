@@ -210,7 +210,7 @@ class PlanExecutor:
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
         try:
-            found = call(program, *args) if waits is None else waits(*args)
+            found = call(program, *args)
         except Exception:
             if not plan.untried:
                 raise

@@ -10,8 +10,8 @@ A new structure runs by its calls' own programs, one after the other; those that
 threads. Once it has come `hot` times, a thread compiles one program for the whole segment, which answers from then on.
 
 Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
-be compiled. Calls wait on the first CPU device, in programs of one thread. `XTENSOR_SEGMENTS=0` in the environment, or `enable(False)`, switches it off;
-with `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
+be compiled. Calls wait on the first CPU device, in programs of one thread, and only where that is asked for: by `XTENSOR_SEGMENTS=1` in the
+environment or `enable(True)`. With `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from typing import Any
 import jax
 
 from .apart import apart, convolves
-from .cache import BoundedCache, bounded
-from .executables import interned
+from .cache import BoundedCache, bounded, clear_all
+from .executables import form_named, interned
 from .jax_internals import programs as inside
 from .pending import Pending, Work, Workers, processors, settled, settlers
 from .store import form_of
@@ -168,7 +168,7 @@ class Segment:
             before = chosen()
             try:
                 choose(OUTSIDE)
-                if inside.is_clean():
+                if inside is None or inside.is_clean():
                     run(calls)
                 else:  # JAX traces something else here
                     with jax.ensure_compile_time_eval():
@@ -196,7 +196,7 @@ class State:
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Segment | None = None
-        self.on = inside is not None and told() not in ("0", "off", "no", "false")
+        self.on = inside is not None and told() in ("1", "on", "yes", "true", "hot")
         self.blocks = self.idle = self.strange = 0
         self.hot = 1 if told() == "hot" else 24
         self.background = told() != "hot"
@@ -247,7 +247,9 @@ def waiting() -> bool:
 def enable(on: bool) -> None:
     """Whether calls may wait from now on."""
     finish()
-    state.on = on and inside is not None
+    if state.on is not (on and inside is not None):
+        state.on = not state.on
+        clear_all()  # functions hold programs whose calls wait, or those that do not
     begin()
 
 
@@ -433,7 +435,9 @@ class Waiter:
         told = facts(self.program, tuple(self.forms(held)), describe)
         if told["effects"]:
             return (self.at_once(args),)
-        return Signature([interned(aval_named(*a)) for a in told["results"]], form, held, told["products"])
+        return Signature(
+            [form_named(tuple(s), d, w) for s, d, w in told["results"]], form, held, told["products"]
+        )
 
     def forms(self, held: Sequence[Any]) -> list[Any]:
         """What stands for arguments of these forms when the program is compiled."""
@@ -451,11 +455,6 @@ class Waiter:
         if not signature.ready:
             signature.ready = self.program._xt_program.is_ready(signature.form)
         return signature.ready
-
-
-def aval_named(shape: list[int], dtype: str, weak: bool) -> Any:
-    """A form out of what JSON has of it."""
-    return jax.core.ShapedArray(tuple(shape), jax.numpy.dtype(dtype), weak_type=weak)
 
 
 def describe(jaxpr: Any) -> dict[str, Any]:
@@ -504,7 +503,7 @@ homes: BoundedCache[int, Any] = BoundedCache(256)
 def at_home(array: Any) -> bool:
     """Whether an array lies on the device whose calls may wait."""
     placed = array.sharding
-    if type(placed) is not inside.Single or not is_home(placed._device):
+    if inside is None or type(placed) is not inside.Single or not is_home(placed._device):
         return False
     homes[id(placed)] = placed
     return True
@@ -519,7 +518,7 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable
     tree: the structure of what it gives, as JAX has it; None for a flat tuple. traced: whether a trace tells the forms of its
     results; else its first call does.
     """
-    if getattr(program, "_xt_program", None) is None:
+    if not state.on or getattr(program, "_xt_program", None) is None:
         return program
     made = getattr(program, "_xt_waiter", None)
     if made is not None:
@@ -530,7 +529,7 @@ def waiter(program: Any, count: int, tree: Any, traced: bool = True) -> Callable
 
 def waiter_of_tuples(program: Any, tree: Any) -> Callable[..., Any]:
     """As `waiter`, of a program of which some arguments are tuples."""
-    if getattr(program, "_xt_program", None) is None:
+    if not state.on or getattr(program, "_xt_program", None) is None:
         return prompt(program)
     known: dict[tuple[int, ...], Any] = {}
 
@@ -611,6 +610,8 @@ LENGTHS = 16
 
 def prompt(program: Any) -> Callable[..., Any]:
     """`program`, whose calls may have arguments that are pending and do not wait."""
+    if not state.on:
+        return program  # it waits for them itself, where it does not know their signature
 
     def at_once(*args: Any) -> Any:
         return program(*[a if type(a) is Array else settled(a) for a in args])
