@@ -21,7 +21,7 @@ from .. import lowering
 from ..promises import values_or_pending
 from ..storage import UNREAD, LazyStorage, Storage
 from ..tensor import Tensor, View, read_view, recipe_of
-from ..xla.apart import apart
+from ..xla.segments.apart import apart
 from ..xla.x64 import jit
 from .operator import Operator
 from .sizes.readings import HostReading

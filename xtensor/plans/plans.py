@@ -35,10 +35,10 @@ from ..ops.tensor.export import copied
 from ..storage import UNREAD, MetaArray
 from ..tensor import AutogradMeta, array_of, wrap
 from ..xla import segments
-from ..xla.apart import apart
 from ..xla.levels import KINDS, layers
 from ..xla.pending import settled
 from ..xla.segments import waiter
+from ..xla.segments.apart import apart
 from ..xla.terms import varied
 from ..xla.x64 import call, jit, prepare
 from .donation import donating, matching, owned

@@ -1,0 +1,47 @@
+"""Segments: calls of programs that wait for each other, and then run as one program, each kept as it is by itself.
+
+A call of small arrays is noted down: its program, its arguments (arrays, or results of earlier calls), and what it will give, as
+`Pending`s. Whoever needs a value has the segment run (`Segment.finish`). Its structure, which programs on what, is found in a tree
+as the calls come (`Node`): so a call's results are known by their forms at once, and a segment that came before has its program
+at hand. The programs inside it are not fused with each other (`apart`), so that its results have the bits that they have by
+themselves, and nobody can tell whether a call waited.
+
+A new structure runs by its calls' own programs, one after the other; those that are missing are compiled beside each other by
+threads. Once it has come `hot` times, a thread compiles one program for the whole segment, which answers from then on.
+
+Calls with large arrays run longer than a call takes, and Python goes on beside them: they wait only where their program is still to
+be compiled. Calls wait on the first CPU device, in programs of one thread, and only where that is asked for: by `XTENSOR_SEGMENTS=1` in the
+environment or `enable(True)`. With `XTENSOR_SEGMENTS=hot` every structure has its program at once, for tests.
+"""
+
+from __future__ import annotations
+
+from .structures import watchers
+from .waiting import (
+    SINGLE,
+    Segment,
+    enable,
+    enabled,
+    finish,
+    paused,
+    prompt,
+    stats,
+    waiter,
+    waiter_of_tuples,
+    waiting,
+)
+
+__all__ = [
+    "SINGLE",
+    "Segment",
+    "enable",
+    "enabled",
+    "finish",
+    "paused",
+    "prompt",
+    "stats",
+    "waiter",
+    "waiter_of_tuples",
+    "waiting",
+    "watchers",
+]

@@ -1,0 +1,236 @@
+"""How a segment runs: by its calls' own programs, or by one program that makes all of them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Callable, Sequence
+from itertools import chain, starmap
+from typing import Any
+
+import jax
+
+from ..cache import bounded
+from ..pending import Pending, Work, Workers, processors
+from ..x64 import jit, prepare
+from .apart import apart
+from .structures import IDLE, LONG, STRANGE, Node, counts, state, watchers
+
+__all__ = ["Structure", "form_like", "grouped", "pended", "run", "sharding", "workers"]
+
+
+def pended(segment: Any, aval: Any, at: int) -> Pending:
+    """A result of a call that waits."""
+    made = object.__new__(Pending)
+    made._call, made._value, made.aval, made.at = segment, None, aval, at
+    return made
+
+
+def grouped(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> Any:
+    """Arguments that were laid flat, with their tuples."""
+    if lengths is None:
+        return flat
+    rest = iter(flat)
+    return [next(rest) if n < 0 else tuple([next(rest) for _ in range(n)]) for n in lengths]
+
+
+@bounded(1)
+def sharding() -> Any:
+    """The one device, as arrays say it."""
+    return jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+
+def form_like(held: Any) -> Any:
+    """What stands for an argument of a form when a program is compiled."""
+    if held is None:
+        return None
+    form, committed = held
+    place = sharding() if committed else None
+    return jax.ShapeDtypeStruct(form.shape, form.dtype, weak_type=form.weak_type, sharding=place)
+
+
+class Step:
+    """A call within a segment's program: the program, and where its arguments come from."""
+
+    __slots__ = ("lengths", "program", "sources")
+    _xt_identity = ("program", "sources", "lengths")
+
+    def __init__(self, called: Any, sources: tuple[Any, ...]) -> None:
+        self.program = called.program
+        self.lengths = called.lengths
+        self.sources = sources
+
+
+class Structure:
+    """How the segments that end with a node run.
+
+    nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
+    result is an argument within. programs: by the results that they give.
+    """
+
+    def __init__(self, leaf: Node) -> None:
+        nodes: list[Node] = []
+        node = leaf
+        while node.parent is not None:
+            nodes.append(node)
+            node = node.parent
+        nodes.reverse()
+        self.nodes = nodes
+        self.outside = [(i, j) for i, n in enumerate(nodes, 1) for j, s in enumerate(n.sources) if s == 0]
+        self.single = all(n.called.single for n in nodes)
+        self.used = [0] * sum(len(n.avals) for n in nodes)
+        for node in nodes:
+            for source in node.sources:
+                if source:
+                    self.used[-1 - source] += 1
+        self.programs: dict[tuple[int, ...], Any] = {}
+        self.making: set[tuple[int, ...]] = set()
+        self.came = 0
+        self.seen: list[int] = []
+        self.last: tuple[int, ...] = ()
+
+    def program(self, wanted: tuple[int, ...]) -> Any:
+        """The program that gives these results, or None where the calls run by themselves."""
+        for given, program in self.programs.items():
+            if set(given) >= set(wanted):
+                return given, program
+        self.came += 1
+        if self.came > 1:
+            state.strange = 0
+        elif len(self.nodes) > 1:
+            state.strange += 1
+            if state.strange >= STRANGE:
+                # From then on sooner.
+                state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
+        new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
+        compile_all(list(new.values()))
+        if self.came < state.hot or not wanted or len(self.nodes) == 1 or wanted in self.making:
+            return None
+        self.making.add(wanted)
+        if state.background:
+            workers.submit(Work(lambda: self.make(wanted)))
+            return None
+        self.make(wanted)
+        return wanted, self.programs[wanted]
+
+    def make(self, wanted: tuple[int, ...]) -> None:
+        """Compile a program; by a thread."""
+        program = self.made(wanted)
+        prepare(program, *[form_like(self.nodes[i - 1].signature.held[j]) for i, j in self.outside])
+        counts["compiled"] += 1
+        self.programs[wanted] = program
+
+    def made(self, wanted: tuple[int, ...]) -> Any:
+        """The program that gives these results, of all arguments from outside."""
+        steps: list[Step] = []
+        taken = 0
+        for node in self.nodes:
+            sources: list[Any] = []
+            for source in node.sources:
+                if source == 0:
+                    sources.append(taken)
+                    taken += 1
+                else:
+                    sources.append(source)
+            steps.append(Step(node.called, tuple(sources)))
+        return jit(chained(tuple(steps), wanted))
+
+
+def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., Any]:
+    """The function that makes these calls one after the other."""
+
+    def calls(*outside: Any) -> Any:
+        found: list[Any] = []
+        for step in steps:
+            args = [None if s is None else found[-1 - s] if s < 0 else outside[s] for s in step.sources]
+            found += jax.tree.leaves(step.program(*grouped(step.lengths, args)))
+        return tuple([found[i] for i in wanted])
+
+    def segment(*outside: Any) -> Any:
+        return apart(calls, outside)
+
+    segment.__name__ = segment.__qualname__ = f"segment_of_{len(steps)}_calls"
+    return segment
+
+
+def compile_all(nodes: Sequence[Node]) -> None:
+    """Have the calls' own programs compiled: those here that no thread has begun."""
+    for node in nodes:
+        node.called.making(node.signature).result()
+        node.signature.made = None
+
+
+set_value: Any = Pending._value.__set__  # type: ignore[attr-defined]
+references = sys.getrefcount
+
+
+def run(calls: list[Any]) -> None:
+    """Give the results of waiting calls their values."""
+    leaf: Node = calls[-1][0]
+    structure = leaf.structure
+    if structure is None:
+        structure = leaf.structure = Structure(leaf)
+    results: list[Pending] = [c[2] for c in calls[1:]] if structure.single else flat(calls)
+    seen = list(map(references, results))
+    if seen == structure.seen:
+        wanted = structure.last
+    else:
+        wanted = tuple([i for i, (n, u) in enumerate(zip(seen, structure.used)) if n > u + HELD])
+        structure.seen, structure.last = seen, wanted
+    found = structure.program(wanted)
+    for watcher in watchers:
+        watcher([n.called.program.__name__ for n in structure.nodes], found is not None)
+    if found is None:
+        counts["by call"] += 1
+        by_call(calls)
+        return
+    given, program = found
+    counts["whole"] += 1
+    counts["calls"] += len(calls) - 1
+    outside = [calls[i][1][j] for i, j in structure.outside]
+    # In one call of C, so that a signal finds all results, or none.
+    any(map(set_value, [results[i] for i in given], chain.from_iterable(starmap(program, (outside,)))))
+
+
+def flat(calls: list[Any]) -> list[Pending]:
+    """All results of calls."""
+    found: list[Pending] = []
+    for _, _, made in calls[1:]:
+        if type(made) is Pending:
+            found.append(made)
+        else:
+            found += made
+    return found
+
+
+def by_call(calls: list[Any]) -> None:
+    """Make the calls one after the other."""
+    for node, args, made in calls[1:]:
+        if type(made) is Pending:
+            if made._value is None:
+                made._value = node.called.at_once(args)
+        elif made[0]._value is None:
+            for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
+                result._value = value
+        node.signature.ready = True
+        if node.signature.work > LONG:
+            node.waits = False
+        node.ends = node.ends or node.work > LONG
+
+
+def held() -> int:
+    """How many references a result has that only the segment and `run` see."""
+    made = pended(None, None, 0)  # type: ignore[arg-type]
+    calls: list[Any] = [None, (None, (), made)]
+    del made
+    results = [c[2] for c in calls[1:]]
+    return next(map(references, results))
+
+
+HELD = held()
+workers = Workers(min(processors(), 4))
+
+atexit.register(workers.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=workers.alone)

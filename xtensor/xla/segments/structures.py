@@ -1,0 +1,131 @@
+"""What is known of segments: signatures of calls, and the tree of the structures that came."""
+
+from __future__ import annotations
+
+import collections
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..jax_internals import programs as inside
+from ..pending import Work
+
+__all__ = ["Node", "Signature", "Tree", "counts", "state", "watchers"]
+
+LONG = 50.0
+"""Microseconds of work, about, after which a segment runs, so that the device has something to do; a call of more does not wait."""
+HELD_BYTES = 1 << 28
+"""Bytes of the arguments and results of calls that wait for their programs: then they run."""
+STRANGE = 64
+"""Segments of new structures, one after the other, after which no call waits for a while."""
+IDLE = 4096
+"""Calls that do not wait then."""
+NODES = 1 << 14
+"""Nodes of the tree; then it is begun anew."""
+Array: Any = None if inside is None else inside.Array
+PER_BYTE, PER_PRODUCT = 1e-4, 2e-5
+"""Microseconds that a byte read or written takes, and a multiplication in a product."""
+
+
+class Signature:
+    """What is known of a program's calls with arguments of these forms.
+
+    avals: the forms of the results. form: as the store has it. held: of each argument its form, and whether it is tied to its
+    device. work: about how many microseconds a call takes. size: the bytes of what it takes and gives. ready: whether the program
+    itself is compiled, or on disk. made: what compiles it, once somebody asked for that.
+    """
+
+    __slots__ = ("avals", "form", "held", "made", "ready", "size", "work")
+
+    def __init__(self, avals: Sequence[Any], form: Any, held: Any, products: int) -> None:
+        self.avals = avals
+        self.form = form
+        self.held = held
+        self.ready = False
+        self.made: Work | None = None
+        forms = [*[h[0] for h in held if h is not None], *avals]
+        self.size = sum([a.size * a.dtype.itemsize for a in forms])
+        self.work = self.size * PER_BYTE + products * PER_PRODUCT
+
+
+class Node:
+    """A structure: the calls that lead to it from the root of the tree, the last of which is its own.
+
+    sources: of each argument of that call None, a result's number in the segment, from -1 downwards, or 0 for an array from outside.
+    first: the number of the call's first result. next: the structures with a call more, by what is asked of that call.
+    """
+
+    __slots__ = (
+        "aliases",
+        "aval",
+        "avals",
+        "called",
+        "committed",
+        "ends",
+        "first",
+        "next",
+        "parent",
+        "signature",
+        "size",
+        "sources",
+        "structure",
+        "waits",
+        "work",
+    )
+
+    def __init__(self, parent: Node | None, called: Any, signature: Any, sources: tuple[Any, ...]) -> None:
+        self.parent = parent
+        self.called: Any = called
+        self.signature: Signature = signature
+        self.sources = sources
+        self.first = -1 if parent is None else parent.first - len(parent.avals)
+        self.waits = parent is not None and not (signature.work > LONG and called.is_ready(signature))
+        self.avals: Sequence[Any] = signature.avals if self.waits else ()
+        self.aval = self.avals[0] if self.avals else None
+        # Whether a segment that comes to here is to run.
+        self.size = self.work = 0.0
+        if parent is not None and self.waits:
+            self.size = parent.size + signature.size
+            self.work = parent.work + signature.work
+        self.ends = (self.work > LONG and called.is_ready(signature)) or self.size > HELD_BYTES
+        self.committed = parent is not None and called.commits(signature)
+        self.next: dict[Any, Node] = {}
+        self.aliases = 0
+        self.structure: Any = None
+
+
+class Tree:
+    """All structures that came: the root, how many nodes there are, and forms whose addresses stand in keys."""
+
+    def __init__(self) -> None:
+        self.root = Node(None, None, None, ())
+        self.count = 0
+        self.held: dict[int, Any] = {}
+
+
+class State:
+    """The segment that calls join, None where they do not wait; the tree; how many blocks let none wait.
+
+    strange: segments of new structures that ran last. idle: calls that do not wait for that, from now on.
+    hot: times that a structure runs by its calls' own programs. background: whether its program is then compiled by a thread.
+    """
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.segment: Any = None
+        self.on = inside is not None and told() in ("1", "on", "yes", "true", "hot")
+        self.blocks = self.idle = self.strange = 0
+        self.hot = 1 if told() == "hot" else 24
+        self.background = told() != "hot"
+
+
+def told() -> str:
+    """What the environment says."""
+    return os.environ.get("XTENSOR_SEGMENTS", "").lower()
+
+
+COUNTED = ("whole", "by call", "calls", "compiled")
+counts: dict[str, int] = collections.Counter()
+state = State()
+watchers: list[Callable[[Sequence[str], bool], None]] = []
+"""Told of every segment that runs: the programs that it calls, and whether as one program."""
