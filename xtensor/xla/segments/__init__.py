@@ -16,8 +16,7 @@ environment or `enable(True)`. With `XTENSOR_SEGMENTS=hot` every structure has i
 
 from __future__ import annotations
 
-from .structures import watchers
-from .waiting import (
+from .calls import (
     SINGLE,
     Segment,
     enable,
@@ -30,6 +29,7 @@ from .waiting import (
     waiter_of_tuples,
     waiting,
 )
+from .structures import watchers
 
 __all__ = [
     "SINGLE",

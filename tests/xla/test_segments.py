@@ -1,0 +1,241 @@
+"""Calls that wait and run together: what is known at once, who has them run, and that nothing else shows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xtensor
+from xtensor import nn
+from xtensor.xla import compiles, segments
+from xtensor.xla.pending import Pending
+from xtensor.xla.segments import structures
+
+N = 1031
+
+
+@pytest.fixture
+def together() -> Iterator[None]:
+    """Calls wait, and every structure has its program at once."""
+    state = structures.state
+    before = state.on, state.hot, state.background
+    segments.enable(True)
+    state.hot, state.background = 1, False
+    yield
+    state.hot, state.background = before[1:]
+    segments.enable(before[0])
+
+
+def pends(tensor: Any) -> bool:
+    """Whether a tensor's values are still to come."""
+    raw = tensor._xt_storage.raw
+    return type(raw) is Pending and raw.call is not None
+
+
+def both(function: Any) -> tuple[Any, Any]:
+    """What a function gives without waiting, and with it, twice: by the programs of its calls and as one."""
+    segments.enable(False)
+    apart = function()
+    segments.enable(True)
+    first = function()
+    again = function()
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, again, strict=True))
+    return apart, again
+
+
+def values(*tensors: Any) -> list[np.ndarray[Any, Any]]:
+    return [t.detach().numpy() for t in tensors]
+
+
+def test_what_is_known_of_a_call_that_waits(together: None) -> None:
+    x = xtensor.arange(N, dtype=xtensor.float32)
+    segments.finish()
+    y = x * 2 + 1
+    assert pends(y)
+    assert (y.shape, y.dtype, y.stride(), y.device) == ((N,), xtensor.float32, (1,), x.device)
+    assert y._version == 0 and y.numel() == N and y.is_contiguous() and not y._is_view()
+    assert pends(y)
+    assert y[-1].item() == 2 * N - 1
+    assert not pends(y)
+
+
+def test_calls_run_as_one_program_with_the_same_bits(together: None) -> None:
+    generator = np.random.default_rng(0)
+    a = xtensor.from_numpy(generator.normal(size=(67, 64)).astype(np.float32)).clone()
+    w = xtensor.from_numpy(generator.normal(size=(64, 64)).astype(np.float32)).clone()
+
+    def chain() -> list[Any]:
+        v = nn.functional.gelu(a @ w + w[0]).softmax(-1)
+        u = nn.functional.layer_norm(v * w[1], (64,)).cumsum(0)
+        parts = xtensor.cat([u, v.t().t(), xtensor.where(v > 0.1, u, v)])
+        return values(parts, parts.sum(0), parts.std(1), parts.exp().mean())
+
+    apart, together_ = both(chain)
+    for one, other in zip(apart, together_, strict=True):
+        assert one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+def test_a_structure_that_came_before_compiles_nothing(together: None) -> None:
+    x = xtensor.linspace(-1, 1, N)
+
+    def step(scale: float) -> float:
+        return (x.sinh() * scale - x).abs().sum().item()
+
+    step(2.0)
+    step(2.0)
+    made: list[str] = []
+    watcher = lambda name: made.append(name) or (lambda _: None)
+    compiles.watch(watcher)
+    before = segments.stats()
+    try:
+        assert step(3.0) != step(4.0)
+    finally:
+        compiles.unwatch(watcher)
+    after = segments.stats()
+    assert made == []
+    assert after["whole"] - before["whole"] == 2 and after["calls"] - before["calls"] >= 8
+
+
+def test_what_nobody_can_see_is_not_given(together: None) -> None:
+    x = xtensor.ones(N)
+    given: list[int] = []
+
+    def step() -> None:
+        y = x + 1
+        z = (y * 2).sqrt()
+        del y
+        z.tolist()
+
+    for _ in range(2):
+        step()
+    for node in [structures.state.tree.root]:
+        stack = [node]
+        while stack:
+            at = stack.pop()
+            stack += at.next.values()
+            if at.structure is not None:
+                given += [len(wanted) for wanted in at.structure.programs if len(at.structure.nodes) == 3]
+    assert given and set(given) == {1}
+
+
+def test_errors_are_raised_by_their_call(together: None) -> None:
+    x = xtensor.ones(N).cosh()
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        _ = x + xtensor.ones(N + 1)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        x.sum(2)
+    assert pends(x)
+
+
+def test_gradients_and_a_training_step(together: None) -> None:
+    def train() -> list[Any]:
+        xtensor.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))
+        optimizer = xtensor.optim.Adam(model.parameters(), lr=0.01)
+        x, y = xtensor.randn(8, 16), xtensor.randint(0, 4, (8,))
+        losses = []
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        return values(xtensor.stack(losses), *model.parameters())
+
+    apart, together_ = both(train)
+    for one, other in zip(apart, together_, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_writes_and_versions(together: None) -> None:
+    def write() -> list[Any]:
+        x = xtensor.zeros(4, N)
+        y = x + 1
+        y[1].mul_(5)
+        z = y.view(-1)
+        y.add_(z.view(4, N))
+        y[:, 0] = y[:, 1] * 3
+        assert y._version == 3 and z._version == 3
+        return values(y, z, x)
+
+    apart, together_ = both(write)
+    for one, other in zip(apart, together_, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_what_was_saved_and_written_since_is_refused(together: None) -> None:
+    x = xtensor.ones(N, requires_grad=True)
+    y = x.exp()
+    z = (y * y).sum()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_another_thread_sees_what_waits(together: None) -> None:
+    y = xtensor.ones(N) * 3
+    found: list[float] = []
+    thread = threading.Thread(target=lambda: found.append((y + 1).sum().item()))
+    thread.start()
+    thread.join()
+    assert found == [4.0 * N] and not pends(y)
+
+
+def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = xtensor.ones(N).asinh() + 1
+    assert segments.waiting()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("xtensor.xla.segments.calls.run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            y.tolist()
+    assert pends(y)
+    assert y[0].item() == pytest.approx(1 + np.arcsinh(np.float32(1)))
+
+
+def test_structures_that_never_come_again_let_calls_run_at_once(together: None) -> None:
+    state = structures.state
+    x = xtensor.ones(8)
+    for length in range(2, 2 + structures.STRANGE):
+        y = x
+        for at in range(8):
+            y = y + 1 if length >> at & 1 else y * 2
+        y.tolist()
+        if state.idle:
+            break
+    assert state.idle and not segments.enabled()
+    assert not pends(x + 1)
+    state.idle = 1
+    _ = x + 1
+    assert segments.enabled() and pends(x + 1)
+
+
+def test_a_block_in_which_no_call_waits(together: None) -> None:
+    x = xtensor.ones(N) + 1
+    with segments.paused():
+        assert not pends(x) and not pends(x + 1)
+    assert pends(x + 1)
+    assert xtensor.settings.segments(False) is True
+    assert not pends(x * 2)
+    assert xtensor.settings.segments(True) is False
+
+
+def test_compiled_functions_and_transforms(together: None) -> None:
+    w = xtensor.linspace(0, 1, N) * 2
+
+    def f(x: Any) -> Any:
+        return (x.sin() * w).sum()
+
+    x = xtensor.linspace(-1, 1, N) + 0.5
+    plain = f(x)
+    assert xtensor.compile(f)(x).item() == pytest.approx(plain.item(), rel=1e-6)
+    slope = xtensor.func.grad(f)(x)
+    assert xtensor.allclose(slope, x.cos() * w)
+    assert xtensor.allclose(xtensor.vmap(f)(xtensor.stack([x, x])), plain.expand(2))
