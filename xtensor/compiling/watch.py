@@ -238,7 +238,8 @@ class Trace:
             self.place, self.sharding = place, place.sharding or array.sharding
         elif place is not self.place:
             if not self.grouping:
-                self.refuse(f"tensors on {self.place} and on {place} come together")
+                hint = "" if self.place.sharding is None is place.sharding else PLACE
+                self.refuse(f"tensors on {self.place} and on {place} come together{hint}")
             self.elsewhere[id(storage)] = array.sharding
         number = self.arguments.get(id(tensor))
         meta = self.grads.get(id(tensor))
