@@ -5,7 +5,7 @@
     python benchmarks/meshes.py --width 256        a larger model
 
 The model is that of `steps.py`'s `gpt-mid`. Of both programs the collectives of a device are counted in what XLA compiled, by kind, with the bytes
-of their results; they do not depend on the machine. The times do: the contenders take turns, and eight devices share a machine's cores. `with .grad` is
+of their results, and the work; they do not depend on the machine. The times do: the contenders take turns, and eight devices share a machine's cores. `with .grad` is
 the ratio to a step by hand that gives its gradients back as well, as a step has to whose `.grad` stay visible.
 """
 
@@ -119,6 +119,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="how long a turn of one contender is")
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--clip", action="store_true", help="with clip_grad_norm_")
     parser.add_argument("--counts", action="store_true", help="count the collectives, and measure no time")
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args(argv)
@@ -130,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
         0.0,
         handwritten.gpt(4, 4),
         True,
-        True,
+        options.clip,
     )
     figures: dict[str, Any] = {}
     for way in options.ways or WAYS:
@@ -141,11 +142,16 @@ def main(argv: list[str] | None = None) -> int:
                 raise SystemExit(f"{way}: the losses differ: {n} {losses}")
         programs = {"compiled": steps.compiled_program(found["compiled"])}
         programs |= {n: found[n].lowered() for n in ("jit", "with .grad")}
-        figures[way] = {"collectives": {n: counted(p.compile().as_text()) for n, p in programs.items()}}
+        compiled = {n: p.compile() for n, p in programs.items()}
+        figures[way] = {"collectives": {n: counted(c.as_text()) for n, c in compiled.items()}}
+        work = {n: c.cost_analysis() for n, c in compiled.items()}
         print(way)
         for n, kinds in figures[way]["collectives"].items():
             texts = [f"{count} {kind} of {size:,} bytes" for kind, (count, size) in sorted(kinds.items())]
-            print(f"  {n}: {', '.join(texts) or 'none'}; {steps.peak(programs[n]):,} bytes of memory")
+            done = f"{work[n]['flops'] / 1e6:.1f} Mflop, {work[n]['bytes accessed'] / 1e6:.1f} MB read and written"
+            print(
+                f"  {n}: {', '.join(texts) or 'none'}; {steps.peak(programs[n]):,} bytes of memory; {done}"
+            )
         if not options.counts:
             times = measure({n: steps.waiting(s) for n, s in found.items()}, options.turns, options.seconds)
             figures[way] |= {n: statistics.median(v) for n, v in times.items()}
