@@ -16,7 +16,7 @@ from tests.distributed.judge import differences
 from tests.table import ROWS
 from xtensor import nn
 from xtensor.distributed import checkpoint
-from xtensor.distributed.ahead import ahead
+from xtensor.distributed.ahead import ahead, collectives
 from xtensor.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -622,3 +622,65 @@ def test_programs_made_ahead(mesh):
     assert set(report.collectives) == {"all-reduce"} and "8 devices" in str(report)
     split = ahead(model, [x], mesh, {"*": [Shard(0), Replicate()]}, batch=[Shard(0), Replicate()])
     assert "all-gather" in split.collectives
+
+
+# ---- what a compiled step sends, against what theory says
+
+
+def sent(prepare, over, placements):
+    """The bytes of each kind of collective in a compiled training step, and those of the parameters and of a batch's results."""
+    xtensor.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 8))
+    prepare(model)
+    optimizer = xtensor.optim.AdamW(model.parameters(), lr=1e-2)
+    x = distribute_tensor(xtensor.randn(32, 16), over, placements)
+    y = distribute_tensor(xtensor.randint(0, 8, (32,)), over, placements)
+
+    def step():
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = xtensor.compile(step, fullgraph=True)
+    for _ in range(2):
+        compiled()
+    return {kind: size for kind, (_, size) in collectives(compiled).items()}, model
+
+
+SCALARS = 64
+"""Bytes of all that a step joins besides: the loss and its count."""
+WAYS = {
+    # The gradients once, in sum.
+    "data": (lambda m, mesh: distribute_module(m, mesh), [Shard(0), Shard(0)]),
+    # Both layers' parts compute by themselves; the results of the second are added up, and nothing else.
+    "tensor": (
+        lambda m, mesh: parallelize_module(
+            m, mesh["model"], {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        ),
+        [Replicate(), Replicate()],
+    ),
+    # The parameters once, for forward and backward; the gradients once.
+    "sharded": (lambda m, mesh: fully_shard(m, mesh=mesh._flatten("all")), [Shard(0), Shard(0)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_collectives_of_a_compiled_step_are_those_of_theory(mesh, way):
+    prepare, placements = WAYS[way]
+    found, model = sent(lambda m: prepare(m, mesh), mesh, placements)
+    parameters = sum(p.nbytes for p in model.parameters())
+    wanted = {
+        "data": {"all-reduce": parameters},
+        "tensor": {"all-reduce": 32 * 8 * 4},
+        "sharded": {"all-gather": parameters, "all-reduce": parameters},
+    }[way]
+    assert found.keys() == wanted.keys(), found
+    for kind, size in wanted.items():
+        assert size <= found[kind] <= size + SCALARS, (kind, found)
+
+
+def test_collectives_are_those_of_a_program():
+    with pytest.raises(ValueError, match="call it twice"):
+        collectives(xtensor.compile(lambda x: x))
