@@ -149,9 +149,7 @@ def main(argv: list[str] | None = None) -> int:
         for n, kinds in figures[way]["collectives"].items():
             texts = [f"{count} {kind} of {size:,} bytes" for kind, (count, size) in sorted(kinds.items())]
             done = f"{work[n]['flops'] / 1e6:.1f} Mflop, {work[n]['bytes accessed'] / 1e6:.1f} MB read and written"
-            print(
-                f"  {n}: {', '.join(texts) or 'none'}; {steps.peak(programs[n]):,} bytes of memory; {done}"
-            )
+            print(f"  {n}: {', '.join(texts) or 'none'}; {steps.peak(programs[n]):,} bytes of memory; {done}")
         if not options.counts:
             times = measure({n: steps.waiting(s) for n, s in found.items()}, options.turns, options.seconds)
             figures[way] |= {n: statistics.median(v) for n, v in times.items()}

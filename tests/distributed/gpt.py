@@ -97,7 +97,10 @@ def main(argv: list[str] | None = None) -> int:
     print(f"one device: loss {alone[0]:.4f} to {alone[-1]:.4f}")
     wrong = 0
     orders = [furthest(alone, train(None, options.steps, turned)) for turned in range(1, 8)]
-    print(f"one device, rows in other orders: furthest apart {', '.join(f'{o:.1e}' for o in orders)}", flush=True)
+    print(
+        f"one device, rows in other orders: furthest apart {', '.join(f'{o:.1e}' for o in orders)}",
+        flush=True,
+    )
     for way in WAYS:
         began = time.perf_counter()
         apart = furthest(alone, train(way, options.steps))
