@@ -35,9 +35,7 @@ class _JoinConfig:
 class Joinable(ABC):
     """Whose collectives `Join` can have shadowed: it calls `Join.notify_join_context(self)` before those of a batch."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._join_config = _JoinConfig()
+    _join_config = _JoinConfig()
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 
@@ -18,7 +18,7 @@ from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
 from .. import world
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..tensor.dtensor import DTensor, Placed, joined, local_part, onto, relocate
+from ..tensor.dtensor import DTensor, Placed, joined, local_part, onto, relocate, settle
 from ..tensor.modules import enter, is_tensor, leave, leaves
 from ..tensor.placement_types import Placement, Replicate, Shard, sharding_for
 
@@ -56,6 +56,19 @@ class FSDPModule(Module):
     Differs from PyTorch: XLA decides what is gathered when, so what asks for that (`unshard`, `reshard`, the setters) changes nothing.
     """
 
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """See `Module`; what it makes (`to_empty` of a module on the meta device, a cast) lies as the parameters did."""
+        super()._apply(fn, recurse)
+        calls: _Calls = vars(self)[CALLS]
+        for child, name, own in calls.owned:
+            parameter: Any = child._parameters[name]
+            if not parameter.is_meta and not isinstance(parameter, DTensor):
+                settle(parameter._xt_storage, own)
+        for buffer in self.buffers():
+            if not buffer.is_meta and not isinstance(buffer, DTensor):
+                relocate(buffer, calls.mesh, [Replicate()] * calls.mesh.ndim)
+        return self
+
     def unshard(self, async_op: bool = False) -> None:
         """Nothing: what a program needs is gathered within it."""
 
@@ -64,6 +77,8 @@ class FSDPModule(Module):
     set_unshard_in_backward = set_requires_gradient_sync = unshard
 
 
+CALLS = "_xt_sharded_calls"
+"""Under which a module keeps what happens around its calls."""
 _kinds: dict[type, type] = {}
 
 
@@ -128,7 +143,7 @@ def fully_shard(
         if p is not None and id(p) not in ignored and not is_taken(child, module)
     ]
     for _, _, parameter in owned:
-        if not isinstance(parameter, DTensor) or all(not p.is_shard() for p in on(chosen, parameter)):
+        if not lies_on_mesh(parameter) or all(not p.is_shard() for p in on(chosen, parameter)):
             relocate(parameter, chosen, placements(parameter, chosen, shard_placement_fn))
     for buffer in module.buffers():
         if not isinstance(buffer, DTensor):
@@ -138,8 +153,14 @@ def fully_shard(
     module.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
     module.register_forward_pre_hook(hooks.before, with_kwargs=True)
     module.register_forward_hook(hooks.after, always_call=True)
+    vars(module)[CALLS] = hooks
     module.__class__ = sharded_kind(type(module))
     return module
+
+
+def lies_on_mesh(parameter: Any) -> bool:
+    """Whether a parameter lies on a mesh, or will once it has values."""
+    return kept(parameter._xt_storage) is not None if parameter.is_meta else isinstance(parameter, DTensor)
 
 
 def is_taken(child: Module, root: Module) -> bool:
@@ -167,9 +188,7 @@ def placements(
     """Where a parameter goes: split along the mesh's last dimension."""
     asked = None if choose is None else choose(parameter)
     taken = (
-        {p.dim for p in parameter.placements if isinstance(p, Shard)}
-        if isinstance(parameter, DTensor)
-        else set()
+        {p.dim for p in parameter.placements if isinstance(p, Shard)} if lies_on_mesh(parameter) else set()
     )
     size = mesh.shape[-1]
     dims = [d for d, n in enumerate(parameter.shape) if n % size == 0 and n and d not in taken]
