@@ -21,6 +21,7 @@ from xtensor.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
     get_state_dict,
+    set_model_state_dict,
     set_state_dict,
 )
 from xtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -444,6 +445,25 @@ def test_fully_sharded_training_follows_one_device(shape, alone):
     assert [s.placements for s in states] == [p.placements for p in parameters]
 
 
+def test_a_module_on_the_meta_device_lies_so_once_it_has_values(mesh):
+    with xtensor.device("meta"):
+        model = nn.Sequential(nn.Linear(16, 8), nn.BatchNorm1d(8))
+    fully_shard(model[0], mesh=mesh["data"])
+    fully_shard(model, mesh=mesh["data"])
+    weight = model[0].weight
+    assert weight.is_meta and weight.device_mesh == mesh and weight.placements == (Shard(0), Replicate())
+    state = {name: xtensor.ones(t.shape, dtype=t.dtype) for name, t in model.state_dict().items()}
+    model.to_empty(device="cpu")
+    model[0].reset_parameters()
+    assert model[0].weight.placements == (Shard(0), Replicate()) and isinstance(model[0].weight, nn.Parameter)
+    set_model_state_dict(model, state)
+    assert model[0].weight.placements == (Shard(0), Replicate()) and isinstance(
+        model[1].running_mean, DTensor
+    )
+    assert model.eval()(xtensor.ones(8, 16)).mean().item() == pytest.approx(17, rel=1e-4)
+    assert model.double()[0].weight.placements == (Shard(0), Replicate())
+
+
 def test_two_dimensions_and_mixed_precision(mesh):
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
     parallelize_module(model, mesh["model"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
@@ -679,6 +699,14 @@ def test_collectives_of_a_compiled_step_are_those_of_theory(mesh, way):
     assert found.keys() == wanted.keys(), found
     for kind, size in wanted.items():
         assert size <= found[kind] <= size + SCALARS, (kind, found)
+
+
+def test_a_plain_tensor_in_a_compiled_step_is_told_where_to_go(mesh):
+    x = xtensor.ones(8, 16)
+    model = fully_shard(nn.Linear(16, 8), mesh=mesh["data"])
+    with pytest.raises(RuntimeError, match=r"come together; place all on the mesh: distribute_tensor"):
+        for _ in range(2):
+            xtensor.compile(lambda: model(x).sum(), fullgraph=True)()
 
 
 def test_collectives_are_those_of_a_program():

@@ -49,6 +49,7 @@ class Break(BaseException):
         self.line = user_line() if line is None else line
 
 
+PLACE = "; place all on the mesh: distribute_tensor(x, mesh, [Shard(0)]), or DTensor.from_local in several processes"
 INSIDE = ("xtensor", "jax", "jaxlib", "numpy", "contextlib", "functools")
 
 
