@@ -5,8 +5,9 @@
     python benchmarks/meshes.py --width 256        a larger model
 
 The model is that of `steps.py`'s `gpt-mid`. Of both programs the collectives of a device are counted in what XLA compiled, by kind, with the bytes
-of their results, and the work; they do not depend on the machine. The times do: the contenders take turns, and eight devices share a machine's cores. `with .grad` is
-the ratio to a step by hand that gives its gradients back as well, as a step has to whose `.grad` stay visible.
+of their results, and the work; they do not depend on the machine. The times do: the contenders take turns, and eight devices share a
+machine's cores. `with .grad` is the ratio to a step by hand that gives its gradients back as well, as a step has to whose `.grad`
+stay visible.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def contenders(way: str, case: steps.Case) -> dict[str, Any]:
         return case.by_hand(whole, x)
 
     hand = by_hand, weights, steps.data_of(case), case.optimizer, case.clip
-    put = lambda name, array: jax.device_put(array, places[name])  # noqa: E731
+    put = lambda name, array: jax.device_put(array, places[name])
     return {
         "compiled": xtensor.compile(step, fullgraph=True),
         "jit": handwritten.step_of(*hand, place=put),

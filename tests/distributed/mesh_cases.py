@@ -704,9 +704,10 @@ def test_collectives_of_a_compiled_step_are_those_of_theory(mesh, way):
 def test_a_plain_tensor_in_a_compiled_step_is_told_where_to_go(mesh):
     x = xtensor.ones(8, 16)
     model = fully_shard(nn.Linear(16, 8), mesh=mesh["data"])
+    compiled = xtensor.compile(lambda: model(x).sum(), fullgraph=True)
     with pytest.raises(RuntimeError, match=r"come together; place all on the mesh: distribute_tensor"):
         for _ in range(2):
-            xtensor.compile(lambda: model(x).sum(), fullgraph=True)()
+            compiled()
 
 
 def test_collectives_are_those_of_a_program():
