@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
+import warnings
 from datetime import timedelta
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import xtensor
 import xtensor.distributed as dist
 from xtensor import multiprocessing
+from xtensor.distributed import checkpoint
 from xtensor.distributed.algorithms.join import Join
 from xtensor.distributed.run import job_of, processes
 from xtensor.distributed.tensor import Shard
@@ -227,6 +230,28 @@ def test_the_launchers_options():
     assert processes("cpu") == os.cpu_count()
     with pytest.raises(ValueError, match="Unsupported nproc_per_node value: many"):
         processes("many")
+
+
+def test_a_checkpoint_of_pytorch_is_read(tmp_path):
+    torch = pytest.importorskip("torch")
+    theirs = importlib.import_module("torch.distributed.checkpoint")
+    weight = torch.arange(12.0).reshape(3, 4)
+    state = {"model": {"w": weight, "half": torch.ones(5, dtype=torch.bfloat16)}, "n": 3, "lr": [0.1, 0.2]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs.save(state, checkpoint_id=str(tmp_path), no_dist=True)
+    own = {
+        "model": {"w": xtensor.zeros(3, 4), "half": xtensor.zeros(5, dtype=xtensor.bfloat16)},
+        "n": 0,
+        "lr": None,
+    }
+    checkpoint.load(own, checkpoint_id=tmp_path)
+    assert own["model"]["w"].tolist() == weight.tolist() and own["model"]["half"].tolist() == [1] * 5
+    assert own["n"] == 3 and own["lr"] == [0.1, 0.2]
+    index = pickle.dumps({"state": os.getcwd})
+    (tmp_path / ".metadata").write_bytes(index)
+    with pytest.raises(pickle.UnpicklingError, match=r"the index of a checkpoint names (posix|nt)\.getcwd"):
+        checkpoint.load(own, checkpoint_id=tmp_path)
 
 
 def echo(index: int, folder: str) -> None:
