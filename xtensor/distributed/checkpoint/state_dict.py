@@ -132,7 +132,9 @@ def _init_optim_state(optim: Optimizer) -> None:
 
 def like(value: Any, own: Any) -> Any:
     """A tensor of a state where the present one lies, or will."""
-    placed = isinstance(own, DTensor) or (own is not None and own.is_meta and hasattr(own, "placements"))
+    placed = isinstance(own, DTensor) or (
+        isinstance(own, Tensor) and own.is_meta and hasattr(own, "placements")
+    )
     if placed and isinstance(value, Tensor) and not isinstance(value, DTensor):
         return distribute_tensor(value, own.device_mesh, own.placements)
     return value
