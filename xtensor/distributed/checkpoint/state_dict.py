@@ -132,11 +132,11 @@ def _init_optim_state(optim: Optimizer) -> None:
 
 def like(value: Any, own: Any) -> Any:
     """A tensor of a state where the present one lies, or will."""
-    placed = isinstance(own, DTensor) or (
-        isinstance(own, Tensor) and own.is_meta and hasattr(own, "placements")
-    )
-    if placed and isinstance(value, Tensor) and not isinstance(value, DTensor):
-        return distribute_tensor(value, own.device_mesh, own.placements)
+    if not isinstance(value, Tensor) or isinstance(value, DTensor) or not isinstance(own, Tensor):
+        return value
+    target: Any = own
+    if isinstance(own, DTensor) or (own.is_meta and hasattr(own, "placements")):
+        return distribute_tensor(value, target.device_mesh, target.placements)
     return value
 
 
