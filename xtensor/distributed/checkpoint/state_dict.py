@@ -79,11 +79,12 @@ def get_optimizer_state_dict(
     submodules: Any = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The optimizers' state, by the names of the parameters."""
+    """The optimizers' state, by the names of the parameters; one that has made no step yet is given its state."""
     names = named(model)
     state: dict[str, Any] = {}
     groups = []
     for optimizer in as_list(optimizers):
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             rest = {k: v for k, v in group.items() if k != "params"}
             groups.append({**rest, "params": [names[id(p)] for p in group["params"]]})
@@ -116,14 +117,15 @@ def from_first(state: dict[str, Any], options: StateDictOptions) -> dict[str, An
 
 
 def _init_optim_state(optim: Optimizer) -> None:
-    """Give an optimizer that has made no step its state, by a step that moves nothing."""
-    if optim.state:
+    """Give an optimizer that has made no step its state, by a step that moves nothing: what is loaded needs somewhere to go."""
+    every = [p for group in optim.param_groups for p in group["params"] if p.requires_grad]
+    if optim.state or any(p.grad is not None for p in every):
         return
     rates = [group["lr"] for group in optim.param_groups]
+    for parameter in every:
+        parameter.grad = zeros_like(parameter)
     for group in optim.param_groups:
         group["lr"] = 0.0
-        for parameter in group["params"]:
-            parameter.grad = zeros_like(parameter)
     optim.step()
     for group, rate in zip(optim.param_groups, rates, strict=True):
         group["lr"] = rate
