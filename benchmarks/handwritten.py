@@ -117,14 +117,18 @@ def step_of(
     optimizer: str,
     clip: bool,
     gradients: bool = False,
+    place: Callable[[str, Any], Any] = lambda name, array: array,
 ) -> Callable[[], Any]:
-    """A training step as a function without arguments, which returns the loss; `gradients`: that gives its gradients back too."""
+    """A training step as a function without arguments, which returns the loss.
+
+    gradients: it gives its gradients back, too. place: puts an array on devices: a parameter, by its name, `x` or `y`; the state then stays there.
+    """
     params = {
-        k: jnp.array(a)
+        k: place(k, jnp.array(a))
         for k, a in weights.items()
         if np.asarray(a).dtype == np.float32 and "running" not in k
     }
-    x, y = (jnp.asarray(a) for a in data)
+    x, y = (place(name, jnp.asarray(a)) for name, a in zip("xy", data, strict=True))
 
     def loss_of(p: Params, x: Any, y: Any) -> Any:
         logits = jax.nn.log_softmax(model(p, x))
@@ -143,9 +147,13 @@ def step_of(
             g if gradients else None,
         )
 
-    jitted = jax.jit(step, donate_argnums=0)
-    zeros = [{k: jnp.zeros_like(a) for k, a in params.items()} for _ in range(2)]
+    zeros = [{k: place(k, jnp.zeros_like(a)) for k, a in params.items()} for _ in range(2)]
     state: list[Any] = [(params, *zeros, jnp.float32(1))]
+    places = {k: a.sharding for k, a in params.items()}
+    options: dict[str, Any] = {"donate_argnums": 0}
+    if any(len(where.device_set) > 1 for where in places.values()):
+        options["out_shardings"] = (None, (places, places, places, None), places if gradients else None)
+    jitted = jax.jit(step, **options)
     kept = [None]
 
     def run() -> Any:

@@ -16,11 +16,12 @@ from tests.distributed.judge import differences
 from tests.table import ROWS
 from xtensor import nn
 from xtensor.distributed import checkpoint
-from xtensor.distributed.ahead import ahead
+from xtensor.distributed.ahead import ahead, collectives
 from xtensor.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
     get_state_dict,
+    set_model_state_dict,
     set_state_dict,
 )
 from xtensor.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -444,6 +445,25 @@ def test_fully_sharded_training_follows_one_device(shape, alone):
     assert [s.placements for s in states] == [p.placements for p in parameters]
 
 
+def test_a_module_on_the_meta_device_lies_so_once_it_has_values(mesh):
+    with xtensor.device("meta"):
+        model = nn.Sequential(nn.Linear(16, 8), nn.BatchNorm1d(8))
+    fully_shard(model[0], mesh=mesh["data"])
+    fully_shard(model, mesh=mesh["data"])
+    weight = model[0].weight
+    assert weight.is_meta and weight.device_mesh == mesh and weight.placements == (Shard(0), Replicate())
+    state = {name: xtensor.ones(t.shape, dtype=t.dtype) for name, t in model.state_dict().items()}
+    model.to_empty(device="cpu")
+    model[0].reset_parameters()
+    assert model[0].weight.placements == (Shard(0), Replicate()) and isinstance(model[0].weight, nn.Parameter)
+    set_model_state_dict(model, state)
+    assert model[0].weight.placements == (Shard(0), Replicate()) and isinstance(
+        model[1].running_mean, DTensor
+    )
+    assert model.eval()(xtensor.ones(8, 16)).mean().item() == pytest.approx(17, rel=1e-4)
+    assert model.double()[0].weight.placements == (Shard(0), Replicate())
+
+
 def test_two_dimensions_and_mixed_precision(mesh):
     model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8))
     parallelize_module(model, mesh["model"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
@@ -480,7 +500,7 @@ def test_a_checkpoint_is_read_on_any_mesh(tmp_path):
     checkpoint.save({"model": state, "optimizer": steps, "epoch": 3}, checkpoint_id=tmp_path)
     wanted = {name: p.full_tensor().tolist() for name, p in model.named_parameters()}
     for mesh in (None, init_device_mesh("cpu", (2, 4)), init_device_mesh("cpu", (4,))):
-        other, second = trained(mesh, steps=1)
+        other, second = trained(mesh, steps=0)  # the state is read before the first step
         state, steps = get_state_dict(other, second)
         whole = {"model": state, "optimizer": steps, "epoch": 0}
         checkpoint.load(whole, checkpoint_id=tmp_path)
@@ -622,3 +642,74 @@ def test_programs_made_ahead(mesh):
     assert set(report.collectives) == {"all-reduce"} and "8 devices" in str(report)
     split = ahead(model, [x], mesh, {"*": [Shard(0), Replicate()]}, batch=[Shard(0), Replicate()])
     assert "all-gather" in split.collectives
+
+
+# ---- what a compiled step sends, against what theory says
+
+
+def sent(prepare, over, placements):
+    """The bytes of each kind of collective in a compiled training step, and those of the parameters and of a batch's results."""
+    xtensor.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 8))
+    prepare(model)
+    optimizer = xtensor.optim.AdamW(model.parameters(), lr=1e-2)
+    x = distribute_tensor(xtensor.randn(32, 16), over, placements)
+    y = distribute_tensor(xtensor.randint(0, 8, (32,)), over, placements)
+
+    def step():
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = xtensor.compile(step, fullgraph=True)
+    for _ in range(2):
+        compiled()
+    return {kind: size for kind, (_, size) in collectives(compiled).items()}, model
+
+
+SCALARS = 64
+"""Bytes of all that a step joins besides: the loss and its count."""
+WAYS = {
+    # The gradients once, in sum.
+    "data": (lambda m, mesh: distribute_module(m, mesh), [Shard(0), Shard(0)]),
+    # Both layers' parts compute by themselves; the results of the second are added up, and nothing else.
+    "tensor": (
+        lambda m, mesh: parallelize_module(
+            m, mesh["model"], {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        ),
+        [Replicate(), Replicate()],
+    ),
+    # The parameters once, for forward and backward; the gradients once.
+    "sharded": (lambda m, mesh: fully_shard(m, mesh=mesh._flatten("all")), [Shard(0), Shard(0)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_collectives_of_a_compiled_step_are_those_of_theory(mesh, way):
+    prepare, placements = WAYS[way]
+    found, model = sent(lambda m: prepare(m, mesh), mesh, placements)
+    parameters = sum(p.nbytes for p in model.parameters())
+    wanted = {
+        "data": {"all-reduce": parameters},
+        "tensor": {"all-reduce": 32 * 8 * 4},
+        "sharded": {"all-gather": parameters, "all-reduce": parameters},
+    }[way]
+    assert found.keys() == wanted.keys(), found
+    for kind, size in wanted.items():
+        assert size <= found[kind] <= size + SCALARS, (kind, found)
+
+
+def test_a_plain_tensor_in_a_compiled_step_is_told_where_to_go(mesh):
+    x = xtensor.ones(8, 16)
+    model = fully_shard(nn.Linear(16, 8), mesh=mesh["data"])
+    compiled = xtensor.compile(lambda: model(x).sum(), fullgraph=True)
+    with pytest.raises(RuntimeError, match=r"come together; place all on the mesh: distribute_tensor"):
+        for _ in range(2):
+            compiled()
+
+
+def test_collectives_are_those_of_a_program():
+    with pytest.raises(ValueError, match="call it twice"):
+        collectives(xtensor.compile(lambda x: x))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
+import warnings
 from datetime import timedelta
 
 import pytest
@@ -14,7 +17,11 @@ import pytest
 import xtensor
 import xtensor.distributed as dist
 from xtensor import multiprocessing
+from xtensor.distributed import checkpoint
+from xtensor.distributed.algorithms.join import Join
 from xtensor.distributed.run import job_of, processes
+from xtensor.distributed.tensor import Shard
+from xtensor.interop import alias
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -89,6 +96,18 @@ def test_restarts_and_redirected_output(tmp_path):
     assert [p for p in printed if "start 1" in p] == printed and len(printed) == 2
 
 
+@pytest.mark.full
+def test_killed_processes_lose_nothing():
+    done = run("-m", "tests.distributed.kills", "4")
+    assert done.returncode == 0 and "nothing is lost" in done.stdout, done.stdout[-4000:]
+
+
+@pytest.mark.full
+def test_a_pipelined_gpt_follows_one_process():
+    done = launch("--with-torch", str(HERE / "pipelined_gpt.py"), "--steps", "5")
+    assert done.returncode == 0 and done.stdout.count("furthest apart") == 2, done.stdout[-4000:]
+
+
 def test_pytorch_programs_use_it():
     done = launch(str(HERE / "dying.py"), "never", count=2)
     assert done.returncode == 0 and done.stdout.count("start 0") == 2, done.stdout
@@ -117,6 +136,37 @@ def test_without_a_group():
         dist.init_process_group("smoke")
     with pytest.raises(AssertionError, match="cannot be None"):
         dist.destroy_process_group()
+
+
+def test_names_of_backends_and_modules():
+    assert dist.get_default_backend_for_device("cpu") == "gloo" and dist.get_pg_count() == 0
+    assert dist.supports_complex(dist.ReduceOp.SUM) and not dist.supports_complex(dist.ReduceOp.MAX)
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    assert issubclass(dist.DistStoreError, dist.DistError) and issubclass(dist.DistNetworkError, RuntimeError)
+    with alias.installed():
+        found = importlib.import_module("torch.distributed.distributed_c10d")
+        assert found.all_reduce is dist.all_reduce and found.get_pg_count() == 0
+        mesh = importlib.import_module("torch.distributed._tensor.device_mesh")
+        assert mesh.init_device_mesh is dist.init_device_mesh
+        assert importlib.import_module("torch.distributed._tensor").Shard is Shard
+        rpc = importlib.import_module("torch.distributed.rpc")
+        assert rpc.is_available() is False
+        with pytest.raises(NotImplementedError, match=r"torch\.distributed\.rpc\.init_rpc is not in xtensor"):
+            rpc.init_rpc("worker")
+
+
+def test_a_rendezvous_of_ones_own():
+    dist.register_rendezvous_handler("single", lambda url, **_: iter([(dist.HashStore(), 0, 1)]))
+    with pytest.raises(RuntimeError, match="already registered"):
+        dist.register_rendezvous_handler("single", lambda url, **_: iter([]))
+    dist.init_process_group(init_method="single://here")
+    assert dist.get_world_size() == 1 == dist.get_pg_count()
+    dist.destroy_process_group()
+
+
+def test_joining_takes_something(alone):
+    with pytest.raises(ValueError, match="at least one joinable"):
+        Join([])
 
 
 def test_a_group_of_one(alone):
@@ -180,6 +230,28 @@ def test_the_launchers_options():
     assert processes("cpu") == os.cpu_count()
     with pytest.raises(ValueError, match="Unsupported nproc_per_node value: many"):
         processes("many")
+
+
+def test_a_checkpoint_of_pytorch_is_read(tmp_path):
+    torch = pytest.importorskip("torch")
+    theirs = importlib.import_module("torch.distributed.checkpoint")
+    weight = torch.arange(12.0).reshape(3, 4)
+    state = {"model": {"w": weight, "half": torch.ones(5, dtype=torch.bfloat16)}, "n": 3, "lr": [0.1, 0.2]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs.save(state, checkpoint_id=str(tmp_path), no_dist=True)
+    own = {
+        "model": {"w": xtensor.zeros(3, 4), "half": xtensor.zeros(5, dtype=xtensor.bfloat16)},
+        "n": 0,
+        "lr": None,
+    }
+    checkpoint.load(own, checkpoint_id=tmp_path)
+    assert own["model"]["w"].tolist() == weight.tolist() and own["model"]["half"].tolist() == [1] * 5
+    assert own["n"] == 3 and own["lr"] == [0.1, 0.2]
+    index = pickle.dumps({"state": os.getcwd})
+    (tmp_path / ".metadata").write_bytes(index)
+    with pytest.raises(pickle.UnpicklingError, match=r"the index of a checkpoint names (posix|nt)\.getcwd"):
+        checkpoint.load(own, checkpoint_id=tmp_path)
 
 
 def echo(index: int, folder: str) -> None:

@@ -17,6 +17,7 @@ import xtensor.distributed as dist
 from xtensor import nn
 from xtensor.distributed import checkpoint
 from xtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
+from xtensor.distributed.algorithms.join import Join
 from xtensor.distributed.device_mesh import init_device_mesh
 from xtensor.distributed.fsdp import fully_shard
 from xtensor.distributed.optim import ZeroRedundancyOptimizer
@@ -198,6 +199,29 @@ def unequal_numbers_of_batches():
         alone(xtensor.ones(2, 8)).sum().backward()
         optimizer.step()
     same_parameters(model.module, alone)
+
+
+@case
+def unequal_numbers_of_batches_with_sharded_states():
+    rank = dist.get_rank()
+    model = DistributedDataParallel(network())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), xtensor.optim.SGD, lr=0.1)
+    with Join([model, optimizer], divide_by_initial_world_size=False):
+        for _ in range(1 + rank):
+            optimizer.zero_grad()
+            model(xtensor.ones(2, 8)).sum().backward()
+            optimizer.step()
+    alone = network()
+    single = xtensor.optim.SGD(alone.parameters(), lr=0.1)
+    for _ in range(WORLD):
+        single.zero_grad()
+        alone(xtensor.ones(2, 8)).sum().backward()
+        single.step()
+    same_parameters(model.module, alone)
+    text = "exhausted all inputs" if rank == 0 else "at least one rank that exhausted"
+    with pytest.raises(RuntimeError, match=text), Join([model], throw_on_early_termination=True):
+        for _ in range(1 + min(rank, 1)):
+            model(xtensor.ones(2, 8)).sum().backward()
 
 
 @case

@@ -50,6 +50,7 @@ class Break(BaseException):
         self.line = user_line() if line is None else line
 
 
+PLACE = "; place all on the mesh: distribute_tensor(x, mesh, [Shard(0)]), or DTensor.from_local in several processes"
 INSIDE = ("xtensor", "jax", "jaxlib", "numpy", "contextlib", "functools")
 
 
@@ -239,7 +240,8 @@ class Trace:
             self.place, self.sharding = place, place.sharding or array.sharding
         elif place is not self.place:
             if not self.grouping:
-                self.refuse(f"tensors on {self.place} and on {place} come together")
+                hint = "" if self.place.sharding is None is place.sharding else PLACE
+                self.refuse(f"tensors on {self.place} and on {place} come together{hint}")
             self.elsewhere[id(storage)] = array.sharding
         number = self.arguments.get(id(tensor))
         meta = self.grads.get(id(tensor))

@@ -1,12 +1,29 @@
 """`torch.distributed`: meshes of devices that one process drives, and many processes, each with its own tensors."""
 
 from . import joined_batches
+from .backends import (
+    Backend,
+    DebugLevel,
+    get_debug_level,
+    get_default_backend_for_device,
+    is_available,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    supports_complex,
+)
 from .collectives import (
     ReduceOp,
     _all_gather_base,
     _reduce_scatter_base,
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
+    all_gather_single,
     all_reduce,
     all_reduce_coalesced,
     all_to_all,
@@ -18,6 +35,7 @@ from .collectives import (
     reduce,
     reduce_op,
     reduce_scatter,
+    reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
 )
@@ -25,8 +43,8 @@ from .collectives import (
     premul_sum as _make_nccl_premul_sum,
 )
 from .device_mesh import DeviceMesh, init_device_mesh
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .group import (
-    Backend,
     GroupMember,
     ProcessGroup,
     destroy_process_group,
@@ -34,20 +52,13 @@ from .group import (
     get_global_rank,
     get_group_rank,
     get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
     group,
     init_process_group,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
     is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,
@@ -64,14 +75,17 @@ from .messages import (
     send_object_list,
 )
 from .objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
-from .rendezvous import rendezvous
+from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
-from .table import DistStoreError
 from .work import Work
 
 __all__ = [
     "Backend",
+    "DebugLevel",
     "DeviceMesh",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
     "DistStoreError",
     "FileStore",
     "GroupMember",
@@ -79,6 +93,7 @@ __all__ = [
     "P2POp",
     "PrefixStore",
     "ProcessGroup",
+    "QueueEmptyError",
     "ReduceOp",
     "Store",
     "TCPStore",
@@ -87,8 +102,10 @@ __all__ = [
     "_make_nccl_premul_sum",
     "_reduce_scatter_base",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
+    "all_gather_single",
     "all_reduce",
     "all_reduce_coalesced",
     "all_to_all",
@@ -101,9 +118,12 @@ __all__ = [
     "gather",
     "gather_object",
     "get_backend",
+    "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -130,11 +150,14 @@ __all__ = [
     "reduce",
     "reduce_op",
     "reduce_scatter",
+    "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
     "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
     "send_object_list",
     "split_group",
+    "supports_complex",
 ]

@@ -77,23 +77,7 @@ class Worker:
         self.local, self.rank = local, agent.node * job.processes + local
         self.threads: list[threading.Thread] = []
         self.files: list[BinaryIO] = []
-        environment = os.environ | {
-            "RANK": str(self.rank),
-            "WORLD_SIZE": str(job.nodes * job.processes),
-            "LOCAL_RANK": str(local),
-            "LOCAL_WORLD_SIZE": str(job.processes),
-            "GROUP_RANK": str(agent.node),
-            "GROUP_WORLD_SIZE": str(job.nodes),
-            "ROLE_RANK": str(self.rank),
-            "ROLE_WORLD_SIZE": str(job.nodes * job.processes),
-            "ROLE_NAME": job.role,
-            "MASTER_ADDR": job.host,
-            "MASTER_PORT": str(agent.store.port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",
-            "TORCHELASTIC_RESTART_COUNT": str(attempt),
-            "TORCHELASTIC_MAX_RESTARTS": str(job.restarts),
-            "TORCHELASTIC_RUN_ID": job.name,
-        }
+        environment = os.environ | agent.environment(local, attempt)
         head = {
             "script": [sys.executable, "-u", "-m", "xtensor.distributed.worker"],
             "module": [sys.executable, "-u", "-m", "xtensor.distributed.worker", "-m"],
@@ -165,6 +149,31 @@ class Agent:
         )
         self.folder = pathlib.Path(base) / job.name
 
+    def environment(self, local: int, attempt: int) -> dict[str, str]:
+        """What a process is told in its environment, `torchrun`'s names."""
+        job, rank = self.job, self.node * self.job.processes + local
+        return {
+            "RANK": str(rank),
+            "WORLD_SIZE": str(job.nodes * job.processes),
+            "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": str(job.processes),
+            "GROUP_RANK": str(self.node),
+            "GROUP_WORLD_SIZE": str(job.nodes),
+            "ROLE_RANK": str(rank),
+            "ROLE_WORLD_SIZE": str(job.nodes * job.processes),
+            "ROLE_NAME": job.role,
+            "MASTER_ADDR": job.host,
+            "MASTER_PORT": str(self.store.port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_RESTART_COUNT": str(attempt),
+            "TORCHELASTIC_MAX_RESTARTS": str(job.restarts),
+            "TORCHELASTIC_RUN_ID": job.name,
+        }
+
+    def worker(self, local: int, attempt: int) -> Any:
+        """Start a process."""
+        return Worker(self, local, attempt)
+
     def run(self) -> int:
         """Run the job to its end; 0 where all went well."""
         before = {s: signal.signal(s, self._interrupted) for s in (signal.SIGTERM, signal.SIGINT)}
@@ -201,10 +210,10 @@ class Agent:
 
     def _attempt(self, attempt: int) -> str | None:
         """Run all processes once; what failed, or None."""
-        workers: list[Worker] = []
+        workers: list[Any] = []
         key = f"agent/failure/{attempt}"
         try:
-            workers += [Worker(self, local, attempt) for local in range(self.job.processes)]
+            workers += [self.worker(local, attempt) for local in range(self.job.processes)]
             while True:
                 codes = [w.process.poll() for w in workers]
                 if any(codes):
@@ -217,7 +226,7 @@ class Agent:
         finally:
             end(workers)
 
-    def _told(self, workers: list[Worker], attempt: int) -> str:
+    def _told(self, workers: list[Any], attempt: int) -> str:
         """Which process failed first, and how."""
         failed = [w for w in workers if w.process.poll()]
         time.sleep(self.job.interval)  # so that what ended it is known of the one that went first
@@ -235,7 +244,7 @@ class Agent:
         )
 
 
-def end(workers: list[Worker]) -> None:
+def end(workers: list[Any]) -> None:
     """End processes: asked first, then for certain."""
     for worker in workers:
         if worker.process.poll() is None:

@@ -12,15 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import trees
 from ..func import functional_call
 from ..jax.modules import to_jax
 from ..nn.modules.module import Module
 from ..tensor import Tensor, array_of
+from ..xla.x64 import call
 from .device_mesh import DeviceMesh
 from .tensor.dtensor import DTensor
 from .tensor.placement_types import Placement, sharding_for
 
-__all__ = ["Ahead", "ahead"]
+__all__ = ["Ahead", "ahead", "collectives"]
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 OPERATION = re.compile(rf"= (.+?) ({'|'.join(COLLECTIVES)})(?:-start)?\(")
@@ -101,6 +103,31 @@ def ahead(
         int(memory.temp_size_in_bytes),
         counted(compiled.as_text()),
     )
+
+
+def collectives(function: Any, *args: Any) -> dict[str, tuple[int, int]]:
+    """What a device takes part in while a compiled function runs: of each kind of collective how many, and the bytes of their results.
+
+    function: what `xtensor.compile` made, after a call with `args` that ran as a program. XLA joins collectives that do not depend on one another, so it
+    is the bytes that theory knows.
+
+    Raises: ValueError for a function that has no program yet.
+
+    >>> from xtensor.distributed.ahead import collectives
+    >>> double = xtensor.compile(lambda x: 2 * x)
+    >>> for _ in range(2):
+    ...     _ = double(xtensor.ones(2))
+    >>> collectives(double, xtensor.ones(2))
+    {}
+    """
+    made = getattr(function, "_xt_compiled", None)
+    if made is None or not made.entries:
+        raise ValueError("a function of xtensor.compile that has run as a program is needed: call it twice")
+    program = made.entries[0].program
+    tensors = [leaf for leaf in trees.tree_leaves(args) if isinstance(leaf, Tensor)]
+    arrays = [program._array(source, tensors) for source in program.sources]
+    operands = (*[arrays[i] for i in program.reads], *program.parts.constants)
+    return counted(call(program.program(False).lower, *operands).compile().as_text())
 
 
 def counted(text: str) -> dict[str, tuple[int, int]]:

@@ -14,14 +14,16 @@ from ..ops.create.ingest import tensor as make_tensor
 from ..ops.shape.joining import cat, stack
 from ..tensor import Tensor, array_of, wrap
 from . import programs
+from .errors import DistStoreError
 from .group import ProcessGroup, chosen, get_group_rank
-from .table import DistStoreError
 from .work import Work
 
 __all__ = [
     "ReduceOp",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
+    "all_gather_single",
     "all_reduce",
     "all_reduce_coalesced",
     "all_to_all",
@@ -33,6 +35,7 @@ __all__ = [
     "reduce",
     "reduce_op",
     "reduce_scatter",
+    "reduce_scatter_single",
     "reduce_scatter_tensor",
     "scatter",
 ]
@@ -224,7 +227,25 @@ def all_gather_into_tensor(
     return written([output_tensor], [programs.run("all_gather", mesh, array_of(input_tensor))], async_op)
 
 
-_all_gather_base = all_gather_into_tensor
+_all_gather_base = all_gather_single = all_gather_into_tensor
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
+    """`all_gather` of several tensors: a list of results for each of them."""
+    works = [
+        all_gather(outputs, tensor, group, True)
+        for outputs, tensor in zip(output_tensor_lists, input_tensor_list, strict=True)
+    ]
+    if async_op:
+        return Work([a for work in works for a in work._arrays], output_tensor_lists)
+    for work in works:
+        work.wait()
+    return None
 
 
 def gather(
@@ -301,7 +322,7 @@ def reduce_scatter_tensor(
     return written([output], [reduced(found, mesh, whole, op, "reduce_scatter")], async_op)
 
 
-_reduce_scatter_base = reduce_scatter_tensor
+_reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
 
 
 def all_to_all(

@@ -258,15 +258,12 @@ def hint(kind: str, count: int) -> str:
     return "start more processes for more"
 
 
-def of_array(array: Any) -> DeviceMesh | None:
-    """The mesh that an array lies on."""
-    place = devices.of_array(array)
-    if place.sharding is None:
-        return None
-    mesh = place.sharding.mesh
+def of_sharding(sharding: Any) -> DeviceMesh:
+    """The mesh of one of JAX's shardings."""
+    mesh = sharding.mesh
     made = object.__new__(DeviceMesh)
-    made.jax_mesh, made.device_type = mesh, place.type
-    numbered = {d: i for i, d in enumerate(world.devices_of(place.type))}
+    made.jax_mesh, made.device_type = mesh, devices.of_mesh(mesh).type
+    numbered = {d: i for i, d in enumerate(world.devices_of(made.device_type))}
     numbers = np.array([numbered[d] for d in mesh.devices.flat], np.int64)
     made._numbers = numbers.reshape(mesh.devices.shape)
     names = tuple(mesh.axis_names)

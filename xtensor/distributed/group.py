@@ -12,11 +12,11 @@ import numpy as np
 
 from ..xla.cache import bounded
 from . import runtime, watching, world
+from .backends import checked_backend
 from .rendezvous import rendezvous
 from .store import DEFAULT, PrefixStore, Store
 
 __all__ = [
-    "Backend",
     "GroupMember",
     "ProcessGroup",
     "destroy_process_group",
@@ -24,20 +24,13 @@ __all__ = [
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
     "group",
     "init_process_group",
-    "is_available",
-    "is_backend_available",
-    "is_gloo_available",
     "is_initialized",
-    "is_mpi_available",
-    "is_nccl_available",
-    "is_torchelastic_launched",
-    "is_ucc_available",
-    "is_xccl_available",
     "new_group",
     "new_subgroups",
     "new_subgroups_by_enumeration",
@@ -45,32 +38,6 @@ __all__ = [
 ]
 
 MINUTES = timedelta(minutes=30)
-
-
-class Backend(str):
-    """The name of a backend. All of them are XLA: its collectives use gloo on CPUs and NCCL on GPUs."""
-
-    GLOO, NCCL, XLA, MPI, UCC, XCCL, UNDEFINED = "gloo", "nccl", "xla", "mpi", "ucc", "xccl", "undefined"
-    backend_list = (UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, XLA)
-
-    def __new__(cls, name: str) -> Backend:
-        if not isinstance(name, str):
-            raise ValueError("Backend constructor parameter must be string-ish")
-        return str.__new__(cls, name.lower())
-
-
-KNOWN = ("gloo", "nccl", "xla", "undefined")
-
-
-def checked_backend(name: Any) -> Backend:
-    """A backend's name, of one or for several devices (`cpu:gloo,cuda:nccl`); ValueError for one that is not there."""
-    found = Backend(name or "undefined")
-    for part in found.split(","):
-        if part.rpartition(":")[2] not in KNOWN:
-            raise ValueError(
-                f"Unknown c10d backend type {found.upper()}: gloo, nccl and xla are here, and all are XLA"
-            )
-    return found
 
 
 class ProcessGroup:
@@ -158,42 +125,9 @@ class GroupMember(metaclass=_Group):
     NON_GROUP_MEMBER = -100
 
 
-def is_available() -> bool:
-    """True."""
-    return True
-
-
 def is_initialized() -> bool:
     """Whether `init_process_group` has been called."""
     return _state.world is not None
-
-
-def is_torchelastic_launched() -> bool:
-    """Whether a launcher (`python -m xtensor.distributed.run`) has started this process."""
-    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
-
-
-def is_nccl_available() -> bool:
-    """True: XLA uses it where there are GPUs."""
-    return True
-
-
-def is_gloo_available() -> bool:
-    """True: XLA uses it on CPUs."""
-    return True
-
-
-def is_mpi_available() -> bool:
-    """False."""
-    return False
-
-
-is_ucc_available = is_xccl_available = is_mpi_available
-
-
-def is_backend_available(backend: str) -> bool:
-    """Whether a backend's name is taken: gloo, nccl or xla."""
-    return backend.lower() in KNOWN[:3]
 
 
 def init_process_group(
@@ -248,6 +182,11 @@ def init_process_group(
         range(world_size), PrefixStore(f"world/{_state.count}", base), group_name, name, limit
     )
     world.make_group[:] = [lambda ranks: new_group(ranks, use_local_synchronization=True)]
+
+
+def get_pg_count() -> int:
+    """The number of process groups that this process is in."""
+    return 0 if _state.world is None else 1 + len(_state.groups)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import os
 import urllib.parse
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from .store import DEFAULT, FileStore, Store, TCPStore
 
-__all__ = ["rendezvous"]
+__all__ = ["register_rendezvous_handler", "rendezvous"]
+
+_handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
+
+
+def register_rendezvous_handler(
+    scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]
+) -> None:
+    """Let `handler(url)` find the store, the rank and the world size of `scheme://...`, of which it gives an iterator.
+
+    >>> from xtensor import distributed as dist
+    >>> dist.register_rendezvous_handler("alone", lambda url, **_: iter([(dist.HashStore(), 0, 1)]))
+    >>> dist.init_process_group(init_method="alone://")
+    >>> dist.get_world_size()
+    1
+    >>> dist.destroy_process_group()
+    """
+    if scheme in ("env", "file", "tcp") or scheme in _handlers:
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
 
 
 def rendezvous(
@@ -16,6 +36,8 @@ def rendezvous(
 ) -> tuple[Store, int, int]:
     """The store, the rank and the world size of `env://`, `tcp://host:port` or `file:///path`; ValueError says what is missing."""
     parts = urllib.parse.urlparse(url)
+    if parts.scheme in _handlers:
+        return next(iter(_handlers[parts.scheme](url, timeout=timeout)))
     query = dict(urllib.parse.parse_qsl(parts.query))
     rank = int(query.get("rank", rank))
     world_size = int(query.get("world_size", world_size))

@@ -6,13 +6,10 @@ import contextlib
 import socket
 import threading
 
+from .errors import DistStoreError
 from .wire import LENGTH, read, send
 
-__all__ = ["DistStoreError", "Server", "Table", "gone_key", "named_timeout"]
-
-
-class DistStoreError(RuntimeError):
-    """A key did not come in time."""
+__all__ = ["Server", "Table", "gone_key", "named_timeout"]
 
 
 def named_timeout(what: str, seconds: float) -> DistStoreError:

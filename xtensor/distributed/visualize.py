@@ -7,7 +7,7 @@ from typing import Any
 
 from ..nn.modules.module import Module
 from ..tensor import Tensor, array_of
-from .device_mesh import of_array
+from .device_mesh import of_sharding
 from .tensor.placement_types import placements_of
 
 __all__ = ["Picture", "visualize"]
@@ -79,19 +79,19 @@ def visualize(value: Tensor | Module) -> Picture:
 
 def placed_as(tensor: Tensor) -> str:
     """The placements of a tensor, or where it is."""
-    mesh = of_array(array_of(tensor))
-    if mesh is None:
+    if tensor.device.sharding is None:
         return str(tensor.device)
+    mesh = of_sharding(tensor.device.sharding)
     return ", ".join(map(repr, placements_of(mesh, array_of(tensor).sharding, tensor.dim())))
 
 
 def of_tensor(tensor: Tensor) -> Picture:
     """A cell for each device, where it is in the mesh: its number, and the part that it holds."""
     array, shape = array_of(tensor), tuple(tensor.shape)
-    mesh = of_array(array)
     title = f"{list(shape)} on {tensor.device}"
-    if mesh is None:
+    if tensor.device.sharding is None:
         return Picture(title, [[part_text(tuple([slice(None)] * len(shape)), shape)]], [[0]])
+    mesh = of_sharding(tensor.device.sharding)
     parts = array.sharding.devices_indices_map(shape)
     distinct: dict[str, int] = {}
     places = mesh.jax_mesh.devices

@@ -6,6 +6,8 @@ import socket
 import struct
 import time
 
+from .errors import DistNetworkError
+
 __all__ = ["connect", "listen", "read", "send"]
 
 COUNT = struct.Struct("!I")
@@ -51,7 +53,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def connect(host: str, port: int, seconds: float) -> socket.socket:
-    """A connection, tried again until somebody listens; TimeoutError after so many seconds."""
+    """A connection, tried again until somebody listens; DistNetworkError after so many seconds."""
     until = time.monotonic() + seconds
     pause = 0.01
     while True:
@@ -59,7 +61,7 @@ def connect(host: str, port: int, seconds: float) -> socket.socket:
             made = socket.create_connection((host, port), timeout=max(until - time.monotonic(), 0.1))
         except OSError as error:
             if time.monotonic() + pause > until:
-                raise TimeoutError(
+                raise DistNetworkError(
                     f"no store answers at {host}:{port} within {seconds:g} s: is the process of rank 0 there? ({error})"
                 ) from None
             time.sleep(pause)

@@ -7,10 +7,11 @@ import re
 __all__ = ["EXCUSED", "reason", "sentence"]
 
 TORCHSCRIPT = "TorchScript: Python runs as it is"
-DISTRIBUTED = "distributed training: not written yet (docs/distributed.md says what is)"
+DISTRIBUTED = "a part of torch.distributed that is not written (docs/distributed.md says what is)"
+RPC = "calls of other processes: use collectives, send and recv, or a pipeline (docs/distributed.md)"
 QUANTISED = "quantisation of exported programs, or a part of PyTorch's own backends"
 OWN_KERNELS = "a kernel or a device of PyTorch's own builds"
-EXCUSED = frozenset((TORCHSCRIPT, DISTRIBUTED, OWN_KERNELS))
+EXCUSED = frozenset((TORCHSCRIPT, DISTRIBUTED, RPC, OWN_KERNELS))
 
 # The first pattern that matches a name (without `torch.`) gives the reason.
 REASONS: tuple[tuple[str, str], ...] = (
@@ -19,6 +20,10 @@ REASONS: tuple[tuple[str, str], ...] = (
         "PyTorch's private interface",
     ),
     (r"jit\b|(Compilation|Completed)|script", TORCHSCRIPT),
+    (
+        r"(distributed\.)?(rpc|autograd\.context)\b|distributed\.nn\.RemoteModule|distributed\.optim\.DistributedOptimizer",
+        RPC,
+    ),
     (r"(distributed|distributed_c10d|futures|rpc)\b|.*is_distributed", DISTRIBUTED),
     (r"(ao|quantization)\b", QUANTISED),
     (

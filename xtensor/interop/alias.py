@@ -40,6 +40,14 @@ ELSEWHERE = {
     "cuda.graphs": "cuda",
     "cuda.random": "cuda",
     "cuda.streams": "cuda",
+    "distributed._composable.fsdp": "distributed.fsdp",
+    "distributed._tensor": "distributed.tensor",
+    "distributed._tensor.device_mesh": "distributed.device_mesh",
+    "distributed._tensor.placement_types": "distributed.tensor.placement_types",
+    "distributed.checkpoint.filesystem": "distributed.checkpoint",
+    "distributed.distributed_c10d": "distributed",
+    "distributed.fsdp.api": "distributed.fsdp",
+    "distributed.tensor.device_mesh": "distributed.device_mesh",
     "distributions.constraint_registry": "distributions.registry",
     "distributions.transforms": "distributions.transform",
     "nn.parallel.distributed": "nn.parallel",
@@ -312,7 +320,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             except ModuleNotFoundError as error:
                 if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                     raise
-                if not names.is_module(rest):
+                if rest not in ELSEWHERE and not names.is_module(rest):
                     return None
                 found = placeholders.AbsentModule(rest)
         adopt(found, fullname)

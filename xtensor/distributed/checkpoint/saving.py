@@ -22,6 +22,7 @@ from ...tensor import Tensor, array_of, wrap
 from .. import collectives, objects
 from ..group import chosen, is_initialized
 from ..store import another
+from . import pytorch
 from .layout import flattened, name_of, own_boxes, put_back, read_box, stateful
 
 __all__ = ["async_save", "load", "save"]
@@ -213,20 +214,13 @@ def load(
 ) -> None:
     """Read a checkpoint into the tensors of a state, wherever they lie: on one device, or on any mesh; all else in the state is replaced.
 
-    A process reads what it needs. KeyError for a tensor that the checkpoint has not, ValueError for one of another shape.
+    A process reads what it needs. Checkpoints that PyTorch wrote are read, too, and nothing in them is run. KeyError for a tensor that the checkpoint
+    has not, ValueError for one of another shape.
     """
     folder = folder_of(checkpoint_id, storage_reader)
-    index = json.loads((folder / INDEX).read_text())
-    held = {name_of(path): value for path, value in load_file(folder / f"{index['mark']}-objects.pt")}
-    files: dict[str, Any] = {}
-
-    def read(name: str, offset: int, count: int) -> np.ndarray[Any, Any]:
-        if count == 0:
-            return np.zeros(0, np.uint8)
-        if name not in files:
-            files[name] = np.memmap(folder / name, np.uint8, "r")
-        return files[name][offset : offset + count]
-
+    with (folder / INDEX).open("rb") as file:
+        own = file.read(1) == b"{"
+    tensors, held, read = opened(folder) if own else pytorch.opened(folder / INDEX)
     plain = stateful(state_dict)
     for path, value in list(flattened(plain)):
         name = name_of(path)
@@ -234,7 +228,7 @@ def load(
             if name in held:
                 put_back(plain, path, held[name])
             continue
-        entry = index["tensors"].get(name)
+        entry = tensors.get(name)
         shown = ".".join(map(str, path))
         if entry is None:
             raise KeyError(f"the checkpoint has no tensor {shown}")
@@ -248,6 +242,22 @@ def load(
             owner.load_state_dict(plain[key])
         elif plain[key] is not owner:
             state_dict[key] = plain[key]
+
+
+def opened(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Of a checkpoint: the entries of its tensors, its other values by name, and what reads bytes."""
+    index = json.loads((folder / INDEX).read_text())
+    held = {name_of(path): value for path, value in load_file(folder / f"{index['mark']}-objects.pt")}
+    files: dict[str, Any] = {}
+
+    def read(name: str, offset: int, count: int) -> np.ndarray[Any, Any]:
+        if count == 0:
+            return np.zeros(0, np.uint8)
+        if name not in files:
+            files[name] = np.memmap(folder / name, np.uint8, "r")
+        return files[name][offset : offset + count]
+
+    return index["tensors"], held, read
 
 
 def fill(tensor: Tensor, entry: dict[str, Any], read: Any) -> None:

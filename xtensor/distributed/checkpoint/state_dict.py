@@ -8,9 +8,12 @@ from typing import Any
 
 from ...engine.modes import no_grad
 from ...nn.modules.module import Module
+from ...ops.create.creation import zeros_like
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from ..data_parallel import DistributedDataParallel
+from ..group import get_world_size, is_initialized
+from ..objects import broadcast_object_list
 from ..tensor.dtensor import DTensor, distribute_tensor, full_tensor
 
 __all__ = [
@@ -76,11 +79,12 @@ def get_optimizer_state_dict(
     submodules: Any = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The optimizers' state, by the names of the parameters."""
+    """The optimizers' state, by the names of the parameters; one that has made no step yet is given its state."""
     names = named(model)
     state: dict[str, Any] = {}
     groups = []
     for optimizer in as_list(optimizers):
+        _init_optim_state(optimizer)
         for group in optimizer.param_groups:
             rest = {k: v for k, v in group.items() if k != "params"}
             groups.append({**rest, "params": [names[id(p)] for p in group["params"]]})
@@ -103,10 +107,38 @@ def get_state_dict(
     )
 
 
+def from_first(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """The state that rank 0 was given, where that is asked for; the others may give an empty one."""
+    if not options.broadcast_from_rank0 or not is_initialized() or get_world_size() == 1:
+        return state
+    box = [state]
+    broadcast_object_list(box, 0)
+    return box[0]
+
+
+def _init_optim_state(optim: Optimizer) -> None:
+    """Give an optimizer that has made no step its state, by a step that moves nothing: what is loaded needs somewhere to go."""
+    every = [p for group in optim.param_groups for p in group["params"] if p.requires_grad]
+    if optim.state or any(p.grad is not None for p in every):
+        return
+    rates = [group["lr"] for group in optim.param_groups]
+    for parameter in every:
+        parameter.grad = zeros_like(parameter)
+    for group in optim.param_groups:
+        group["lr"] = 0.0
+    optim.step()
+    for group, rate in zip(optim.param_groups, rates, strict=True):
+        group["lr"] = rate
+    optim.zero_grad()
+
+
 def like(value: Any, own: Any) -> Any:
-    """A tensor of a state where the present one lies."""
-    if isinstance(own, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor):
-        return distribute_tensor(value, own.device_mesh, own.placements)
+    """A tensor of a state where the present one lies, or will."""
+    if not isinstance(value, Tensor) or isinstance(value, DTensor) or not isinstance(own, Tensor):
+        return value
+    target: Any = own
+    if isinstance(own, DTensor) or (own.is_meta and hasattr(own, "placements")):
+        return distribute_tensor(value, target.device_mesh, target.placements)
     return value
 
 
@@ -114,10 +146,12 @@ def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
     """Give a model a state, whole tensors or such that lie on a mesh."""
+    chosen = options or StateDictOptions()
     target = inner(model)
     own = target.state_dict()
-    found = {name: like(value, own.get(name)) for name, value in model_state_dict.items()}
-    return target.load_state_dict(found, strict=(options or StateDictOptions()).strict)
+    state = from_first(model_state_dict, chosen)
+    found = {name: like(value, own.get(name)) for name, value in state.items()}
+    return target.load_state_dict(found, strict=chosen.strict, assign=any(t.is_meta for t in own.values()))
 
 
 def set_optimizer_state_dict(
@@ -129,6 +163,7 @@ def set_optimizer_state_dict(
 ) -> None:
     """Give optimizers a state by the names of the parameters."""
     names = named(model)
+    optim_state_dict = from_first(optim_state_dict, options or StateDictOptions())
     saved = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in as_list(optimizers):
         every = [p for g in optimizer.param_groups for p in g["params"]]

@@ -14,6 +14,7 @@ from ...nn.modules.module import Module
 from ...ops.create.ingest import tensor as make_tensor
 from ...tensor import Tensor, edge_of, plain_edge
 from .. import collectives, objects
+from ..algorithms.join import Join, Joinable, JoinHook
 from ..collectives import ReduceOp
 from ..group import ProcessGroup, chosen
 from .buckets import Bucket, GradBucket, buckets_of, reduce, share_out, spread
@@ -21,7 +22,26 @@ from .buckets import Bucket, GradBucket, buckets_of, reduce, share_out, spread
 __all__ = ["DistributedDataParallel"]
 
 
-class DistributedDataParallel(Module):
+class _Shadow(JoinHook):
+    """What a process without batches does while others make steps."""
+
+    def __init__(self, model: DistributedDataParallel) -> None:
+        self.model = model
+
+    def main_hook(self) -> None:
+        """Take part in what the others reduce."""
+        self.model._count_active(0)
+        if self.model._active_sync:
+            self.model._shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Take over what the last to go has learnt."""
+        model = self.model
+        share_out([*model._all, *model._buffers_shared], model._first_active, model.process_group)
+        model._share = 1 / model.process_group.size()
+
+
+class DistributedDataParallel(Module, Joinable):
     """Holds a module as `module`, whose parameters are the same in all processes and get the mean of their gradients.
 
     At construction all take over the parameters and buffers of the group's first rank. In backward, gradients are reduced in buckets of
@@ -80,7 +100,7 @@ class DistributedDataParallel(Module):
         self._ready: set[int] = set()
         self._used: set[int] = set()
         self._next = 0
-        self._expects = self._joined = False
+        self._expects = self._active_sync = False
         self._divides_by_all = True
         self._share = 1 / self.process_group.size()
         self._first_active = self.process_group.ranks[0]
@@ -108,8 +128,9 @@ class DistributedDataParallel(Module):
     # -- forward
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self._joined:
-            self._count_active(1)
+        if self._join_config.enable:
+            Join.notify_join_context(self)
+            self._count_active(2 if self.require_backward_grad_sync else 1)
         tracked = modes.is_grad_enabled() and self.require_backward_grad_sync
         if tracked and self._expects and self._ready:
             self._refuse_unfinished()
@@ -122,9 +143,7 @@ class DistributedDataParallel(Module):
 
     def _source(self) -> int:
         """The rank whose buffers all take over: the first that still has data."""
-        if not self._joined:
-            return self.process_group.ranks[0]
-        return self._first_active
+        return self._first_active if self._join_config.enable else self.process_group.ranks[0]
 
     def _begin(self, output: Any) -> None:
         """Ready the buckets for the backward pass of an output."""
@@ -224,45 +243,46 @@ class DistributedDataParallel(Module):
     def _set_static_graph(self) -> None:
         self.static_graph = self.find_unused_parameters = True
 
-    @contextlib.contextmanager
     def join(
         self,
         divide_by_initial_world_size: bool = True,
         enable: bool = True,
         throw_on_early_termination: bool = False,
-    ) -> Iterator[None]:
+    ) -> Join:
         """A block for processes with unequal numbers of batches: those that have none left take part in what the others reduce."""
-        if not enable:
-            yield
-            return
-        self._joined, self._divides_by_all = True, divide_by_initial_world_size
-        try:
-            yield
-            while self._count_active(0):
-                if throw_on_early_termination:
-                    raise RuntimeError(
-                        f"Detected that rank {self.process_group.rank()} has run out of inputs; others have some left"
-                    )
-                self._shadow()
-            # What the last to go has learnt.
-            share_out([*self._all, *self._buffers_shared], self._first_active, self.process_group)
-        finally:
-            self._joined = False
-            self._share = 1 / self.process_group.size()
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
 
-    def _count_active(self, own: int) -> int:
-        """How many processes have a batch."""
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What stands in for its steps; `divide_by_initial_world_size` says whether means are over all or over who has batches."""
+        self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of its parameters."""
+        return self._all[0].device
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        """Its processes."""
+        return self.process_group
+
+    def _count_active(self, own: int) -> None:
+        """Note which processes have a batch. own: 0 for none, 1 for one whose gradients stay here, 2 for one."""
         group = self.process_group
         flags = make_tensor([0] * group.size(), device=self._all[0].device)
         with no_grad():
             flags[group.rank()] = own
         collectives.all_reduce(flags, group=group)
-        alive = flags.tolist()
-        count = sum(alive)
-        if count:
-            self._first_active = group.ranks[alive.index(1)]
-            self._share = 1 / (group.size() if self._divides_by_all else count)
-        return count
+        active = [i for i, flag in enumerate(flags.tolist()) if flag]
+        self._first_active = group.ranks[active[0]]
+        self._active_sync = flags.max().item() == 2
+        self._share = 1 / (group.size() if self._divides_by_all else len(active))
 
     def _shadow(self) -> None:
         """What a process without batches does while others make a step."""
@@ -270,7 +290,8 @@ class DistributedDataParallel(Module):
             share_out(self._buffers_shared, self._source(), self.process_group)
         for parameter in self._parameters_reduced:
             parameter.grad = None
-        self._used = set()
+        # The others' gradients come here as well: an optimizer may be shared among all.
+        self._used = set() if self.find_unused_parameters else {id(p) for p in self._parameters_reduced}
         for index in range(len(self._buckets)):
             self._reduce(index)
 

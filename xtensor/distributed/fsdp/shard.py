@@ -1,22 +1,24 @@
-"""fully_shard: parameters split over a mesh, of which XLA gathers what a program needs, and computes with the batch split as well."""
+"""fully_shard: parameters split over a mesh, which a module's calls gather, and compute with the batch split."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 
-from ... import dtypes
+from ... import devices, dtypes
 from ...autograd.function import Function
+from ...lowering.sharded import kept
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor, array_of, wrap
+from ...xla.cache import bounded
 from .. import world
 from ..device_mesh import DeviceMesh, init_device_mesh
-from ..tensor.dtensor import DTensor, Placed, joined, local_part, onto, relocate
+from ..tensor.dtensor import DTensor, Placed, joined, local_part, onto, relocate, settle
 from ..tensor.modules import enter, is_tensor, leave, leaves
 from ..tensor.placement_types import Placement, Replicate, Shard, sharding_for
 
@@ -54,6 +56,19 @@ class FSDPModule(Module):
     Differs from PyTorch: XLA decides what is gathered when, so what asks for that (`unshard`, `reshard`, the setters) changes nothing.
     """
 
+    def _apply(self: Self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """See `Module`; what it makes (`to_empty` of a module on the meta device, a cast) lies as the parameters did."""
+        super()._apply(fn, recurse)
+        calls: _Calls = vars(self)[CALLS]
+        for child, name, own in calls.owned:
+            parameter: Any = child._parameters[name]
+            if not parameter.is_meta and not isinstance(parameter, DTensor):
+                settle(parameter._xt_storage, own)
+        for buffer in self.buffers():
+            if not buffer.is_meta and not isinstance(buffer, DTensor):
+                relocate(buffer, calls.mesh, [Replicate()] * calls.mesh.ndim)
+        return self
+
     def unshard(self, async_op: bool = False) -> None:
         """Nothing: what a program needs is gathered within it."""
 
@@ -62,6 +77,8 @@ class FSDPModule(Module):
     set_unshard_in_backward = set_requires_gradient_sync = unshard
 
 
+CALLS = "_xt_sharded_calls"
+"""Under which a module keeps what happens around its calls."""
 _kinds: dict[type, type] = {}
 
 
@@ -126,18 +143,24 @@ def fully_shard(
         if p is not None and id(p) not in ignored and not is_taken(child, module)
     ]
     for _, _, parameter in owned:
-        if not isinstance(parameter, DTensor) or all(not p.is_shard() for p in on(chosen, parameter)):
+        if not lies_on_mesh(parameter) or all(not p.is_shard() for p in on(chosen, parameter)):
             relocate(parameter, chosen, placements(parameter, chosen, shard_placement_fn))
     for buffer in module.buffers():
         if not isinstance(buffer, DTensor):
             relocate(buffer, chosen, [Replicate()] * chosen.ndim)
     policy = mp_policy or MixedPrecisionPolicy()
-    hooks = _Calls(chosen, policy, [(c, n) for c, n, _ in owned])
+    hooks = _Calls(chosen, policy, [(c, n, kept(p._xt_storage)) for c, n, p in owned])
     module.register_forward_pre_hook(enter, prepend=True, with_kwargs=True)
     module.register_forward_pre_hook(hooks.before, with_kwargs=True)
     module.register_forward_hook(hooks.after, always_call=True)
+    vars(module)[CALLS] = hooks
     module.__class__ = sharded_kind(type(module))
     return module
+
+
+def lies_on_mesh(parameter: Any) -> bool:
+    """Whether a parameter lies on a mesh, or will once it has values."""
+    return kept(parameter._xt_storage) is not None if parameter.is_meta else isinstance(parameter, DTensor)
 
 
 def is_taken(child: Module, root: Module) -> bool:
@@ -165,9 +188,7 @@ def placements(
     """Where a parameter goes: split along the mesh's last dimension."""
     asked = None if choose is None else choose(parameter)
     taken = (
-        {p.dim for p in parameter.placements if isinstance(p, Shard)}
-        if isinstance(parameter, DTensor)
-        else set()
+        {p.dim for p in parameter.placements if isinstance(p, Shard)} if lies_on_mesh(parameter) else set()
     )
     size = mesh.shape[-1]
     dims = [d for d, n in enumerate(parameter.shape) if n % size == 0 and n and d not in taken]
@@ -189,30 +210,66 @@ class Part(Function):
         return wrap(joined(array_of(grads[0] * ctx.share), ctx.sharding, ctx.shape)), None
 
 
+@bounded(1024)
+def gathered(own: Any, axes: frozenset[str]) -> Any:
+    """A sharding without some axes of its mesh; None where it has none of them."""
+    parts = [() if e is None else (e,) if isinstance(e, str) else tuple(e) for e in own.spec]
+    left = [tuple([a for a in part if a not in axes]) for part in parts]
+    if left == parts:
+        return None
+    spec = jax.sharding.PartitionSpec(*[p or None for p in left])
+    return jax.sharding.NamedSharding(own.mesh, spec)
+
+
+class Gathered(Function):
+    """A parameter's parts joined; its gradient goes back in parts.
+
+    Said for the values themselves: XLA, left to find it out, would split activations as the parameters are, and send these about.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, whole: Any, own: Any) -> Tensor:
+        ctx.own = own
+        return wrap(devices.spread(array_of(tensor), whole))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return wrap(devices.spread(array_of(grads[0]), ctx.own)), None, None
+
+
 class _Calls:
     """What happens around a module's calls."""
 
     def __init__(
-        self, mesh: DeviceMesh, policy: MixedPrecisionPolicy, owned: list[tuple[Module, str]]
+        self, mesh: DeviceMesh, policy: MixedPrecisionPolicy, owned: list[tuple[Module, str, Any]]
     ) -> None:
         self.mesh, self.policy, self.owned = mesh, policy, owned
-        self.kept: list[list[Any]] = []
+        self.axes = frozenset(a for names in mesh._axes for a in names)
+        self.replaced: list[list[Any]] = []
         self.plain: list[bool] = []
 
     def before(self, module: Module, inputs: Any, named: Any) -> Any:
         """Arguments come to the mesh; parameters are cast."""
         self.plain.append(not any(isinstance(v, DTensor) for v in leaves((inputs, named))))
-        dtype = self.policy.param_dtype
         given = jax.tree.map(self.brought, (inputs, named), is_leaf=is_tensor)
-        kept = []
-        if dtype is not None:
-            for child, name in self.owned:
-                parameter: Any = child._parameters[name]
-                kept.append(parameter)
-                if parameter.is_floating_point():
-                    child._parameters[name] = parameter.to(dtype)
-        self.kept.append(kept)
+        before: list[Any] = []
+        used: dict[int, Any] = {}
+        for child, name, own in self.owned:
+            parameter = child._parameters[name]
+            before.append(parameter)
+            if id(parameter) not in used:
+                used[id(parameter)] = self.used(parameter, own)
+            child._parameters[name] = used[id(parameter)]
+        self.replaced.append(before)
         return given
+
+    def used(self, parameter: Any, own: Any) -> Any:
+        """A parameter as calls use it: cast, and gathered from the devices of the mesh's dimensions."""
+        dtype = self.policy.param_dtype
+        if dtype is not None and parameter.is_floating_point():
+            parameter = parameter.to(dtype)
+        whole = None if own is None else gathered(own, self.axes)
+        return parameter if whole is None else Gathered.apply(parameter, whole, own)
 
     def brought(self, value: Any) -> Any:
         """An argument on the mesh: a tensor split along its first dimension, where that can be."""
@@ -228,7 +285,7 @@ class _Calls:
 
     def after(self, module: Module, inputs: Any, outputs: Any) -> Any:
         """Parameters are themselves again; results are cast, and given as arguments were."""
-        for (child, name), parameter in zip(self.owned, self.kept.pop(), strict=False):
+        for (child, name, _), parameter in zip(self.owned, self.replaced.pop(), strict=False):
             child._parameters[name] = parameter
         plain = self.plain.pop()
         dtype = self.policy.output_dtype

@@ -8,13 +8,25 @@ from typing import Any
 from ...optim.optimizer import Optimizer
 from ...tensor import Tensor
 from .. import collectives, messages
+from ..algorithms.join import Join, Joinable, JoinHook
 from ..data_parallel.buckets import share_out
 from ..group import chosen
 
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class _Shadow(JoinHook):
+    """What a process without batches does while others make steps: those of its share."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        """A step."""
+        self.optimizer._advance(None)
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An `optimizer_class(params, **defaults)` of which each process keeps and runs a share, then all get all parameters.
 
     Parameters go to the process that has the fewest elements so far, the largest first.
@@ -84,8 +96,26 @@ class ZeroRedundancyOptimizer(Optimizer):
             raise NotImplementedError("ZeroRedundancyOptimizer takes its parameters when it is made")
         super().add_param_group(param_group)
 
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What stands in for its steps."""
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of its parameters."""
+        return self.param_groups[0]["params"][0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """Its processes."""
+        return self.process_group
+
     def step(self, closure: Callable[[], Any] | None = None, **_: Any) -> Any:
         """The step of this process's share, then the new values of all."""
+        Join.notify_join_context(self)
+        return self._advance(closure)
+
+    def _advance(self, closure: Callable[[], Any] | None) -> Any:
         loss = None
         if self.optim is not None:
             self._tell()

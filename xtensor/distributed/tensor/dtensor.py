@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 from jax.core import Tracer
 
 from ... import devices
 from ...autograd.function import Function
-from ...lowering.sharded import keep
+from ...lowering.sharded import keep, kept
 from ...nn.parameter import Parameter
+from ...storage import MetaArray
 from ...tensor import Tensor, array_of, sizes_of, wrap
 from ...xla.x64 import call
 from .. import device_mesh
@@ -97,19 +98,20 @@ def mesh_of(tensor: Tensor) -> DeviceMesh:
 
     Raises: AttributeError for a tensor that lies on no mesh.
     """
-    array = array_of(tensor)
-    found = device_mesh.of_array(array)
-    if found is None:
+    sharding = tensor.device.sharding if not tensor.is_meta else kept(tensor._xt_storage)
+    if sharding is None:
         raise AttributeError(f"a tensor on {tensor.device} lies on no mesh: it is no DTensor")
-    return found
+    return device_mesh.of_sharding(sharding)
 
 
 def placements_here(tensor: Tensor) -> tuple[Placement, ...]:
-    """How the tensor lies along each dimension of its mesh.
+    """How the tensor lies along each dimension of its mesh; of one on the meta device that was placed, how it will.
 
     Raises: AttributeError for a tensor that lies on no mesh; RuntimeError while a function is compiled.
     """
     mesh = mesh_of(tensor)
+    if tensor.is_meta:
+        return placements_of(mesh, kept(tensor._xt_storage), tensor.dim())
     array = array_of(tensor)
     if isinstance(array, Tracer):
         raise RuntimeError("how a tensor lies is not known while a function is compiled: XLA decides it")
@@ -162,8 +164,20 @@ def relocate(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement] |
     if tensor._xt_view is not None and tuple(sizes_of(tensor)) != tuple(storage.array.shape):
         raise RuntimeError("a view can not be placed on a mesh: place what it is a view of")
     array = storage.array
-    sharding = sharding_for(mesh, placements, array.shape, array)
-    storage.replace(devices.spread(array, sharding))
+    before = Lies(kept(storage)) if isinstance(array, MetaArray) else array
+    settle(storage, sharding_for(mesh, placements, array.shape, before))
+
+
+class Lies(NamedTuple):
+    """How what has no array yet will lie."""
+
+    sharding: Any
+
+
+def settle(storage: Any, sharding: Any) -> None:
+    """Place a storage; of one on the meta device it is noted for when there are values."""
+    if not isinstance(storage.array, MetaArray):
+        storage.replace(devices.spread(storage.array, sharding))
     keep(storage, sharding)
 
 
