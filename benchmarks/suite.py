@@ -105,7 +105,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
         made.append(Row("captures", f"{name}: jit, gradients given", "jit", figures["with gradients"], None))
     for name, figures in found.get("memory", {}).items():
         made.append(Row("memory", name, "jit", figures["ratio to jit"], 1.5))
-        made.append(Row("memory", name, "torch", figures["ratio to torch"], None))
+        made.append(Row("memory", name, "torch", figures["ratio to torch"], 1.1))
     if "start" in found:
         made += start_rows(found["start"])
     return made
