@@ -159,6 +159,7 @@ def main(argv: list[str] | None = None) -> int:
                 np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3, err_msg=name)
         found = measure(runs, options.turns, options.seconds)
         figures[name] = {title: statistics.median(v) for title, v in found.items()}
+        figures[name]["turns"] = found
         row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
         if torch is not None:
             figures[name]["ratio"] = ratio(found, "xtensor", "torch")

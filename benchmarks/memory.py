@@ -82,7 +82,9 @@ def main(argv: list[str] | None = None) -> int:
         print(rise(options.contender, options.cases[0]))
         return 0
     figures: dict[str, Any] = {}
-    print(f"{'case':<20}{'MiB':>8}{'jit':>8}{'ratio':>8}{'torch':>8}{'ratio':>8}   at most 1.5 of jit, 1.1 of torch")
+    print(
+        f"{'case':<20}{'MiB':>8}{'jit':>8}{'ratio':>8}{'torch':>8}{'ratio':>8}   at most 1.5 of jit, 1.1 of torch"
+    )
     for name in CASES:
         if options.cases and not any(part in name for part in options.cases):
             continue

@@ -412,7 +412,11 @@ def steeper(found: dict[str, list[Point]]) -> dict[str, Any]:
     ours, theirs = (found[name][:count] for name in CONTENDERS)
     for what, pick in (("time", lambda p: p.then), ("memory", lambda p: float(p.grown))):
         # Below a few MiB a process's growth is the allocator's.
-        pair = [p for p in zip(ours, theirs, strict=True) if what == "time" or min(p[0].grown, p[1].grown) > 4 * MIB]
+        pair = [
+            p
+            for p in zip(ours, theirs, strict=True)
+            if what == "time" or min(p[0].grown, p[1].grown) > 4 * MIB
+        ]
         if not pair:
             continue
         at = [p[0].size for p in pair]
@@ -440,7 +444,9 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps(points(options.contender, options.laws[0], options.small, options.limit)))
         return 0
     figures: dict[str, Any] = {}
-    print(f"{'law':<32}{'size':>12}{'first':>10}{'then':>10}{'MiB':>9}{'torch':>10}{'MiB':>9}{'ratio':>8}  seconds")
+    print(
+        f"{'law':<32}{'size':>12}{'first':>10}{'then':>10}{'MiB':>9}{'torch':>10}{'MiB':>9}{'ratio':>8}  seconds"
+    )
     for name in LAWS:
         if options.laws and not any(part in name for part in options.laws):
             continue
