@@ -6,9 +6,9 @@
     python benchmarks/scaling.py --json scaling.json    and write the figures
 
 Each law runs in a process per contender, from small to large; it stops after a size that takes more than `--limit` seconds. `first` is the
-first call of a size, with what it compiles; `then` the median of those after it. `MiB` is by how much the process grew at its highest. A slope
-is that of the logarithms, fitted to the last sizes (from a hundredth of the largest on) that both have: 1 is linear, 2 quadratic. Steeper is
-what exceeds PyTorch's by more than `MARGIN` and is slower at the largest size than PyTorch.
+first call of a size, with what it compiles; `then` the fastest of those after it, since what else the machine does only adds. `MiB` is by how
+much the process grew at its highest. A slope is that of the logarithms, fitted to the last sizes (from a hundredth of the largest on) that both
+have: 1 is linear, 2 quadratic. Steeper is what exceeds PyTorch's by more than `MARGIN` and is slower at the largest size than PyTorch.
 """
 
 from __future__ import annotations
@@ -67,27 +67,29 @@ def elements(call: Callable[[Any, Any], Any]) -> Callable[[Any, int], Run]:
 
 def chain(lib: Any, n: int) -> Run:
     """n nodes after each other, and backward through them."""
-    x = lib.ones(4, requires_grad=True)
+    x: Any = lib.ones(4, requires_grad=True)
 
     def run() -> Any:
         x.grad = None
-        y = x
+        y: Any = x
         for _ in range(n):
             y = y * 1.0
         y.sum().backward()
-        return x.grad.sum().item()
+        gradient: Any = x.grad
+        return gradient.sum().item()
 
     return run
 
 
 def fan(lib: Any, n: int) -> Run:
     """n uses of one leaf, whose gradients meet, and one sum of them."""
-    x = lib.ones(4, requires_grad=True)
+    x: Any = lib.ones(4, requires_grad=True)
 
     def run() -> Any:
         x.grad = None
         lib.stack([x * 1.0 for _ in range(n)]).sum().backward()
-        return x.grad.sum().item()
+        gradient: Any = x.grad
+        return gradient.sum().item()
 
     return run
 
@@ -110,7 +112,7 @@ def leaves(lib: Any, n: int) -> Run:
 
 def dropped(lib: Any, n: int) -> Run:
     """A graph of n nodes that nobody runs: made, and given back."""
-    x = lib.ones(4, requires_grad=True)
+    x: Any = lib.ones(4, requires_grad=True)
 
     def run() -> None:
         y = x
@@ -130,7 +132,8 @@ def written(lib: Any, n: int) -> Run:
         for i in range(n):
             y[i % 8].mul_(1.0)
         y.sum().backward()
-        return x.grad.sum().item()
+        gradient: Any = x.grad
+        return gradient.sum().item()
 
     return run
 
@@ -386,7 +389,7 @@ def points(contender: str, name: str, small: bool, limit: float) -> list[Point]:
             if len(times) == 1 and times[0] > limit:
                 break
             del kept
-        then = statistics.median(times[1:] or times)
+        then = min(times[1:] or times)
         found.append(Point(size, times[0], then, max(status("VmHWM") - rest, 0)))
         del run
         if then > limit or times[0] > limit:
@@ -423,7 +426,8 @@ def steeper(found: dict[str, list[Point]]) -> dict[str, Any]:
         slopes = [slope(at, [pick(p[side]) for p in pair]) for side in (0, 1)]
         ratio = pick(pair[-1][0]) / max(pick(pair[-1][1]), 1e-9)
         verdict[what] = {"slopes": slopes, "ratio": ratio, "at": at[-1]}
-        if None not in slopes and slopes[0] > slopes[1] + MARGIN and ratio > 1:
+        mine, other = slopes
+        if mine is not None and other is not None and mine > other + MARGIN and ratio > 1:
             verdict["steeper"].append(what)
     if len(found["xtensor"]) < len(found["torch"]):
         verdict["steeper"].append(f"stopped at {found['xtensor'][-1].size}")

@@ -95,7 +95,7 @@ def test_many_tensors_are_joined_with_gradients(join: str, dim: int) -> None:
     rows = np.arange(MANY * 4, dtype=np.float32).reshape(MANY, 2, 2)
     xs = [xtensor.tensor(row, requires_grad=True) for row in rows]
     joined = getattr(xtensor, join)(xs, dim)
-    expected = np.concatenate(rows, dim) if join == "cat" else np.stack(rows, dim)
+    expected = np.concatenate(rows, dim) if join == "cat" else np.stack(list(rows), dim)
     np.testing.assert_array_equal(joined.detach().numpy(), expected)
     (joined * joined).sum().backward()
     for x, row in zip(xs, rows, strict=True):

@@ -20,7 +20,7 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
-from ...operators.precision import CONVOLUTION
+from ...operators.precision import convolution_precision
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.platforms import on_cpu
@@ -182,7 +182,7 @@ def correlate(
         lhs_dilation=input_dilation,
         rhs_dilation=dilation,
         feature_group_count=groups,
-        precision=CONVOLUTION,
+        precision=convolution_precision(),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ...operators.precision import CONVOLUTION
+from ...operators.precision import convolution_precision
 from ...xla.symbolic import at_most
 
 __all__ = [
@@ -67,13 +67,13 @@ def pointwise_input(grad: Any, weight: Any) -> Any:
 def per_sample(matrix: Any, x: Any) -> Any:
     """The matrix times the channels at every place of `(N, C, *)`: a product per sample, so that nothing is transposed."""
     each = jnp.broadcast_to(matrix, (x.shape[0], *matrix.shape))
-    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=CONVOLUTION)
+    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=convolution_precision())
     return made.reshape((x.shape[0], matrix.shape[0], *x.shape[2:]))
 
 
 def pointwise_weight(grad: Any, x: Any, shape: Sequence[int]) -> Any:
     """The gradient of the weight of `pointwise`."""
-    products = jnp.einsum("nol,ncl->noc", flat(grad), flat(x), precision=CONVOLUTION)
+    products = jnp.einsum("nol,ncl->noc", flat(grad), flat(x), precision=convolution_precision())
     return products.sum(0).reshape(shape)
 
 
@@ -96,7 +96,7 @@ def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) ->
     parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
     columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
     columns = columns.reshape((x.shape[1] * len(parts), -1))
-    made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=CONVOLUTION)
+    made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=convolution_precision())
     return jnp.swapaxes(made.reshape((weight.shape[0], *parts[0].shape[1:])), 0, 1)
 
 
@@ -105,7 +105,7 @@ def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding
     parts = list(shifted(x, shape[2:], stride, padding, dilation))
     columns = jnp.stack([flat(part) for part in parts], 2)
     columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), -1))
-    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=CONVOLUTION)
+    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=convolution_precision())
     return products.sum(0).T.reshape(shape)
 
 
