@@ -59,7 +59,7 @@ def test_an_interval_holds_the_ratio_and_narrows_with_the_noise() -> None:
     noisy = {"a": [2.0, 3.0, 1.0] * 3, "b": [1.6, 0.5, 1.0] * 3}
     for found, widest in ((quiet, 0.1), (noisy, 4.0)):
         low, high = turns.interval(found, "a", "b")
-        assert low - 1e-9 <= 2.0 <= high + 1e-9
+        assert low - 1e-9 <= 2.0 <= high + 1e-9, (low, high)
         assert high - low < widest
     assert turns.interval(noisy, "a", "b") == turns.interval(noisy, "a", "b")
     low, high = turns.interval(noisy, "a", "b")
