@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import capture, devices, dtypes
+from ..lowering.parts import TOGETHER, alike
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
 from ..xla.cache import BoundedCache, bounded
-from ..xla.parts import TOGETHER, alike
 from ..xla.threads import others
 from ..xla.x64 import jit
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import capture, checks
 from ...engine import no_grad
+from ...lowering.parts import TOGETHER, alike
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...ops.reduce.extreme_folds import extreme_fold
@@ -18,7 +19,6 @@ from ...ops.shape.joining import cat
 from ...storage import MetaArray, WrapperArray
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
-from ...xla.parts import TOGETHER, alike
 from ...xla.threads import others
 from ...xla.x64 import call, jit
 

@@ -12,12 +12,12 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype, promote
 from ...operators.schema import Array, Arrays
 from ...tensor import Tensor, sizes_of
-from ...xla.parts import TOGETHER, slices
 
 __all__ = [
     "atleast_1d",

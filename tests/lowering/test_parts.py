@@ -10,7 +10,8 @@ import pytest
 
 import xtensor
 from xtensor import nn
-from xtensor.xla import compiles, parts
+from xtensor.lowering import parts
+from xtensor.xla import compiles
 
 MANY = parts.TOGETHER + parts.PART + 3
 
