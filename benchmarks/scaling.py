@@ -6,9 +6,9 @@
     python benchmarks/scaling.py --json scaling.json    and write the figures
 
 Each law runs in a process per contender, from small to large; it stops after a size that takes more than `--limit` seconds. `first` is the
-first call of a size, with what it compiles; `then` the fastest of those after it; both are processor time of all threads, of files the whole time. `MiB` is by how
-much the process grew at its highest. A slope is that of the logarithms, fitted to the last sizes (from a hundredth of the largest on) that both
-have: 1 is linear, 2 quadratic. Steeper is what exceeds PyTorch's by more than `MARGIN` and is slower at the largest size than PyTorch.
+first call of a size, with what it compiles; `then` the fastest of those after it. Both are processor time of all threads, of files the whole
+time. `MiB` is by how much the process grew at its highest. A slope is that of the logarithms, fitted to the last sizes (from a hundredth of the
+largest on) that both have: 1 is linear, 2 quadratic. Steeper is what exceeds PyTorch's by more than `MARGIN` and is slower at the largest size.
 """
 
 from __future__ import annotations
