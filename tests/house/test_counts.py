@@ -57,9 +57,9 @@ def test_a_trace_without_launches_is_refused() -> None:
 def test_an_interval_holds_the_ratio_and_narrows_with_the_noise() -> None:
     quiet = {"a": [2.0, 2.02, 1.98] * 3, "b": [1.0, 1.01, 0.99] * 3}
     noisy = {"a": [2.0, 3.0, 1.0] * 3, "b": [1.6, 0.5, 1.0] * 3}
-    for found, widest in ((quiet, 0.1), (noisy, 4.0)):
+    for found, widest in ((quiet, 0.1), (noisy, 6.0)):
         low, high = turns.interval(found, "a", "b")
-        assert low - 1e-9 <= 2.0 <= high + 1e-9, (low, high)
+        assert low - 1e-9 <= 2.0 <= high + 1e-9
         assert high - low < widest
     assert turns.interval(noisy, "a", "b") == turns.interval(noisy, "a", "b")
     low, high = turns.interval(noisy, "a", "b")
