@@ -76,7 +76,7 @@ def contenders(function: Callable[[Any, Any], Any]) -> dict[str, Call]:
     return found
 
 
-def measure(calls: dict[str, Call], turns: int) -> dict[str, float]:
+def measure(calls: dict[str, Call], turns: int) -> dict[str, Any]:
     """Microseconds of each, in turns."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
@@ -89,7 +89,7 @@ def measure(calls: dict[str, Call], turns: int) -> dict[str, float]:
             for _ in range(count):
                 call()
             times[name].append((time.perf_counter() - began) / count * 1e6)
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {**{name: statistics.median(found) for name, found in times.items()}, "turns": times}
 
 
 def main() -> int:
@@ -101,7 +101,7 @@ def main() -> int:
     figures = {name: measure(contenders(function), options.turns) for name, function in CASES.items()}
     for name, found in figures.items():
         ratio = found["xtensor"] / found["jax.grad"]
-        cells = "  ".join(f"{who} {us:8.1f} us" for who, us in found.items())
+        cells = "  ".join(f"{who} {us:8.1f} us" for who, us in found.items() if who != "turns")
         print(f"{name:12} {cells}  xtensor/jax.grad {ratio:.3f}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

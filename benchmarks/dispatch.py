@@ -198,7 +198,7 @@ def turn(call: Call, calls: int) -> float:
     return (time.perf_counter() - start) / calls * 1e6
 
 
-def measure(case: Case, turns: int, calls: int) -> dict[str, float]:
+def measure(case: Case, turns: int, calls: int) -> dict[str, Any]:
     """The median over turns, of each contender that has the case."""
     contenders = {name: call for name in CONTENDERS if (call := getattr(case, name)) is not None}
     times: dict[str, list[float]] = {name: [] for name in contenders}
@@ -208,14 +208,14 @@ def measure(case: Case, turns: int, calls: int) -> dict[str, float]:
         order = list(contenders) if i % 2 == 0 else list(reversed(contenders))
         for name in order:
             times[name].append(turn(contenders[name], calls))
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {**{name: statistics.median(found) for name, found in times.items()}, "turns": times}
 
 
-def ratio(figures: dict[str, float], other: str) -> str:
+def ratio(figures: dict[str, Any], other: str) -> str:
     return f"{figures['xtensor'] / figures[other]:.2f}" if other in figures else "-"
 
 
-def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
+def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args(arguments)
     print(f"{'case':24} {'us':>8} {'/ jit':>8} {'/ jnp':>8} {'/ torch':>8}    us: jit, jnp, torch")
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for case in cases():
         if options.cases and not any(part in case.name for part in options.cases):
             continue

@@ -138,7 +138,7 @@ def main(argv: list[str] | None = None) -> int:
     if torch is not None:
         torch.set_num_threads(2)
     made = {title: cases(lib) for title, lib in libraries.items()}
-    figures: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     print(f"{'loop':<38}{'us':>8}{'torch':>8}{'ratio':>7}   at most {BOUND}")
     for name in made["xtensor"]:
         if options.cases and not any(part in name for part in options.cases):
@@ -150,7 +150,8 @@ def main(argv: list[str] | None = None) -> int:
                 raise AssertionError(f"{name} disagrees")
         runs = {title: (lambda loop=loop: wait(loop())) for title, loop in loops.items()}
         times = measure(runs, options.turns, options.seconds)
-        found = {title: statistics.median(t) / LENGTH for title, t in times.items()}
+        found: dict[str, Any] = {title: statistics.median(t) / LENGTH for title, t in times.items()}
+        found["turns"] = times
         if "torch" in times:
             found["ratio"] = ratio(times, "xtensor", "torch")
         figures[name] = found

@@ -250,6 +250,7 @@ def main(argv: list[str] | None = None) -> int:
             raise SystemExit(f"{name}: the losses differ: {losses}")
         found = measure({n: waiting(s) for n, s in steps.items()}, options.turns, options.seconds)
         figures[name] = {n: statistics.median(v) for n, v in found.items()}
+        figures[name]["turns"] = found
         row = f"{name:<20}{figures[name]['xtensor']:>10.0f}"
         if torch is not None:
             figures[name]["ratio to torch"] = ratio(found, "xtensor", "torch")

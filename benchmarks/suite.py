@@ -1,10 +1,15 @@
 """Every benchmark, one table: what is measured, the bound, and whether it holds.
 
-    python benchmarks/suite.py                          over an hour, nearly all of it `start`; writes results.json and results.png
+    python benchmarks/suite.py                          over an hour, nearly all of it `start`; writes MACHINE.json and MACHINE.png
     python benchmarks/suite.py --only steps kernels     some
     python benchmarks/suite.py --only start --keep      some, and the figures of the others stay
-    python benchmarks/suite.py --results folder         where the files go
-    python benchmarks/suite.py --report folder          the table and the plot of results that are there already
+    python benchmarks/suite.py --results folder         where the files go, and RESULTS.md beside the folder
+    python benchmarks/suite.py --machine my-laptop      under which name; by default the processor's, with the number of cores
+    python benchmarks/suite.py --report folder          the tables and the plots of results that are there already
+
+RESULTS.md has a column for each machine whose file is in the folder. Contenders take turns, back and forth; behind a ratio stands where it lies with
+a probability of 95 % (turns drawn again and again, `turns.interval`). A bound holds, or is missed, where all of that is on one side of it; else the
+run could not tell.
 
 A machine that does other work at the same time spoils absolute figures first and PyTorch's more than ours (its threads
 wait for each other); run it on a quiet one. The plot needs matplotlib. Ends with 1 where a bound is missed.
@@ -13,16 +18,19 @@ wait for each other); run it on a quiet one. The plot needs matplotlib. Ends wit
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 from typing import Any, NamedTuple
 
 import loops
 import start
+from turns import interval
 
 HERE = pathlib.Path(__file__).parent
 PARTS = ("dispatch", "loops", "backward", "kernels", "steps", "captures", "memory", "programs", "start")
@@ -47,17 +55,38 @@ AGAINST_JIT = (
 
 
 class Row(NamedTuple):
-    """A figure: a ratio, against whom, and the most that it may be (None: it is reported only)."""
+    """A figure: a ratio, against whom, the most that it may be (None: it is reported only), and where it lies for all that one run tells."""
 
     part: str
     name: str
     against: str
     ratio: float
     bound: float | None
+    within: tuple[float, float] | None = None
 
     @property
     def holds(self) -> bool:
         return self.bound is None or self.ratio <= self.bound
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound holds; "" without one, "unclear" where the interval has it inside."""
+        if self.bound is None:
+            return ""
+        if self.within is not None and self.within[0] <= self.bound < self.within[1]:
+            return "unclear"
+        return "holds" if self.holds else "**missed**"
+
+    def text(self) -> str:
+        """The ratio, with its interval."""
+        more = "" if self.within is None else f" [{self.within[0]:.2f}, {self.within[1]:.2f}]"
+        return f"{self.ratio:.2f}{more}"
+
+
+def within(figures: dict[str, Any], ours: str, other: str) -> tuple[float, float] | None:
+    """The interval of a ratio, where the turns were kept."""
+    found = figures.get("turns", {})
+    return interval(found, ours, other) if ours in found and other in found else None
 
 
 def rows(found: dict[str, Any]) -> list[Row]:
@@ -66,33 +95,55 @@ def rows(found: dict[str, Any]) -> list[Row]:
     for name, us in found.get("dispatch", {}).get("microseconds", {}).items():
         for other in ("jit", "jnp", "torch"):
             if other in us:
-                made.append(Row("dispatch", name, other, us["xtensor"] / us[other], None))
+                made.append(
+                    Row(
+                        "dispatch", name, other, us["xtensor"] / us[other], None, within(us, "xtensor", other)
+                    )
+                )
     for name, figures in found.get("loops", {}).items():
         if "ratio" in figures:
-            made.append(Row("loops", name, "torch", figures["ratio"], loops.BOUND))
-    for name, us in found.get("backward", {}).items():
-        if "torch" in us:
             made.append(
                 Row(
-                    "backward", name, "torch", us["xtensor"] / us["torch"], 1.5 if name == "mul_sum" else None
+                    "loops", name, "torch", figures["ratio"], loops.BOUND, within(figures, "xtensor", "torch")
                 )
             )
+    for name, us in found.get("backward", {}).items():
+        if "torch" in us:
+            bound = 1.5 if name == "mul_sum" else None
+            ratio = us["xtensor"] / us["torch"]
+            made.append(Row("backward", name, "torch", ratio, bound, within(us, "xtensor", "torch")))
     for name, figures in found.get("kernels", {}).items():
         if "ratio" in figures:
-            made.append(Row("kernels", name, "torch", figures["ratio"], 1.0 if "mean" in name else 1.5))
+            bound = 1.0 if "mean" in name else 1.5
+            made.append(
+                Row("kernels", name, "torch", figures["ratio"], bound, within(figures, "xtensor", "torch"))
+            )
     for name, figures in found.get("steps", {}).items():
         bound = next(b for start, b in STEP_BOUNDS.items() if name.startswith(start))
         if "ratio to torch" in figures:
-            made.append(Row("steps", name, "torch", figures["ratio to torch"], bound))
-        made.append(Row("steps", name, "jit", figures["ratio to jit"], 1.5 if name in AGAINST_JIT else None))
+            made.append(
+                Row(
+                    "steps",
+                    name,
+                    "torch",
+                    figures["ratio to torch"],
+                    bound,
+                    within(figures, "xtensor", "torch"),
+                )
+            )
+        bound = 1.5 if name in AGAINST_JIT else None
+        made.append(
+            Row("steps", name, "jit", figures["ratio to jit"], bound, within(figures, "xtensor", "jit"))
+        )
         if "compiled to jit" in figures:
             bound = 1.3 if name.startswith("mlp-32") else 1.05
-            made.append(Row("steps", f"{name}, compiled", "jit", figures["compiled to jit"], bound))
+            of = within(figures, "compiled", "jit")
+            made.append(Row("steps", f"{name}, compiled", "jit", figures["compiled to jit"], bound, of))
             made.append(Row("steps", f"{name}, compiled, memory", "jit", figures["memory to jit"], 1.05))
         if "compiled" in figures and "torch" in figures:
-            made.append(
-                Row("steps", f"{name}, compiled", "torch", figures["compiled"] / figures["torch"], 1.0)
-            )
+            ratio = figures["compiled"] / figures["torch"]
+            of = within(figures, "compiled", "torch")
+            made.append(Row("steps", f"{name}, compiled", "torch", ratio, 1.0, of))
         if "compiled to torch.compile" in figures:
             compiler = figures["compiled to torch.compile"]
             made.append(Row("steps", f"{name}, compiled", "torch.compile", compiler, 1.0))
@@ -105,7 +156,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
         made.append(Row("captures", f"{name}: jit, gradients given", "jit", figures["with gradients"], None))
     for name, figures in found.get("memory", {}).items():
         made.append(Row("memory", name, "jit", figures["ratio to jit"], 1.5))
-        made.append(Row("memory", name, "torch", figures["ratio to torch"], None))
+        made.append(Row("memory", name, "torch", figures["ratio to torch"], 1.1))
     if "start" in found:
         made += start_rows(found["start"])
     return made
@@ -149,34 +200,54 @@ def scripts_table(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def markdown(found: dict[str, Any]) -> str:
-    """The table of all figures, with the machine."""
-    about = found["about"]
-    machine = f"{about['cores']} cores of {about['processor']}, Python {about['python']}"
+def machine_text(about: dict[str, Any]) -> str:
+    """A machine in a line."""
+    told = [f"{about['cores']} cores of {about['processor']}"]
+    told += [f"{about['memory']} GiB"] if about.get("memory") else []
+    told += [f"vectors of {about['vectors']}"] if about.get("vectors") else []
+    told += [about["system"]] if about.get("system") else []
+    told += [f"load {about['load']}"] if about.get("load") is not None else []
+    told += [f"Python {about['python']}", f"jax {about['jax']}", f"torch {about['torch']}"]
+    return ", ".join(told + ([about["day"]] if about.get("day") else []))
+
+
+def markdown(machines: dict[str, dict[str, Any]]) -> str:
+    """The table of all figures, a column for each machine, and what the machines are."""
     lines = [
-        f"Ratios of medians in one run; {machine}, jax {about['jax']}, torch {about['torch']}.",
+        "Ratios of medians, each column of one machine's runs; in brackets where a ratio lies with a probability of 95 %, for all that its run can tell.",
         "",
-        "| part | case | against | ratio | at most | |",
-        "|---|---|---|---:|---:|---|",
+        *[f"- `{name}`: {machine_text(found['about'])}" for name, found in machines.items()],
+        "",
+        f"| part | case | against | at most | {' | '.join(f'`{name}` | ' for name in machines)} |",
+        "|---|---|---|---:|" + "---:|---|" * len(machines),
     ]
-    for row in rows(found):
-        if row.part == "scripts":
-            continue
-        bound = "" if row.bound is None else f"{row.bound:.2f}"
-        verdict = "" if row.bound is None else "holds" if row.holds else "**missed**"
-        lines.append(f"| {row.part} | {row.name} | {row.against} | {row.ratio:.2f} | {bound} | {verdict} |")
-    if "programs" in found:
-        lines += [
-            "",
-            "Programs compiled: in ten steps of a first run, in the last four of them, and in ten steps of a second run.",
-            "",
-            "| model | first run | settled | second run |",
-            "|---|---:|---:|---:|",
-        ]
-        for name, counts in found["programs"].items():
-            lines.append(f"| {name} | {counts['first']} | {counts['settled']} | {counts['second']} |")
-    if found.get("start", {}).get("scripts"):
-        lines += scripts_table(found["start"]["scripts"])
+    table: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for machine, found in machines.items():
+        for row in rows(found):
+            if row.part != "scripts":
+                table.setdefault((row.part, row.name, row.against), {})[machine] = row
+    for part in dict.fromkeys(key[0] for key in table):
+        for key, cells in table.items():
+            if key[0] != part:
+                continue
+            bound = next(iter(cells.values())).bound
+            made = [f"{cells[m].text()} | {cells[m].verdict}" if m in cells else " | " for m in machines]
+            lines.append(
+                f"| {' | '.join(key)} | {'' if bound is None else f'{bound:.2f}'} | {' | '.join(made)} |"
+            )
+    for machine, found in machines.items():
+        if "programs" in found:
+            lines += [
+                "",
+                f"Programs compiled on `{machine}`: in ten steps of a first run, in the last four of them, and in ten steps of a second run.",
+                "",
+                "| model | first run | settled | second run |",
+                "|---|---:|---:|---:|",
+            ]
+            for name, counts in found["programs"].items():
+                lines.append(f"| {name} | {counts['first']} | {counts['settled']} | {counts['second']} |")
+        if found.get("start", {}).get("scripts"):
+            lines += ["", f"On `{machine}`:", *scripts_table(found["start"]["scripts"])]
     return "\n".join(lines) + "\n"
 
 
@@ -211,6 +282,38 @@ def processor() -> str:
         return platform.machine()
 
 
+def about() -> dict[str, Any]:
+    """The machine, and what was measured on it."""
+    try:
+        flags = re.search(r"^flags.*", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        words = set(flags[0].split()) if flags else set[str]()
+    except OSError:
+        words = set[str]()
+    widths = {"avx512f": "512 bits", "avx2": "256 bits", "asimd": "128 bits"}
+    try:
+        memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    except (AttributeError, ValueError, OSError):
+        memory = None
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory": memory,
+        "vectors": next((width for flag, width in widths.items() if flag in words), None),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "day": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "jax": version("jax"),
+        "torch": version("torch"),
+    }
+
+
+def machine_name(machine: dict[str, Any]) -> str:
+    """A file's name for a machine."""
+    words = re.sub(r"\(r\)|\(tm\)|@.*|\bcpu\b|\bprocessor\b", " ", machine["processor"].lower())
+    return "-".join([*re.findall(r"[a-z0-9.]+", words), f"{machine['cores']}-cores"])
+
+
 def version(package: str) -> str:
     import importlib.metadata
 
@@ -222,15 +325,7 @@ def version(package: str) -> str:
 
 def measure(parts: list[str], folder: pathlib.Path, kept: dict[str, Any]) -> dict[str, Any]:
     """Run the parts, each in a process of its own. kept: figures of others."""
-    found: dict[str, Any] = kept | {
-        "about": {
-            "processor": processor(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "jax": version("jax"),
-            "torch": version("torch"),
-        }
-    }
+    found: dict[str, Any] = kept | {"about": about()}
     for part in parts:
         print(f"\n== {part}", flush=True)
         path = folder / f"{part}.json"
@@ -247,26 +342,32 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path())
+    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
     parser.add_argument("--report", type=pathlib.Path)
+    parser.add_argument("--machine", help="under which name the results are kept")
     parser.add_argument("--keep", action="store_true", help="let the figures of parts that do not run stay")
     options = parser.parse_args(argv)
     folder = options.report or options.results
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "results.json"
-    if options.report:
-        found = json.loads(path.read_text("utf-8"))
-    else:
+    measured = None
+    if not options.report:
+        measured = options.machine or machine_name(about())
+        path = folder / f"{measured}.json"
         kept = json.loads(path.read_text("utf-8")) if options.keep and path.exists() else {}
         found = measure(options.only, folder, kept)
         path.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    (folder / "RESULTS.md").write_text(f"# Results\n\n{markdown(found)}", "utf-8")
-    print("\n" + markdown(found))
+    machines = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
+    text = markdown(machines)
+    (folder.parent / "RESULTS.md").write_text(f"# Results\n\n{text}", "utf-8")
+    print("\n" + (markdown({measured: machines[measured]}) if measured else text))
     try:
-        plot(found, folder / "results.png")
+        for name, found in machines.items():
+            if name == measured or measured is None:
+                plot(found, folder / f"{name}.png")
     except ImportError:
         print("no plot: matplotlib is not installed")
-    return 0 if all(row.holds for row in rows(found)) else 1
+    judged = machines if measured is None else {measured: machines[measured]}
+    return 1 if any("missed" in row.verdict for found in judged.values() for row in rows(found)) else 0
 
 
 if __name__ == "__main__":

@@ -262,6 +262,7 @@ if TYPE_CHECKING:
         jax as jax,
         library as library,
         masked as masked,
+        memory as memory,
         nested as nested,
         profiler as profiler,
         return_types as return_types,
@@ -293,6 +294,11 @@ if TYPE_CHECKING:
     from .compat.settings import *
     from .compiler import compile as compile
     from .func import vmap as vmap
+    from .memory import (
+        memory_snapshot as memory_snapshot,
+        memory_summary as memory_summary,
+        record_memory as record_memory,
+    )
     from .functions import *  # the signatures of what declarations make
     from .xla import compile_cache as compile_cache
 
@@ -308,7 +314,7 @@ __all__ = ["Size", "Tensor"]
 
 # What is imported when it is first asked for: modules, and names with the modules that hold them.
 _MODULES = compat.HOMES.keys() | frozenset(
-    "amp array_api compiler distributed distributions export func fx jax library masked nested profiler return_types selfcheck "
+    "amp array_api compiler distributed distributions export func fx jax library masked memory nested profiler return_types selfcheck "
     "signal testing".split()
 )
 _HOLDERS = {
@@ -321,6 +327,7 @@ _HOLDERS = {
     "_check_value _check_with",
     "compiler": "compile",
     "func": "vmap",
+    "memory": "memory_snapshot memory_summary record_memory",
     "overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     "control_flow": "associative_scan cond map scan while_loop",
     "symbolic": "SymBool SymFloat SymInt sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",

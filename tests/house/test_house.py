@@ -51,6 +51,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "linalg",
         "masked",
         "masked_tensor",
+        "memory",
         "nested",
         "nn",
         "optim",

@@ -127,8 +127,10 @@ def memory_stats(found: Any) -> dict[str, int]:
 
 def shard_bytes(array: Any, found: Any) -> int:
     """The bytes of an array that lie on one device."""
-    if array.is_deleted() or found not in array.devices():
+    if array.is_deleted() or found not in (places := array.devices()):
         return 0
+    if len(places) == 1:
+        return array.nbytes
     return sum(shard.data.nbytes for shard in array.addressable_shards if shard.device == found)
 
 

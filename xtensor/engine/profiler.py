@@ -68,6 +68,9 @@ _recording: list[Event] | None = None
 at_start: list[Callable[[], Callable[[], None]]] = []
 """Called as a recording begins; what each returns is called as it ends."""
 
+at_end: list[Callable[[Event], None]] = []
+"""Called with every event that ends while a recording runs."""
+
 
 def begin(name: str, shapes: Sequence[Any] | None = None, kind: str = "operator") -> Event | None:
     """Open an event on this thread; None when nothing records."""
@@ -104,6 +107,8 @@ def end(event: Event | None, memory: int = 0) -> None:
     recording = _recording
     if recording is not None:
         recording.append(event)
+        for told in at_end:
+            told(event)
 
 
 def _compiling(name: str) -> Callable[[bool | None], None]:

@@ -17,8 +17,7 @@ __all__ = ["get_float32_matmul_precision", "set_float32_matmul_precision"]
 LEVELS = {"highest": lax.Precision.HIGHEST, "high": lax.Precision.HIGH, "medium": lax.Precision.DEFAULT}
 _level = "highest"
 
-# XLA reads HIGH as TF32 on a GPU and as three bfloat16 passes on a TPU; a CPU computes in float32 whatever it says.
-CONVOLUTION = lax.Precision.HIGH
+_convolutions_exact = False
 
 
 def matmul_precision() -> lax.Precision:
@@ -26,12 +25,33 @@ def matmul_precision() -> lax.Precision:
     return LEVELS[_level]
 
 
+def convolution_precision() -> lax.Precision:
+    """The precision of convolutions, read while a program is traced.
+
+    XLA reads HIGH as TF32 on a GPU and as three bfloat16 passes on a TPU; a CPU computes in float32 whatever it says.
+    """
+    return lax.Precision.HIGHEST if _convolutions_exact else lax.Precision.HIGH
+
+
+def convolutions_are_exact() -> bool:
+    """Whether convolutions are computed in float32 everywhere."""
+    return _convolutions_exact
+
+
+def make_convolutions_exact(exact: bool) -> None:
+    """Compute convolutions in float32 everywhere, or in TF32 where a device has it."""
+    global _convolutions_exact
+    if exact != _convolutions_exact:
+        _convolutions_exact = exact
+        clear_all()
+
+
 def get_float32_matmul_precision() -> str:
     """The precision of float32 matrix products: "highest", "high" or "medium"."""
     return _level
 
 
-settings_read.append(get_float32_matmul_precision)
+settings_read += [get_float32_matmul_precision, convolutions_are_exact]
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -7,7 +7,7 @@ counts are runtime operands, so a changed learning rate compiles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import capture, devices, dtypes
+from ..lowering.parts import TOGETHER, alike
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
 from ..tensor import Tensor, array_of, counter_of
@@ -58,15 +59,25 @@ def run(work: list[Work], name: str, counted: bool = True) -> Known:
     writer = writer_at(name, 3)
     storages = [param._xt_storage for group in work for param in group.params]
     places = {devices.of_array(storage.array) for storage in storages}
-    if len(places) == 1 and len(set(storages)) == len(storages):
+    few = len(storages) <= TOGETHER or capture.running() is not None
+    if few and len(places) == 1 and len(set(storages)) == len(storages):
         return call_program(work, places.pop(), writer, counted)
     made: Known = {}
     rest = work
     while rest:
         now, rest = disjoint(rest)
         for place, part in by_device(now).items():
-            made.update(call_program(part, place, writer, counted))
+            for piece in [part] if few else parted(part):
+                made.update(call_program(piece, place, writer, counted))
     return made
+
+
+def parted(work: list[Work]) -> Iterator[list[Work]]:
+    """The work in parts of few parameters of one form."""
+    for group in work:
+        own = zip(group.params, group.grads, group.counts, group.states, strict=True)
+        for places in alike([(p.shape, p.dtype, g.dtype, c, len(s)) for p, g, c, s in own]):
+            yield [select(group, places)]
 
 
 def select(group: Work, places: list[int]) -> Work:

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...operators.precision import get_float32_matmul_precision, set_float32_matmul_precision
+from ...operators.precision import (
+    convolutions_are_exact,
+    get_float32_matmul_precision,
+    make_convolutions_exact,
+    set_float32_matmul_precision,
+)
 
-__all__ = ["Precision", "flags_of"]
+__all__ = ["ConvolutionPrecision", "Precision", "flags_of"]
 
 
 def flags_of(module: str, **names: str) -> Any:
@@ -18,13 +23,16 @@ def flags_of(module: str, **names: str) -> Any:
     @contextmanager
     def flags(*values: Any, **given: Any) -> Iterator[None]:
         chosen = {**dict(zip(names, values, strict=False)), **given}
-        target = vars(sys.modules[module])
-        before = {names[n]: target[names[n]] for n in chosen if n in names}
-        target.update({names[n]: value for n, value in chosen.items() if n in names and value is not None})
+        target = sys.modules[module]
+        before = {names[n]: getattr(target, names[n]) for n in chosen if n in names}
         try:
+            for n, value in chosen.items():
+                if n in names and value is not None:
+                    setattr(target, names[n], value)
             yield
         finally:
-            target.update(before)
+            for name, value in before.items():
+                setattr(target, name, value)
 
     return flags
 
@@ -51,3 +59,15 @@ class Precision:
     @fp32_precision.setter
     def fp32_precision(self, precision: str) -> None:
         set_float32_matmul_precision("high" if precision in ("tf32", "bf16") else "highest")
+
+
+class ConvolutionPrecision:
+    """`cudnn.conv.fp32_precision`: whether convolutions of float32 may use TF32 on a GPU."""
+
+    @property
+    def fp32_precision(self) -> str:
+        return "ieee" if convolutions_are_exact() else "tf32"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        make_convolutions_exact(precision not in ("tf32", "bf16"))

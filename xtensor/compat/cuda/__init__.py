@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ... import devices, dtypes
+from ...memory.holders import memory_snapshot as held
+from ...memory.holders import memory_summary as held_by
 from ...operators.generator import default_generator_of
 from ...ops.tensor.queries import typed
 from ...tensor import Tensor
@@ -55,6 +57,7 @@ __all__ = [
     "memory_allocated",
     "memory_cached",
     "memory_reserved",
+    "memory_snapshot",
     "memory_stats",
     "memory_summary",
     "nvtx",
@@ -266,8 +269,17 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The same counts as text."""
-    return "\n".join(f"{name}: {count:,}" for name, count in memory_stats(device).items())
+    """The same counts as text, and who holds what (`xtensor.memory_summary`) unless it is abbreviated."""
+    counts = "\n".join(f"{name}: {count:,}" for name, count in memory_stats(device).items())
+    return counts if abbreviated or not is_available() else f"{counts}\n\n{held_by(_place(device))}"
+
+
+def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
+    """The arrays on the device, each with who holds it; empty without a device.
+
+    Differs from PyTorch: arrays, not an allocator's segments (`xtensor.memory_snapshot`).
+    """
+    return held(_place(device)).as_dicts() if is_available() else []
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ... import checks
+from ... import capture, checks
 from ...engine import no_grad
+from ...lowering.parts import TOGETHER, alike
 from ...operators.write import put_results, take_arrays, writer_at
 from ...ops.create.creation import zeros
 from ...ops.reduce.extreme_folds import extreme_fold
+from ...ops.shape.joining import cat
 from ...storage import MetaArray, WrapperArray
 from ...tensor import Tensor, array_of, wrap
 from ...xla.cache import bounded
@@ -29,9 +31,8 @@ __all__ = [
 ]
 
 
-@bounded(64)
-def norm_program(norm_type: float) -> Any:
-    """The norm of the norms of several arrays."""
+def norm_of(norm_type: float) -> Callable[[Any], Any]:
+    """The norm of an array, computed in float32 or better."""
 
     def norm(array: Any) -> Any:
         if array.dtype.kind not in "fcV":
@@ -55,10 +56,37 @@ def norm_program(norm_type: float) -> Any:
             return jnp.sqrt(jnp.sum(wide * wide)).astype(size.dtype)
         return jnp.power(jnp.sum(jnp.power(wide, norm_type)), 1 / norm_type).astype(size.dtype)
 
+    return norm
+
+
+@bounded(64)
+def norm_program(norm_type: float) -> Any:
+    """The norm of the norms of several arrays."""
+    norm = norm_of(norm_type)
+
     def total(arrays: list[Any]) -> Any:
         return norm(jnp.stack([norm(array).astype(common(arrays)) for array in arrays]))
 
     return jit(total)
+
+
+@bounded(64)
+def norms_programs(norm_type: float) -> tuple[Any, Any]:
+    """The norms of several arrays of one dtype, and the norm of a vector: for more than one program takes."""
+    norm = norm_of(norm_type)
+    return jit(lambda arrays: jnp.stack([norm(array) for array in arrays])), jit(norm)
+
+
+def norm_of_many(tensors: list[Tensor], norm_type: float) -> Tensor:
+    """The norm of the norms of any number of tensors on one device."""
+    if len(tensors) <= TOGETHER or capture.running() is not None:
+        return wrap(call(norm_program(norm_type), [array_of(t) for t in tensors]))
+    norms, fold = norms_programs(norm_type)
+    parts = [
+        wrap(call(norms, [array_of(tensors[i]) for i in places]))
+        for places in alike([(t.shape, t.dtype) for t in tensors])
+    ]
+    return wrap(call(fold, array_of(cat(parts))))
 
 
 def common(arrays: list[Any]) -> Any:
@@ -106,15 +134,14 @@ def get_total_norm(
         raise NotImplementedError(
             "Could not run 'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend."
         )
-    program = norm_program(norm_type)
     groups = list(by_device(tensors).values())
     if any(t.is_meta for t in tensors):
         return wrap(MetaArray((), tensors[0].dtype.to_real().numpy))
-    parts = [wrap(call(program, [array_of(t) for t in group])) for group in groups]
+    parts = [norm_of_many(group, norm_type) for group in groups]
     total = parts[0]
     if len(parts) > 1:
         first = parts[0].device
-        total = wrap(call(program, [array_of(p.to(first)) for p in parts]))
+        total = norm_of_many([p.to(first) for p in parts], norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -132,8 +159,11 @@ def compiled(program: Callable[..., list[Any]], donate: bool) -> Any:
 def overwrite(tensors: list[Tensor], name: str, program: Callable[..., list[Any]], *args: Any) -> None:
     """Replace the values by `program(values, *args)`, in their own memory."""
     writer = writer_at(name, 3)
-    arrays = take_arrays(tensors)
-    call(put_results, tensors, compiled(program, not others), (arrays, *args), writer)
+    few = len(tensors) <= TOGETHER or capture.running() is not None
+    for places in [range(len(tensors))] if few else alike([(t.shape, t.dtype) for t in tensors]):
+        part = [tensors[i] for i in places]
+        arrays = take_arrays(part)
+        call(put_results, part, compiled(program, not others), (arrays, *args), writer)
 
 
 def clip_grads_with_norm_(

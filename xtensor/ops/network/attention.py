@@ -8,6 +8,7 @@ with its square: as in Rabe and Staats, "Self-attention Does Not Need O(n^2) Mem
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -21,6 +22,7 @@ from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...tensor import Tensor, sizes_of
+from ...xla.cache import bounded
 from ...xla.symbolic import is_open
 from ..linalg.matmul import product
 from ..shape.joining import joined_shape
@@ -116,9 +118,25 @@ def attend(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    fused: bool = False,
 ) -> Array:
     """Attention without dropout."""
     check_attention(query, key, value, attn_mask, is_causal)
+    if fused and attn_mask is None and takes_cudnn(query, key, value, is_causal, enable_gqa):
+        return lax.platform_dependent(
+            query,
+            key,
+            value,
+            cuda=lambda q, k, v: by_cudnn(q, k, v, is_causal, scale),
+            default=lambda q, k, v: attend_generally(q, k, v, None, is_causal, scale, enable_gqa),
+        )
+    return attend_generally(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+
+
+def attend_generally(
+    query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float | None, enable_gqa: bool
+) -> Any:
+    """Attention by XLA's own operations."""
     if enable_gqa:
         key, value = grouped(query, key, value)
     rows = block_rows(query, key)
@@ -144,6 +162,53 @@ def check_product(left: Any, right: Any, dim: int) -> None:
             f"[{math.prod(left.shape[:-2])}, {left.shape[-1]}] but got: "
             f"[{math.prod(right.shape[:-2])}, {right.shape[dim]}]."
         )
+
+
+# ---- cuDNN's kernel ------------------------------------------------------------------------------------------------
+
+fused_allowed: ContextVar[bool] = ContextVar("fused_allowed", default=False)
+"""Whether this program asked for kernels of fused attention (`nn.attention.sdpa_kernel`)."""
+HEAD = 128
+"""The largest head that cuDNN's kernel takes on every GPU that has it; heads are multiples of eight."""
+
+
+@bounded(1)
+def has_cudnn() -> bool:
+    """Whether there is a GPU whose cuDNN has fused attention: one of compute capability 8.0, by JAX's own word."""
+    try:
+        found = jax.local_devices(backend="cuda")
+    except RuntimeError:
+        return False
+    return all(float(getattr(d, "compute_capability", 0)) >= 8 for d in found)
+
+
+def takes_cudnn(query: Any, key: Any, value: Any, causal: bool, gqa: bool) -> bool:
+    """Whether cuDNN's kernel computes this: short floats `(N, heads, L, E)`, as many heads (or groups of them), no open sizes.
+
+    A causal one needs as many keys as queries, where both ways to align them are one.
+    """
+    if not has_cudnn() or query.dtype.name not in ("float16", "bfloat16"):
+        return False
+    if {query.ndim, key.ndim, value.ndim} != {4} or any(map(is_open, (*query.shape, *key.shape))):
+        return False
+    (n, heads, length, width), (m, shared, keys, _) = query.shape, key.shape
+    heads_fit = heads == shared or (gqa and shared > 0 and heads % shared == 0)
+    sizes_fit = 0 < width <= HEAD and width % 8 == 0 and 0 not in (n, heads, length, keys)
+    return (
+        n == m
+        and heads_fit
+        and sizes_fit
+        and width == key.shape[-1]
+        and value.shape == key.shape
+        and not (causal and length != keys)
+    )
+
+
+def by_cudnn(query: Any, key: Any, value: Any, causal: bool, scale: float | None) -> Any:
+    """Attention by cuDNN's fused kernel, which keeps no scores."""
+    q, k, v = (jnp.swapaxes(x, 1, 2) for x in (query, key, value))
+    found = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=causal, implementation="cudnn")
+    return jnp.swapaxes(found, 1, 2)
 
 
 # ---- some queries at a time ----------------------------------------------------------------------------------------
@@ -244,7 +309,8 @@ def scaled_dot_product_attention(
     """`softmax(query @ key.T * scale + mask) @ value`, with dropout on the weights.
 
     `query` is `(*, L, E)`, `key` `(*, S, E)` and `value` `(*, S, V)`; `scale` is `1 / sqrt(E)` by default. With
-    `enable_gqa` every head of keys and values serves a group of query heads.
+    `enable_gqa` every head of keys and values serves a group of query heads. Within `nn.attention.sdpa_kernel` of a fused
+    kernel an NVIDIA GPU computes short floats by cuDNN's, which has first derivatives only.
 
     Shape: result `(*, L, V)`; `attn_mask` broadcasts to `(*, L, S)`.
 
@@ -258,7 +324,7 @@ def scaled_dot_product_attention(
     xtensor.Size([2, 4, 5, 16])
     """
     if dropout_p == 0.0:
-        return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+        return attend(query, key, value, attn_mask, is_causal, scale, enable_gqa, fused_allowed.get())
     weights = attention_weights(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if enable_gqa:
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)

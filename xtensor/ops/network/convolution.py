@@ -20,15 +20,17 @@ from ... import checks, dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
 from ...operators.options import repeated
-from ...operators.precision import CONVOLUTION
+from ...operators.precision import convolution_precision
 from ...operators.schema import Array
 from ...tensor import Tensor
 from ...xla.platforms import on_cpu
 from .convolution_cpu import (
     by_columns,
+    by_phases,
     columns_weight,
     depthwise_weight,
     has_few_inputs,
+    has_phases,
     is_pointwise,
     pointwise,
     pointwise_input,
@@ -182,7 +184,7 @@ def correlate(
         lhs_dilation=input_dilation,
         rhs_dilation=dilation,
         feature_group_count=groups,
-        precision=CONVOLUTION,
+        precision=convolution_precision(),
     )
 
 
@@ -372,6 +374,8 @@ class Convolution:
                     "convolution of few channels",
                     lambda x, w: by_columns(x, w, self.stride, self.padding, self.dilation),
                 )
+            elif has_phases(x.shape[2:], weight.shape, self.stride, self.dilation, self.groups):
+                way = "strided convolution", lambda x, w: by_phases(x, w, self.stride, self.padding)
         if way is None and self.has_planes(x.shape, weight.shape):
             way = "convolution of volumes", self.by_planes
         return self.run(x, weight) if way is None else on_cpu(*way, self.run, x, weight)

@@ -14,14 +14,16 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ...operators.precision import CONVOLUTION
-from ...xla.symbolic import at_most
+from ...operators.precision import convolution_precision
+from ...xla.symbolic import at_most, is_open
 
 __all__ = [
     "by_columns",
+    "by_phases",
     "columns_weight",
     "depthwise_weight",
     "has_few_inputs",
+    "has_phases",
     "is_pointwise",
     "pointwise",
     "pointwise_input",
@@ -35,6 +37,12 @@ COLUMN_LIMIT = 32
 """Products that are added up for one element of the result, to which unfolding the input pays."""
 TERMS = 8
 """How many products are added up element by element, in one vectorised loop, before XLA's reduction takes over."""
+
+
+FEW_CHANNELS = 4
+"""Channels up to which a strided convolution is computed without a stride."""
+FILLED = 1.4
+"""By how much its kernel may grow in elements, to whole strides."""
 
 
 def is_pointwise(sizes: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, groups: int) -> bool:
@@ -67,13 +75,13 @@ def pointwise_input(grad: Any, weight: Any) -> Any:
 def per_sample(matrix: Any, x: Any) -> Any:
     """The matrix times the channels at every place of `(N, C, *)`: a product per sample, so that nothing is transposed."""
     each = jnp.broadcast_to(matrix, (x.shape[0], *matrix.shape))
-    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=CONVOLUTION)
+    made = jnp.einsum("noc,ncl->nol", each, flat(x), precision=convolution_precision())
     return made.reshape((x.shape[0], matrix.shape[0], *x.shape[2:]))
 
 
 def pointwise_weight(grad: Any, x: Any, shape: Sequence[int]) -> Any:
     """The gradient of the weight of `pointwise`."""
-    products = jnp.einsum("nol,ncl->noc", flat(grad), flat(x), precision=CONVOLUTION)
+    products = jnp.einsum("nol,ncl->noc", flat(grad), flat(x), precision=convolution_precision())
     return products.sum(0).reshape(shape)
 
 
@@ -96,8 +104,44 @@ def by_columns(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) ->
     parts = list(shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation))
     columns = jnp.stack([part.reshape((part.shape[0], -1)) for part in parts], 1)
     columns = columns.reshape((x.shape[1] * len(parts), -1))
-    made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=CONVOLUTION)
+    made = jnp.matmul(weight.reshape((weight.shape[0], -1)), columns, precision=convolution_precision())
     return jnp.swapaxes(made.reshape((weight.shape[0], *parts[0].shape[1:])), 0, 1)
+
+
+def has_phases(sizes: Sequence[int], weight: Sequence[int], stride: Any, dilation: Any, groups: int) -> bool:
+    """Whether a convolution of few channels with a stride of 2 pays as one without: where little of the kernel is filled up."""
+    if groups != 1 or weight[1] > FEW_CHANNELS or tuple(stride) != (2, 2) or any(d != 1 for d in dilation):
+        return False
+    whole = [-(-k // s) * s for k, s in zip(weight[2:], stride, strict=True)]
+    return not any(map(is_open, sizes)) and math.prod(whole) <= FILLED * math.prod(weight[2:])
+
+
+def by_phases(x: Any, weight: Any, stride: Any, padding: Any) -> Any:
+    """A strided convolution as one without stride: elements a stride apart, which meet the same weights, are a channel of their own."""
+    kernel, sizes = weight.shape[2:], x.shape[2:]
+    zero = jnp.zeros((), x.dtype)
+    spans, fills, counts = [], [], []
+    for size, k, s, (low, high) in zip(sizes, kernel, stride, padding, strict=True):
+        steps = -(-k // s)
+        count = (size + low + high - k) // s + steps
+        spans.append((low, count * s - size - low, 0))
+        fills.append((0, steps * s - k, 0))
+        counts.append((count, steps))
+    x = lax.pad(x, zero, ((0, 0, 0), (0, 0, 0), *spans))
+    weight = lax.pad(weight, zero.astype(weight.dtype), ((0, 0, 0), (0, 0, 0), *fills))
+    n = len(kernel)
+    order = (0, 1, *range(3, 2 * n + 2, 2), *range(2, 2 * n + 2, 2))
+
+    def phases(array: Any, which: int) -> Any:
+        lengths = [length for pair, s in zip(counts, stride, strict=True) for length in (pair[which], s)]
+        parted = array.reshape((*array.shape[:2], *lengths)).transpose(order)
+        return parted.reshape(
+            (array.shape[0], array.shape[1] * math.prod(stride), *[c[which] for c in counts])
+        )
+
+    return lax.conv_general_dilated(
+        phases(x, 0), phases(weight, 1), (1,) * n, [(0, 0)] * n, precision=convolution_precision()
+    )
 
 
 def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Any:
@@ -105,7 +149,7 @@ def columns_weight(grad: Any, x: Any, shape: Sequence[int], stride: Any, padding
     parts = list(shifted(x, shape[2:], stride, padding, dilation))
     columns = jnp.stack([flat(part) for part in parts], 2)
     columns = columns.reshape((x.shape[0], x.shape[1] * len(parts), -1))
-    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=CONVOLUTION)
+    products = jnp.einsum("ncl,nol->nco", columns, flat(grad), precision=convolution_precision())
     return products.sum(0).T.reshape(shape)
 
 

@@ -13,6 +13,8 @@ from ...checks import not_implemented_for, wrap_dim
 from ...operators.declare import general, pointwise
 from ...operators.promotion import as_dtype, is_bool, is_complex, is_float, operands
 from ...operators.schema import Array, Number
+from ...xla.platforms import on_cpu
+from ...xla.symbolic import is_open
 from .elementwise import logistic
 
 __all__ = ["hardshrink", "log_softmax", "relu", "softmax"]
@@ -422,10 +424,26 @@ def summed(x: Array, axis: int) -> Array:
     return jnp.sum(x, axis=axis, keepdims=True) if x.ndim else x
 
 
+LONG_ROW = 64
+"""Elements from which a row's sum is a product with ones on the CPU, where what is summed up is computed and used again."""
+
+
+def row_sums(x: Array, axis: int) -> Array:
+    """`summed` of values that are used once more: as a product, XLA computes them once."""
+    if x.ndim < 2 or axis != x.ndim - 1 or is_open(x.shape[axis]) or x.shape[axis] < LONG_ROW:
+        return summed(x, axis)
+    return on_cpu(
+        "softmax",
+        lambda x: jnp.matmul(x, jnp.ones((x.shape[-1], 1), x.dtype), precision=lax.Precision.HIGHEST),
+        lambda x: summed(x, axis),
+        x,
+    )
+
+
 def softmax_input(grad: Array, result: Array, dim: int) -> Array:
     (g, dtype), (y, _) = operands(grad), operands(result)
     product = g * y
-    return (product - y * summed(product, wrap_dim(dim, y.ndim))).astype(dtype)
+    return (product - y * row_sums(product, wrap_dim(dim, y.ndim))).astype(dtype)
 
 
 @general(

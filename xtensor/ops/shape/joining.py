@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks, dtypes
+from ...lowering.parts import TOGETHER, slices
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.promotion import common_dtype, promote
@@ -101,6 +102,7 @@ def cat(
     """The tensors joined along `dim`, in their common dtype; empty 1-d tensors are skipped.
 
     Shape: the tensors have one shape but for `dim`, where the result has the sum of their sizes.
+    Differs from PyTorch: more than 256 tensors are joined part by part, which shows in the graph.
 
     Raises: IndexError where `dim` is out of range; RuntimeError where other sizes than that of `dim` differ.
 
@@ -114,7 +116,27 @@ def cat(
     """
     if out is not None:
         check_out(tensors, out)
+    elif many(tensors):
+        return in_parts(tensors, dim if axis is None else axis, cat_along)
     return cat_along(tensors, dim if axis is None else axis, out=out)
+
+
+def many(tensors: Any) -> bool:
+    """Whether so many plain tensors of one dtype are joined that one program would take long to compile."""
+    if type(tensors) not in (list, tuple) or len(tensors) <= TOGETHER:
+        return False
+    return all(type(t) is Tensor for t in tensors) and len({t.dtype for t in tensors}) == 1
+
+
+def one_shape(tensors: Sequence[Tensor]) -> bool:
+    """Whether `stack` takes these; its error counts from the first."""
+    shape = sizes_of(tensors[0])
+    return all(sizes_of(t) == shape for t in tensors)
+
+
+def in_parts(tensors: Sequence[Tensor], dim: int, join: Any) -> Tensor:
+    """The tensors joined part by part, and the parts then, which share few programs; the errors are those of joining two."""
+    return cat([join(tensors[part], dim) for part in slices(len(tensors))], dim)
 
 
 def check_out(tensors: Sequence[Tensor], out: Tensor) -> None:
@@ -156,6 +178,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     """The tensors, all of one shape, joined along a new dimension `dim`.
 
     Shape: tensors `(*)`; the result has one more dimension, of as many as there are tensors.
+    Differs from PyTorch: more than 256 tensors are joined part by part, which shows in the graph.
 
     Raises: IndexError where `dim` is out of range; RuntimeError where sizes differ.
 
@@ -165,6 +188,8 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     """
     if out is not None:
         check_out(tensors, out)
+    elif many(tensors) and one_shape(tensors):
+        return in_parts(tensors, dim, stack_along)
     return stack_along(tensors, dim, out=out)
 
 
