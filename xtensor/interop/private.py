@@ -35,6 +35,7 @@ from ..engine.modes import DecoratorContext
 from ..func import vmap
 from ..nn import init
 from ..nn.functional import linear
+from ..nn.hooks import everywhere
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
@@ -376,6 +377,12 @@ NAMES: dict[str, Any] = {
     "nn.init._no_grad_trunc_normal_": trunc_normal,
     "nn.init._no_grad_uniform_": lambda tensor, a, b, generator=None: init.uniform_(tensor, a, b, generator),
     "nn.init._no_grad_zero_": lambda tensor: init.zeros_(tensor),
+    "nn.modules.module._global_backward_hooks": everywhere.backward,
+    "nn.modules.module._global_backward_pre_hooks": everywhere.backward_pre,
+    "nn.modules.module._global_forward_hooks": everywhere.forward,
+    "nn.modules.module._global_forward_hooks_always_called": everywhere.forward_always,
+    "nn.modules.module._global_forward_hooks_with_kwargs": everywhere.forward_with_kwargs,
+    "nn.modules.module._global_forward_pre_hooks": everywhere.forward_pre,
     "nn.modules.module._IncompatibleKeys": IncompatibleKeys,
     "nn.modules.module._addindent": indented,
     "nn.modules.normalization._shape_t": int | list[int] | Size,

@@ -90,7 +90,7 @@ def warn_sizes(input: Tensor, target: Tensor) -> None:
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         checks.warn(
-            f"Using a target size (xtensor.Size({list(b)})) that is different to the input size (xtensor.Size({list(a)})). "
+            f"Using a target size ({checks.spelled('Size')}({list(b)})) that is different to the input size ({checks.spelled('Size')}({list(a)})). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
         )
 
@@ -383,8 +383,8 @@ def binary_cross_entropy(
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         raise ValueError(
-            f"Using a target size (xtensor.Size({list(b)})) that is different to the input size "
-            f"(xtensor.Size({list(a)})) is deprecated. Please ensure they have the same size."
+            f"Using a target size ({checks.spelled('Size')}({list(b)})) that is different to the input size "
+            f"({checks.spelled('Size')}({list(a)})) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
         weight = expanded(weight, a)
@@ -397,7 +397,7 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
         if d > len(shape) or sizes[-d] not in (1, shape[-d]):
             raise RuntimeError(
                 f"Attempting to broadcast a dimension of length {sizes[-d]} at -{d}! Mismatching argument at index 1 had "
-                f"xtensor.Size({list(sizes)}); but expected shape should be broadcastable to {list(shape)}"
+                f"{checks.spelled('Size')}({list(sizes)}); but expected shape should be broadcastable to {list(shape)}"
             )
     return weight.expand(shape)
 
@@ -448,7 +448,7 @@ def binary_cross_entropy_with_logits(
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         raise ValueError(
-            f"Target size (xtensor.Size({list(b)})) must be the same as input size (xtensor.Size({list(a)}))"
+            f"Target size ({checks.spelled('Size')}({list(b)})) must be the same as input size ({checks.spelled('Size')}({list(a)}))"
         )
     return logit_cross_entropy(input, target, weight, pos_weight, reduction)
 
@@ -667,7 +667,7 @@ def margin_ranking_loss(
     """
     if not input1.dim() == input2.dim() == target.dim():
         shapes = [
-            f"{n}: xtensor.Size({list(sizes_of(t))})"
+            f"{n}: {checks.spelled('Size')}({list(sizes_of(t))})"
             for n, t in zip(("input1", "input2", "target"), (input1, input2, target), strict=True)
         ]
         raise RuntimeError(
