@@ -105,7 +105,13 @@ def channels_last_order(sizes: Ints, strides: Ints) -> Ints | None:
     order = _CHANNELS_LAST_MEMORY.get(len(sizes))
     if order is None or not _is_dense_in(sizes, strides, order[::-1]):
         return None
-    return None if _is_dense_in(sizes, strides, range(len(sizes) - 1, -1, -1)) else order
+    # Packed either way, by sizes of 1, their strides tell, as they do in PyTorch.
+    least = 0
+    for dim in order[::-1]:
+        if strides[dim] < least or (dim == 0 and least == strides[1]):
+            return None
+        least = strides[dim] * sizes[dim]
+    return order
 
 
 def _is_dense_in(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:

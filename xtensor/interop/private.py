@@ -388,6 +388,8 @@ NAMES: dict[str, Any] = {
     "nn.modules.normalization._shape_t": int | list[int] | Size,
     "nn.modules.transformer._get_activation_fn": activation_named,
     "nn.modules.transformer._get_clones": clones,
+    "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
+    "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: ["cpu", "cuda", "xpu", "mtia", "tpu"],
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
     "utils.data.dataloader._DatasetKind": DatasetKind,

@@ -165,7 +165,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
     return _average(2, input, output_size)
 
 
-@general(formats=True, autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
+@general(autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
 def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements).
 
@@ -238,7 +238,6 @@ def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 @general(
-    formats=True,
     autocast=dict(cpu="float32"),
     name="adaptive_max_pool3d",
     node="AdaptiveMaxPool3D",

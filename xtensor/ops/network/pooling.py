@@ -554,7 +554,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(formats=True, autocast=dict(cpu="float32"), out="exact", node="AvgPool3D", derivatives=avg_rule(3))
+@general(autocast=dict(cpu="float32"), out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],
