@@ -309,12 +309,13 @@ def sparse_bags(
 ) -> Tensor:
     """`embedding_bag` with a sparse gradient: bags of the rows, each looked up once for its place."""
     assert embedding.sparse_rows is not None
-    rows = embedding.sparse_rows(weight, input, None, scale_grad_by_freq)
+    padding = None if padding_idx is None else padding_idx % sizes_of(weight)[0]
+    rows = embedding.sparse_rows(weight, input, padding, scale_grad_by_freq)
     places = arange(0, input.numel(), dtype=dtypes.int64, device=input.device)
     nowhere = None
     if padding_idx is not None:
         nowhere = input.numel()
-        places = places.masked_fill(input == padding_idx % sizes_of(weight)[0], nowhere)
+        places = places.masked_fill(input == padding, nowhere)
         rows = cat([rows, rows.new_zeros((1, sizes_of(weight)[1]))])
     return bags(
         rows, places, offsets, False, MODES[mode], False, per_sample_weights, include_last_offset, nowhere
