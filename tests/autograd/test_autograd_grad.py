@@ -168,3 +168,14 @@ def complex_to_real(T):
 
 
 test_grad = case.test()
+
+
+def test_a_batch_of_gradients_is_not_retained():
+    leaf = x.ones(3, requires_grad=True)
+    middle = leaf * 2
+    middle.retain_grad()
+    result = middle.sin()
+    (rows,) = x.autograd.grad(result, leaf, x.eye(3), is_grads_batched=True, retain_graph=True)
+    assert middle.grad is None and rows.shape == (3, 3)
+    result.backward(x.ones(3))
+    assert x.allclose(middle.grad, middle.cos())

@@ -222,3 +222,42 @@ def test_ctc_within_programs(joined: bool, listed: bool) -> None:
             assert found.allclose(expected, atol=1e-6)
     if not listed:
         assert compiled(x, targets, xtensor.tensor((13, 11, 10)), lengths[1]).isnan()
+
+
+def test_smoothing_is_checked_before_sizes(torch):
+    for T in (xtensor, torch):
+        for target in (T.arange(4), T.zeros(3, 4)):
+            with pytest.raises(RuntimeError, match=r"label_smoothing must be between 0.0 and 1.0. Got: 1.2"):
+                T.nn.functional.cross_entropy(T.zeros(3, 4), target, label_smoothing=1.2)
+
+
+def test_padding_of_bags_has_no_part_in_a_sparse_gradient(torch):
+    def gradient(T):
+        table = T.ones(6, 2, requires_grad=True)
+        indices = T.tensor([[1, 3, 3, 2, 5]])
+        T.nn.functional.embedding_bag(indices, table, padding_idx=3, sparse=True).sum().backward()
+        return table.grad._indices().tolist(), table.grad._values().tolist()
+
+    assert gradient(xtensor) == gradient(torch)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_rows_of_no_columns_have_a_sparse_gradient(count):
+    table = xtensor.nn.Embedding(count, 0, sparse=True)
+    table(xtensor.arange(count)).sum().backward()
+    assert table.weight.grad.is_sparse and table.weight.grad.shape == (count, 0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets"), [((2, 0, 0), (1,)), ((), (1,)), ((1,), ()), ((1,), (1, 1)), ((1, 1), (1,))]
+)
+def test_dimensions_of_bags(torch, indices, offsets):
+    def told(T):
+        try:
+            table = T.ones(2, 3)
+            found = T.embedding_bag(table, T.zeros(indices, dtype=T.int64), T.zeros(offsets, dtype=T.int64))
+        except RuntimeError as error:
+            return str(error)
+        return found[0].tolist()
+
+    assert told(xtensor) == told(torch)

@@ -365,3 +365,24 @@ def test_inspect_reads_no_tensor(tmp_path):
     assert [entry.name for entry in serialization.describe(path).tensors] == ["a"]
     with pytest.raises(FileFormatError, match="CRC32"):
         xt.load(path)
+
+
+def test_the_older_format_is_written_too(torch):
+    base = xt.arange(6.0)
+    state = {"base": base, "part": base[2:4], "short": xt.ones(2, dtype=xt.bfloat16), "none": xt.zeros(0), "n": 3}
+    file = io.BytesIO()
+    xt.save(state, file, _use_new_zipfile_serialization=False)
+    xt.save("next", file, _use_new_zipfile_serialization=False)
+    for library in (torch, xt):
+        file.seek(0)
+        found = library.load(file)
+        assert library.load(file) == "next"  # one file holds several, each read from where the last one ended
+        found["base"][2] = 9
+        assert found["part"].tolist() == [9, 3] and found["short"].dtype is library.bfloat16
+        assert found["none"].shape == (0,) and found["n"] == 3
+
+
+def test_a_stream_is_flushed(tmp_path):
+    with open(tmp_path / "state.pt", "wb") as file:
+        xt.save({"a": xt.ones(2)}, file)
+        assert xt.load(tmp_path / "state.pt")["a"].tolist() == [1, 1]
