@@ -86,7 +86,9 @@ def test_a_class_says_what_is_swapped_in(swapping):
     module.load_state_dict({"scale": x.ones(2)})
     assert module.scale.tolist() == [2, 2]
     module.register_buffer("scale", x.ones(2).as_subclass(Broken))
-    with pytest.raises(RuntimeError, match=r"While swapping the parameter .*module_load returned one of self"):
+    with pytest.raises(
+        RuntimeError, match=r"While swapping the parameter .*module_load returned one of self"
+    ):
         module.load_state_dict({"scale": x.ones(2)})
 
 

@@ -69,7 +69,12 @@ def test_sizes_of_one_leave_the_format_to_the_strides(torch, sizes):
         plain = T.zeros(sizes)
         moved = plain.to(memory_format=T.channels_last)
         shrunk = [T.nn.functional.interpolate(v, scale_factor=2.0).stride() for v in (plain, moved)]
-        return plain.stride(), moved.stride(), plain.contiguous(memory_format=T.channels_last).stride(), shrunk
+        return (
+            plain.stride(),
+            moved.stride(),
+            plain.contiguous(memory_format=T.channels_last).stride(),
+            shrunk,
+        )
 
     assert formats(x) == formats(torch)
 

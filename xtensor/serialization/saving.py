@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import QuantizedTensor
 from ..quantized.packed import ScriptObject
 from ..sparse.layout import SparseTensor
@@ -103,7 +104,11 @@ def write(obj: Any, stream: IO[bytes], root: str, protocol: int, tells_order: bo
 
 def write_older(obj: Any, stream: IO[bytes], protocol: int) -> None:
     """The format before PyTorch 1.6, which `legacy` reads."""
-    info = {"protocol_version": PROTOCOL, "little_endian": sys.byteorder == "little", "type_sizes": TYPE_SIZES}
+    info = {
+        "protocol_version": PROTOCOL,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": TYPE_SIZES,
+    }
     for part in (MAGIC, PROTOCOL, info):
         pickle.dump(part, stream, protocol)
     pickler = OlderPickler(stream, protocol)
@@ -195,6 +200,8 @@ class Pickler(pickle._Pickler):
             return self.storage_id(obj.storage, obj.dtype)
         if isinstance(obj, UntypedStorage):
             return self.storage_id(obj._xt_storage, None)
+        if isinstance(obj, TypedStorage):
+            return self.storage_id(obj.untyped()._xt_storage, obj.dtype)
         return None
 
     def storage_id(self, storage: Storage, dtype: dtypes.dtype | None) -> Any:

@@ -328,7 +328,9 @@ def call(
     # A result may lie in memory as these arguments do, which their values do not tell.
     for p in runtime[: op.formats]:
         if p.kind == "Arrays":
-            conditions.append(f"if any([t._xt_view is not None and channels_last(t._xt_view) for t in {p.name}]): raise LookupError")
+            conditions.append(
+                f"if any([t._xt_view is not None and channels_last(t._xt_view) for t in {p.name}]): raise LookupError"
+            )
         else:
             conditions.append(f"if v_{p.name} is not None and channels_last(v_{p.name}): raise LookupError")
     return fill(
