@@ -291,7 +291,7 @@ NO = """
 BLOCKS = """
     _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _dynamo.decorators.set_stance
     _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
-    autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
+    _C._DisableFuncTorch autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
 """
 
 
@@ -409,8 +409,8 @@ NAMES: dict[str, Any] = {
     "nn.modules.transformer._get_activation_fn": activation_named,
     "nn.modules.transformer._get_clones": clones,
     "nn.utils.prune._compute_nparams_toprune": amount_of,
-    "nn.utils.prune._validate_check_amount": check_amount,
-    "nn.utils.prune._validate_check_amount_init": check_amount,
+    "nn.utils.prune._validate_pruning_amount": check_amount,
+    "nn.utils.prune._validate_pruning_amount_init": check_amount,
     "nn.utils.stateless._functional_call": call_with,
     "utils._mode_utils.no_dispatch": without_modes,
     "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
