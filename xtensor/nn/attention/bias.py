@@ -31,7 +31,8 @@ class CausalBias(Tensor):
 
     Differs from PyTorch: its sizes are those of the mask.
 
-    >>> nn.attention.bias.causal_lower_right(2, 3)
+    >>> from xtensor.nn.attention.bias import causal_lower_right
+    >>> causal_lower_right(2, 3)
     tensor([[ True,  True, False],
             [ True,  True,  True]])
     """
@@ -40,7 +41,7 @@ class CausalBias(Tensor):
     seq_len_q: int
     seq_len_kv: int
 
-    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> CausalBias:
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Any:
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"variant must be a CausalVariant, got {type(variant).__name__}")
         return empty(seq_len_q, seq_len_kv, device="meta").as_subclass(cls)

@@ -219,7 +219,7 @@ def check_amount(amount: Any, size: int | None = None) -> None:
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
         )
-    if whole and size is not None and amount > size:
+    if whole and size is not None and int(amount) > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
 
 
