@@ -88,4 +88,4 @@ def test_enumerations_and_kernels_behind_private_names(alias):
     with pytest.raises(
         ValueError, match="amount=2 should be smaller than the number of parameters to prune=1"
     ):
-        torch.nn.utils.prune._validate_pruning_amount(2, 1)
+        torch.nn.utils.prune._validate_pruning_amount(2, tensor_size=1)

@@ -210,8 +210,8 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
-def check_amount(amount: Any, size: int | None = None) -> None:
-    """Refuse what is neither a number of elements to prune, at most `size`, nor a fraction of them."""
+def check_amount(amount: Any, tensor_size: int | None = None) -> None:
+    """Refuse what is neither a number of elements to prune, at most `tensor_size`, nor a fraction of them."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
@@ -219,13 +219,15 @@ def check_amount(amount: Any, size: int | None = None) -> None:
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
         )
-    if whole and size is not None and int(amount) > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+    if whole and tensor_size is not None and int(amount) > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
+        )
 
 
-def amount_of(amount: Any, size: int) -> int:
-    """How many of `size` elements an amount is."""
-    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * size)
+def amount_of(amount: Any, tensor_size: int) -> int:
+    """How many of `tensor_size` elements an amount is."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
 class _Amount(BasePruningMethod):

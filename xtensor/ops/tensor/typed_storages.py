@@ -49,6 +49,8 @@ class TypedStorage:
         """The same memory as bytes."""
         return self._row.untyped_storage()
 
+    _untyped_storage = property(untyped)
+
     def data_ptr(self) -> int:
         """A number that tells this memory from any other."""
         return self.untyped().data_ptr()
