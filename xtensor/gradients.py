@@ -31,7 +31,7 @@ from .tensor import (
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
-from .xla.levels import ground
+from .xla.levels import Leveled, ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -501,9 +501,13 @@ def retain_grad(self: Tensor) -> None:
         return
     reference = weakref.ref(self)
 
+    def passing(grad: Any, tensor: Tensor) -> bool:
+        # The gradient of a batch of samples outlives neither the batch nor, in `.grad`, the call that made it.
+        return isinstance(grad._xt_storage.raw, Leveled) and not isinstance(tensor._xt_storage.raw, Leveled)
+
     def keep(grad: Any) -> None:
         tensor = reference()
-        if tensor is not None and grad is not None:
+        if tensor is not None and grad is not None and not passing(grad, tensor):
             kept = meta_of(tensor)
             if kept.grad is None:
                 apart = type(grad._xt_storage.raw) is WrapperArray

@@ -844,7 +844,7 @@ class Methods:
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, axis: builtins.int | None = None, keepdims: builtins.bool | None = None, out: Sequence[Tensor] | None = None) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of several, and the index where it stands last."""
     def module_load(self, other: Tensor, assign: builtins.bool = False) -> Tensor:
-        """What a module takes for this parameter when a state is loaded."""
+        """What a module swaps this parameter for when a state is loaded: a new tensor, never one of the two."""
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
         """The view with dimensions `source` moved to the places `destination`."""
     def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:

@@ -401,7 +401,9 @@ class UntypedStorage:
     def device(self) -> devices.device:
         return self._xt_storage.device
 
-    def _cdata_key(self) -> int:
+    @property
+    def _cdata(self) -> int:
+        """A number that tells this storage from any other."""
         return id(self._xt_storage)
 
     def __eq__(self, other: object) -> bool:

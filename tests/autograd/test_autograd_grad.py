@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import xtensor
 from tests.oracle import Cases, attempt, graph, leaf
 
 case = Cases()
@@ -168,3 +169,14 @@ def complex_to_real(T):
 
 
 test_grad = case.test()
+
+
+def test_a_batch_of_gradients_is_not_retained():
+    leaf = xtensor.ones(3, requires_grad=True)
+    middle = leaf * 2
+    middle.retain_grad()
+    result = middle.sin()
+    (rows,) = xtensor.autograd.grad(result, leaf, xtensor.eye(3), is_grads_batched=True, retain_graph=True)
+    assert middle.grad is None and rows.shape == (3, 3)
+    result.backward(xtensor.ones(3))
+    assert xtensor.allclose(middle.grad, middle.cos())

@@ -1,5 +1,6 @@
 """The families beyond the common ones, transforms, registries and their divergences, as PyTorch's."""
 
+import numpy as np
 import pytest
 
 import xtensor
@@ -216,3 +217,30 @@ def test_what_is_outside_is_refused():
         d.MixtureSameFamily(d.Normal(0.0, 1.0), d.Normal(0.0, 1.0))
     with pytest.raises(NotImplementedError, match="Cannot transform"):
         d.biject_to(d.constraints.lower_cholesky)
+
+
+def test_ends_belong_to_kumaraswamys_support(torch):
+    found, wanted = [
+        T.distributions.Kumaraswamy(T.tensor([1.0, 2.0]), T.tensor([1.0, 3.0])).log_prob(T.tensor([1.0, 0.5]))
+        for T in (xtensor, torch)
+    ]
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)
+
+
+def test_no_success_is_no_geometric_distribution(torch):
+    def told(T):
+        with pytest.raises(ValueError, match="to be positive but found invalid values") as caught:
+            T.distributions.Geometric(T.tensor([0.0, 0.5]))
+        return str(caught.value).replace("xtensor", "torch")
+
+    assert told(xtensor) == told(torch)
+
+
+def test_wisharts_density_of_what_is_not_symmetric(torch):
+    grads = []
+    for T in (xtensor, torch):
+        value = T.tensor([[2.0, 0.6], [0.4, 1.0]], dtype=T.float64, requires_grad=True)
+        df, scale = T.tensor(4.0, dtype=T.float64), T.eye(2, dtype=T.float64)
+        T.distributions.Wishart(df, scale, validate_args=False).log_prob(value).backward()
+        grads.append(value.grad.numpy())
+    np.testing.assert_allclose(*grads, rtol=1e-9)

@@ -63,3 +63,29 @@ def test_scans(alias, rng):
         assert alias.allclose(found, wanted)
     last, found = scan(lambda s, e: (s + e, s), alias.zeros(2, dtype=x.dtype), x, dim=1)
     assert alias.allclose(last, x.sum(1)) and alias.allclose(found[:, 1:], x.cumsum(1)[:, :-1])
+
+
+def test_messages_name_torch(alias):
+    import torch
+
+    layer = torch.nn.Linear(1, 1)
+    with pytest.raises(TypeError, match=r"as parameter 'weight' \(torch.nn.Parameter or None expected\)"):
+        layer.weight = 3
+    with pytest.raises(RuntimeError, match=r"expected torch\.Tensor or Tensor-like object"):
+        layer.load_state_dict({"weight": [[1.0]], "bias": torch.ones(1)})
+    with pytest.raises(ValueError, match=r"got input size torch.Size\(\[1, 2\]\)"):
+        torch.nn.functional.batch_norm(torch.ones(1, 2), None, None, training=True)
+
+
+def test_enumerations_and_kernels_behind_private_names(alias):
+    import torch
+
+    assert torch._C._ConvBackend.Slow2d.name == "Slow2d"
+    padded = torch._C._nn.reflection_pad1d(torch.tensor([[1.0, 2.0]]), [1, 0])
+    assert padded.tolist() == [[2, 1, 2]]
+    with pytest.raises(RuntimeError, match="padding size is expected to be 4"):
+        torch._C._nn.replication_pad2d(padded, [1])
+    with pytest.raises(
+        ValueError, match="amount=2 should be smaller than the number of parameters to prune=1"
+    ):
+        torch.nn.utils.prune._validate_pruning_amount(2, tensor_size=1)

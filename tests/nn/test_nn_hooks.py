@@ -1,6 +1,7 @@
 """Hooks of modules: before and after forward, on gradients, and those of all modules."""
 
 import gc
+import warnings
 
 import numpy as np
 import pytest
@@ -125,3 +126,32 @@ def test_hooks_do_not_keep_modules_alive():
     del module
     gc.collect()
     assert handle.hooks_dict_ref() is None
+
+
+OLDER_HOOKS = {
+    "a list goes in": lambda T, a, b: (lambda pair: (pair[0].clone(), pair[1].clone()), ([a, b],)),
+    "a list comes out": lambda T, a, b: (lambda a, b: [a.clone(), b.clone()], (a, b)),
+    "nested": lambda T, a, b: (lambda a: {"x": a.clone()}, (a,)),
+    "one node": lambda T, a, b: (lambda a: a.clone(), (a * 2,)),
+    "two nodes": lambda T, a, b: (lambda a: a.clone().clone(), (a * 2,)),
+    "two outputs": lambda T, a, b: (lambda a, b: (a.clone(), b.clone()), (a, b)),
+}
+
+
+@pytest.mark.parametrize("name", OLDER_HOOKS)
+def test_hooks_at_the_last_node_tell_what_they_miss(torch, name):
+    def told(T):
+        function, args = OLDER_HOOKS[name](T, T.ones(2, requires_grad=True), T.ones(2, requires_grad=True))
+
+        class Calls(T.nn.Module):
+            def forward(self, *given):
+                return function(*given)
+
+        module = Calls()
+        module.register_backward_hook(lambda *_: None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module(*args)
+        return [(w.category, str(w.message)) for w in caught]
+
+    assert told(xtensor) == told(torch)

@@ -222,3 +222,93 @@ def test_ctc_within_programs(joined: bool, listed: bool) -> None:
             assert found.allclose(expected, atol=1e-6)
     if not listed:
         assert compiled(x, targets, xtensor.tensor((13, 11, 10)), lengths[1]).isnan()
+
+
+def test_smoothing_is_checked_before_sizes(torch):
+    for T in (xtensor, torch):
+        for target in (T.arange(4), T.zeros(3, 4)):
+            with pytest.raises(RuntimeError, match=r"label_smoothing must be between 0.0 and 1.0. Got: 1.2"):
+                T.nn.functional.cross_entropy(T.zeros(3, 4), target, label_smoothing=1.2)
+
+
+def test_padding_of_bags_has_no_part_in_a_sparse_gradient(torch):
+    def gradient(T):
+        table = T.ones(6, 2, requires_grad=True)
+        indices = T.tensor([[1, 3, 3, 2, 5]])
+        T.nn.functional.embedding_bag(indices, table, padding_idx=3, sparse=True).sum().backward()
+        return table.grad._indices().tolist(), table.grad._values().tolist()
+
+    assert gradient(xtensor) == gradient(torch)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_rows_of_no_columns_have_a_sparse_gradient(count):
+    table = xtensor.nn.Embedding(count, 0, sparse=True)
+    table(xtensor.arange(count)).sum().backward()
+    assert table.weight.grad.is_sparse and table.weight.grad.shape == (count, 0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "offsets"), [((2, 0, 0), (1,)), ((), (1,)), ((1,), ()), ((1,), (1, 1)), ((1, 1), (1,))]
+)
+def test_dimensions_of_bags(torch, indices, offsets):
+    def told(T):
+        try:
+            table = T.ones(2, 3)
+            found = T.embedding_bag(table, T.zeros(indices, dtype=T.int64), T.zeros(offsets, dtype=T.int64))
+        except RuntimeError as error:
+            return str(error)
+        return found[0].tolist()
+
+    assert told(xtensor) == told(torch)
+
+
+@pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 2, 3, 1)])
+def test_a_grid_is_walked_back_twice(torch, size):
+    def gradient(T):
+        n = len(size) - 2
+        theta = T.linspace(-1, 1, 2 * n * (n + 1), dtype=T.float64).reshape(2, n, n + 1).requires_grad_()
+        grid = T.nn.functional.affine_grid(theta, size, align_corners=False)
+        weight = T.linspace(0, 1, grid.numel(), dtype=T.float64).reshape(grid.shape)
+        for _ in range(2):  # nothing was saved that the first pass would have freed
+            grid.backward(weight)
+        return theta.grad.numpy()
+
+    np.testing.assert_allclose(gradient(xtensor), gradient(torch), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize(("n", "shape"), [(1, (1, 3)), (2, (1, 3, 4, 4)), (3, (1, 3, 4, 4))])
+def test_no_windows_have_no_gradient(torch, kind, n, shape):
+    def told(T):
+        pooled = getattr(T.nn.functional, f"adaptive_{kind}_pool{n}d")(T.ones(shape, requires_grad=True), 0)
+        with pytest.raises(RuntimeError, match="to have non-zero size for non-batch dimensions") as caught:
+            pooled.sum().backward()
+        return str(caught.value).partition("\n")[0]
+
+    assert told(xtensor) == told(torch)
+
+
+BROADCASTS = {
+    "broadcast_tensors": lambda T, a, b: T.broadcast_tensors(a, b),
+    "cosine_similarity": lambda T, a, b: T.nn.functional.cosine_similarity(a, b),
+    "l1_loss": lambda T, a, b: T.nn.functional.l1_loss(a, b),
+    "shapes": lambda T, a, b: T.broadcast_shapes(a.shape, b.shape),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("name", BROADCASTS)
+def test_sizes_that_do_not_broadcast_are_named_from_the_back(torch, name):
+    def told(T):
+        with pytest.raises(RuntimeError) as caught:
+            BROADCASTS[name](T, T.ones(2, 3, 4), T.ones(2, 4, 5))
+        return str(caught.value).partition("\n")[0].replace("xtensor", "torch")
+
+    assert told(xtensor) == told(torch)
+
+
+def test_states_of_cells_have_the_inputs_dimensions(torch):
+    for T in (xtensor, torch):
+        with pytest.raises(RuntimeError, match="hidden0 has inconsistent hidden_size: got 1, expected 3"):
+            T.nn.RNNCell(2, 3)(T.ones(2), T.ones(1, 3))

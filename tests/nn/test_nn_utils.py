@@ -223,3 +223,28 @@ def test_gradients_of_convolutions_as_functions(n):
     options = dict(stride=2, padding=1, groups=2)
     same(getattr(nn.grad, f"conv{n}d_input")(x.shape, weight, seed, **options), x.grad)
     same(getattr(nn.grad, f"conv{n}d_weight")(x, weight.shape, seed, **options), weight.grad)
+
+
+def test_circular_modules_are_called_functionally(torch):
+    def call(T):
+        class Circle(T.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = T.nn.Linear(1, 1)
+                self.layer.whole = self
+
+            def forward(self, value):
+                return self.layer(value)
+
+        values = {"layer.whole.layer.weight": T.tensor([[2.0]]), "layer.bias": T.tensor([1.0])}
+        return T.func.functional_call(Circle(), values, T.tensor([[3.0]]), tie_weights=False).item()
+
+    assert call(xtensor) == call(torch) == 7
+
+
+def test_empty_sequences_are_not_packed(torch):
+    for T in (xtensor, torch):
+        with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+            T.nn.utils.rnn.pack_padded_sequence(T.zeros(0, 0), [])
+        with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+            T.nn.utils.rnn.pack_padded_sequence(T.zeros(0, 3), T.zeros(2, 2, dtype=T.int64))

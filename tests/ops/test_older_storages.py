@@ -43,3 +43,10 @@ def test_numbers_and_branches(torch):
     assert [m.tolist() for m in made] == [3, [8.0, 8.0]]
     with pytest.raises(RuntimeError, match="single-element tensor"):
         xtensor.cond(xtensor.ones(2), abs, abs)
+
+
+def test_a_storage_is_known_by_a_number():
+    values = xtensor.arange(3.0)
+    typed, bytes_ = values.storage(), values.untyped_storage()
+    assert typed._cdata == bytes_._cdata == typed._untyped_storage._cdata == values[1:].storage()._cdata
+    assert typed._cdata != values.clone().storage()._cdata

@@ -7,6 +7,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import warnings
 import zipfile
 
 import numpy as np
@@ -365,3 +366,45 @@ def test_inspect_reads_no_tensor(tmp_path):
     assert [entry.name for entry in serialization.describe(path).tensors] == ["a"]
     with pytest.raises(FileFormatError, match="CRC32"):
         xt.load(path)
+
+
+def test_the_older_format_is_written_too(torch):
+    base = xt.arange(6.0)
+    state = {
+        "base": base,
+        "part": base[2:4],
+        "short": xt.ones(2, dtype=xt.bfloat16),
+        "none": xt.zeros(0),
+        "n": 3,
+    }
+    file = io.BytesIO()
+    xt.save(state, file, _use_new_zipfile_serialization=False)
+    xt.save("next", file, _use_new_zipfile_serialization=False)
+    for library in (torch, xt):
+        file.seek(0)
+        found = library.load(file)
+        assert library.load(file) == "next"  # one file holds several, each read from where the last one ended
+        found["base"][2] = 9
+        assert found["part"].tolist() == [9, 3] and found["short"].dtype is library.bfloat16
+        assert found["none"].shape == (0,) and found["n"] == 3
+
+
+def test_a_stream_is_flushed(tmp_path):
+    with open(tmp_path / "state.pt", "wb") as file:
+        xt.save({"a": xt.ones(2)}, file)
+        assert xt.load(tmp_path / "state.pt")["a"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_storages_with_types_are_saved_as_storages(torch, zipped):
+    values = xt.arange(4.0)
+    file = io.BytesIO()
+    xt.save([values.storage(), values[1:3]], file, _use_new_zipfile_serialization=zipped)
+    for library in (torch, xt):
+        file.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's, about typed storages
+            storage, part = library.load(file)
+            assert storage.dtype is library.float32 and len(storage) == 4
+            storage[1] = 7.0
+        assert part.tolist() == [7, 2]

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..linalg import cholesky, solve_triangular
+from ..linalg import cholesky, slogdet, solve_triangular
 from ..ops.create.creation import ones, zeros
 from ..ops.create.random import rand, randn
 from ..ops.create.ranges import arange, eye
@@ -475,7 +475,7 @@ class Wishart(Distribution):
         self._check(value)
         p, nu = self._event_shape[0], self.df
         log_det = 2 * self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        value_det = 2 * cholesky(value).diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        value_det = slogdet(value)[1]
         trace = (self.precision_matrix @ value).diagonal(dim1=-2, dim2=-1).sum(-1)
         norm = nu * p * math.log(2) / 2 + nu / 2 * log_det + (nu / 2).mvlgamma(p)
         return (nu - p - 1) / 2 * value_det - trace / 2 - norm

@@ -109,6 +109,16 @@ class Geometric(ByOdds):
 
     support = constraints.nonnegative_integer
 
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, validate_args=validate_args)
+        if self._validate_args and probs is not None:
+            valid = self.probs > 0
+            if not valid.all():
+                raise ValueError(
+                    f"Expected parameter probs ({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) of "
+                    f"distribution {self!r} to be positive but found invalid values:\n{self.probs[~valid]}"
+                )
+
     @property
     def mean(self) -> Tensor:
         return 1.0 / self.probs - 1.0

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..ops.create.creation import ones_like
+from ..ops.create.creation import full_like, ones_like
 from ..ops.create.random import rand
 from ..tensor import Tensor
 from . import constraints
@@ -142,11 +142,8 @@ class Kumaraswamy(TransformedDistribution):
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        info = dtypes.finfo(self.concentration0.dtype)
         base = Uniform(
-            self.concentration0 * 0 + info.tiny,
-            self.concentration0 * 0 + (1 - info.eps),
-            validate_args=validate_args,
+            full_like(self.concentration0, 0), full_like(self.concentration0, 1), validate_args=validate_args
         )
         maps = [
             PowerTransform(self.concentration0.reciprocal()),

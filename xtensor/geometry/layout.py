@@ -101,11 +101,19 @@ _CHANNELS_LAST_MEMORY = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 def channels_last_order(sizes: Ints, strides: Ints) -> Ints | None:
-    """The dimensions from the slowest, of a tensor that lies with its channels last; None of one that need not."""
+    """The dimensions from the slowest, of a tensor whose strides tell that its channels lie last, gaps or not; else None.
+
+    As in PyTorch, what may be read either way has its channels first.
+    """
     order = _CHANNELS_LAST_MEMORY.get(len(sizes))
-    if order is None or not _is_dense_in(sizes, strides, order[::-1]):
+    if order is None or strides[1] == 0:
         return None
-    return None if _is_dense_in(sizes, strides, range(len(sizes) - 1, -1, -1)) else order
+    least = 0
+    for dim in order[::-1]:
+        if sizes[dim] == 0 or strides[dim] < least or (dim == 0 and least == strides[1]):
+            return None
+        least = strides[dim] * sizes[dim]
+    return order
 
 
 def _is_dense_in(sizes: Ints, strides: Ints, order: Sequence[int]) -> bool:

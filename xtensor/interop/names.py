@@ -51,7 +51,7 @@ def _section(module: str) -> dict[str, Described]:
                     kind,
                     home,
                     match["base"] or "",
-                    tuple(members.split(",")) if members else (),
+                    tuple(filter(None, (members or "").split(","))),
                     ... if literal is None else ast.literal_eval(literal),
                 )
     return found

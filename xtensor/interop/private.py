@@ -33,12 +33,16 @@ from ..distributions.distribution import sum_rightmost
 from ..engine import modes
 from ..engine.modes import DecoratorContext
 from ..func import vmap
+from ..nn import grad as nn_grad
 from ..nn import init
-from ..nn.functional import linear
+from ..nn.functional import linear, pad
+from ..nn.hooks import everywhere
 from ..nn.modules.container import ModuleList
 from ..nn.modules.module import Module
 from ..nn.modules.transformer import activation_named
 from ..nn.state import IncompatibleKeys
+from ..nn.utils.prune import amount_of, check_amount
+from ..nn.utils.stateless import call_with
 from ..operators.below.aten import FunctionSchema, Overload, Packet
 from ..operators.below.dispatching import disabled, without_modes
 from ..operators.overriding import DISABLED
@@ -94,6 +98,9 @@ class ExcludeDispatchKeyGuard:
     def __exit__(self, *error: Any) -> None:
         for block in reversed(self.blocks):
             block.__exit__(*error)
+
+
+EDGES = (("replication", "replicate"), ("reflection", "reflect"))
 
 
 class Switches(types.ModuleType):
@@ -284,7 +291,7 @@ NO = """
 BLOCKS = """
     _dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex _dynamo.decorators.set_stance
     _dynamo.decorators.error_on_graph_break _dynamo.decorators.patch_dynamo_config autograd.profiler.emit_itt
-    autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
+    _C._DisableFuncTorch autograd.profiler.emit_nvtx _subclasses.fake_tensor.unset_fake_temporarily
 """
 
 
@@ -312,7 +319,20 @@ def older_vmap(
     return wrapped
 
 
+def edge_padding(mode: str, dims: int) -> Callable[..., Tensor]:
+    """PyTorch's kernel of one kind of padding, for so many dimensions."""
+
+    def padded(input: Tensor, padding: Any) -> Tensor:
+        if len(padding) != 2 * dims:
+            got = f", but got: {len(padding)}" if mode == "reflect" else ""
+            raise RuntimeError(f"padding size is expected to be {2 * dims}{got}")
+        return pad(input, tuple(padding), mode)
+
+    return padded
+
+
 NAMES: dict[str, Any] = {
+    **{f"_C._nn.{name}_pad{n}d": edge_padding(mode, n) for name, mode in EDGES for n in (1, 2, 3)},
     **ENGINE,
     "_vmap_internals._vmap": older_vmap,
     "_vmap_internals.vmap": vmap,
@@ -376,11 +396,31 @@ NAMES: dict[str, Any] = {
     "nn.init._no_grad_trunc_normal_": trunc_normal,
     "nn.init._no_grad_uniform_": lambda tensor, a, b, generator=None: init.uniform_(tensor, a, b, generator),
     "nn.init._no_grad_zero_": lambda tensor: init.zeros_(tensor),
+    "nn.functional.grad": nn_grad,
+    "nn.modules.module._global_backward_hooks": everywhere.backward,
+    "nn.modules.module._global_backward_pre_hooks": everywhere.backward_pre,
+    "nn.modules.module._global_forward_hooks": everywhere.forward,
+    "nn.modules.module._global_forward_hooks_always_called": everywhere.forward_always,
+    "nn.modules.module._global_forward_hooks_with_kwargs": everywhere.forward_with_kwargs,
+    "nn.modules.module._global_forward_pre_hooks": everywhere.forward_pre,
     "nn.modules.module._IncompatibleKeys": IncompatibleKeys,
     "nn.modules.module._addindent": indented,
     "nn.modules.normalization._shape_t": int | list[int] | Size,
     "nn.modules.transformer._get_activation_fn": activation_named,
     "nn.modules.transformer._get_clones": clones,
+    "nn.utils.prune._compute_nparams_toprune": amount_of,
+    "nn.utils.prune._validate_pruning_amount": check_amount,
+    "nn.utils.prune._validate_pruning_amount_init": check_amount,
+    "nn.utils.stateless._functional_call": call_with,
+    "utils._mode_utils.no_dispatch": without_modes,
+    "utils._foreach_utils._get_foreach_kernels_supported_devices": lambda: ["cuda", "xpu", "mtia", "tpu"],
+    "utils._foreach_utils._get_fused_kernels_supported_devices": lambda: [
+        "cpu",
+        "cuda",
+        "xpu",
+        "mtia",
+        "tpu",
+    ],
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile(r"[SaUO]"),
     "utils.data.dataloader._BaseDataLoaderIter": Batches,
     "utils.data.dataloader._DatasetKind": DatasetKind,

@@ -162,6 +162,8 @@ def pack_padded_sequence(
         lengths, order = lengths.sort(descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
+    if input.numel() == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
     if lengths.device.type != "cpu" or lengths.dim() != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} Long tensor"

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import checks
+from ..compat import __future__ as conversion
 from ..engine import no_grad
 from ..engine.handles import HookDict, RemovableHandle, add_hook
 from ..errors import noted
+from ..ops.tensor.swapping import swap_tensors
 from ..tensor import Tensor
 from .hooks import WrappedHook
 from .parameter import Parameter, is_lazy
@@ -34,6 +36,22 @@ class IncompatibleKeys(_Keys):
         )
 
     __str__ = __repr__
+
+
+def swap_in(member: Any, source: Tensor, assign: bool) -> None:
+    """Let a parameter or buffer become, as the object it is, what its class makes of a tensor that is loaded."""
+    made = member.module_load(source, assign=assign)
+    if made is source or made is member:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(member, Parameter):
+        if isinstance(made, Parameter):
+            made.requires_grad_(member.requires_grad)
+        else:
+            made = Parameter(made, requires_grad=member.requires_grad)
+    swap_tensors(member, made)
 
 
 class StateDict:
@@ -191,8 +209,8 @@ class StateDict:
     ) -> None:
         if not isinstance(source, Tensor):
             error_msgs.append(
-                f'While copying the parameter named "{key}", expected xtensor.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(source)}"
+                f'While copying the parameter named "{key}", expected {checks.spelled("Tensor")} or Tensor-like object '
+                f"from checkpoint but received {type(source)}"
             )
             return
         if not is_lazy(member):
@@ -211,8 +229,12 @@ class StateDict:
                 "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary "
                 "to their corresponding key in the module instead of copying them in place?)",
             )
+        swaps = conversion.get_swap_module_params_on_conversion()
         try:
             with no_grad():
+                if swaps:
+                    swap_in(member, source, assign)
+                    return
                 if not assign:
                     member.copy_(source)
                     return
@@ -224,7 +246,7 @@ class StateDict:
                 setattr(self, name, source)
         except Exception as error:  # every key is tried, and all errors are told at once
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {"swapping" if swaps else "copying"} the parameter named "{key}", whose dimensions in the model are '
                 f"{member.size()} and whose "
                 f"dimensions in the checkpoint are {source.size()}, an exception occurred : {error.args}."
             )
@@ -246,23 +268,7 @@ class StateDict:
         if metadata is not None:
             state._metadata = metadata
 
-        def load(module: StateDict, own: Any, prefix: str) -> None:
-            local = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(own, prefix, local, True, missing, unexpected, errors)
-            for name, child in module._modules.items():
-                if child is not None:
-                    inner = f"{prefix}{name}."
-                    load(child, {k: v for k, v in own.items() if k.startswith(inner)}, inner)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, IncompatibleKeys(missing, unexpected)) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new "
-                        "values, if incompatible_keys need to be modified, it should be done inplace."
-                    )
-
-        load(self, state, "")
+        load(self, state, "", metadata, assign, (missing, unexpected, errors))
         if strict:
             for what, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:
@@ -272,3 +278,24 @@ class StateDict:
             name, told = type(self).__name__, "\n\t".join(errors)
             raise noted(RuntimeError(f"Error(s) in loading state_dict for {name}:\n\t{told}"))
         return IncompatibleKeys(missing, unexpected)
+
+
+def load(
+    module: StateDict, own: Any, prefix: str, metadata: Any, assign: bool, told: tuple[list[str], ...]
+) -> None:
+    """Load a module and those below it from their part of a state; what is wrong goes into the lists of `told`."""
+    local = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local["assign_to_params_buffers"] = assign
+    missing, unexpected, errors = told
+    module._load_from_state_dict(own, prefix, local, True, missing, unexpected, errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            inner = f"{prefix}{name}."
+            load(child, {k: v for k, v in own.items() if k.startswith(inner)}, inner, metadata, assign, told)
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, IncompatibleKeys(missing, unexpected)) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, "
+                "if incompatible_keys need to be modified, it should be done inplace."
+            )

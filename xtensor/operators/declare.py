@@ -79,7 +79,7 @@ def declare(
     varargs: str | None = None,
     deprecated: tuple[tuple[str, ...], ...] = (),
     several: bool | None = None,
-    formats: bool = False,
+    formats: int = False,
 ) -> Any:
     name = name or kernel.__name__.rstrip("_")
     title, namer = (node, None) if isinstance(node, str) else (None, node)

@@ -152,7 +152,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
             array = invoke(op, op.permuted_program(key, order), arrays)
             return [wrap_strided(settled(array), sizes, strides)]
     if op.formats:
-        order = channels_last(runtime)
+        order = channels_last(runtime[: op.formats])
         if order is not None:
             return in_order(op, key, arrays, order)
     if op.views == "fold" and any(isinstance(v, Tensor) and v._xt_view is not None for v in runtime):
@@ -162,16 +162,21 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
     return made_of(out, op.single)
 
 
-def channels_last(runtime: Sequence[Any]) -> tuple[int, ...] | None:
-    """The order in memory of results whose operator keeps the memory format: that of its first tensors, if it is one."""
-    first = runtime[0]
-    found = None
-    for tensor in first if type(first) is list else (first,):
-        view = tensor._xt_view
-        found = None if view is None else geometry.channels_last_order(view.sizes, view.strides)
-        if found is None:
-            return None
-    return found
+def channels_last(deciding: Sequence[Any]) -> tuple[int, ...] | None:
+    """The order in memory of results whose operator keeps the memory format: that of the first argument that has one.
+
+    Of several tensors that are one argument, all have it.
+    """
+    for value in deciding:
+        found = None
+        for tensor in value if type(value) is list else (value,):
+            view = tensor._xt_view if isinstance(tensor, Tensor) else None
+            found = None if view is None else geometry.channels_last_order(view.sizes, view.strides)
+            if found is None:
+                break
+        if found is not None:
+            return found
+    return None
 
 
 def in_order(op: Operator, key: tuple[Any, ...], arrays: list[Any], order: tuple[int, ...]) -> list[Tensor]:

@@ -108,7 +108,8 @@ class Operator:
         self.hidden = 0
         # Of an operator with hidden results, how many the caller is given.
         self.shown = 0
-        self.formats = False
+        # How many of the first arguments may give the results their memory format.
+        self.formats = 0
         self.refuses: Callable[..., None] | None = None
         self.zero_slope = False
         # Whether JAX knows the kernel's derivative backwards only (`jax.custom_vjp`).

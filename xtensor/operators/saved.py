@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import jax
 from jax.core import Tracer
 
-from .. import dtypes
+from .. import checks, dtypes
 from ..engine import AccumulateGrad, modes
 from ..engine.graph import name_of
 from ..storage import WrapperArray
@@ -169,7 +169,7 @@ def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> N
         where += f" and written by {name} at {code.co_filename}:{line} (in {code.co_name})"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[xtensor.{kind} {list(array.shape)}]{made} is at version {counter.version}; expected version {version} "
+        f"[{checks.spelled(kind)} {list(array.shape)}]{made} is at version {counter.version}; expected version {version} "
         f"instead.{where}. Hint: "
         + (
             "the backtrace further above shows the operation that failed to compute its gradient. The variable in "

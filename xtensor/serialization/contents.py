@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter
+from ..ops.tensor.typed_storages import TypedStorage
 from ..tensor import Tensor
 from . import legacy, npz, safetensors
 from .allowed import user_globals
@@ -24,7 +25,7 @@ from .loading import read_zip
 from .pickles import Global
 from .rebuild import Rebuilder, text
 from .source import FileLike, Source
-from .storages import FileStorage, LoadedStorage
+from .storages import FileStorage, LoadedStorage, named_by
 
 __all__ = ["Contents", "Entry", "Refused", "describe", "get_unsafe_globals_in_checkpoint"]
 
@@ -129,9 +130,9 @@ class Inspector(Rebuilder):
     def from_type(self, function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
         return super().from_type(function, Tensor if isinstance(kind, StandIn) else kind, arguments, state)
 
-    def persistent(self, saved: Any) -> LoadedStorage:
+    def persistent(self, saved: Any) -> LoadedStorage | TypedStorage:
         loaded = super().persistent(saved)
-        self.located[id(loaded._xt_storage)] = text(saved[2]), text(saved[3])
+        self.located[id(named_by(loaded))] = text(saved[2]), text(saved[3])
         return loaded
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .. import devices, dtypes, geometry
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, share
 from ..ops.create.creation import empty_strided
+from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import per_channel, per_tensor, seen_as
 from ..quantized.packed import ScriptObject
 from ..sparse.construct import rebuilt_sparse
@@ -26,7 +27,7 @@ from .errors import FileFormatError
 from .importable import importable
 from .pickles import Global, checked_key, set_state
 from .places import MapLocation, place_of, restored
-from .storages import FileStorage, LoadedStorage, fill, unread_of
+from .storages import FileStorage, LoadedStorage, fill, named, named_by, unread_of
 
 __all__ = ["STORAGE_TYPES", "Rebuilder", "StorageType"]
 
@@ -238,7 +239,7 @@ class Rebuilder:
         own = kind is nested_parts.Ignored or kind is ScriptObject
         return self.trusting or own or kind in self.trusted_types
 
-    def persistent(self, saved: Any) -> LoadedStorage:
+    def persistent(self, saved: Any) -> LoadedStorage | TypedStorage:
         """The storage that a pickle names; the same for the same key."""
         if type(saved) is not tuple or len(saved) not in (5, 6) or text(saved[0]) != "storage":
             raise UnpicklingError("Only persistent_load of storage is allowed")
@@ -256,7 +257,7 @@ class Rebuilder:
         if storage is None:
             storage = self.open(key, nbytes, dtype, location)
             self.storages[key] = nbytes, storage
-        return LoadedStorage(storage, kind.dtype)
+        return named(storage, kind.dtype)
 
     def open(self, key: str, nbytes: int, dtype: dtypes.dtype, location: str) -> Storage:
         host = devices.device("cpu")
@@ -315,12 +316,12 @@ class Rebuilder:
         metadata: Any = None,
     ) -> Tensor:
         """A leaf over (part of) a storage, its geometry checked."""
-        if type(loaded) is not LoadedStorage:
+        if not isinstance(loaded, (LoadedStorage, TypedStorage)):
             raise TypeError("a tensor is rebuilt from a storage")
-        dtype = dtype if dtype is not None else loaded.dtype or dtypes.uint8
+        dtype = dtype if dtype is not None else loaded.dtype
         if not isinstance(dtype, dtypes.dtype):
             raise TypeError("a tensor is rebuilt with a dtype")
-        storage = loaded._xt_storage
+        storage = named_by(loaded)
         if dtype in dtypes.STORED:
             made = self.tensor(loaded, dtypes.STORED[dtype], offset, size, stride)
             return wanting(stored_as(made, dtype), requires_grad)
@@ -408,7 +409,7 @@ class Rebuilder:
         requires_grad: Any = False,
         backward_hooks: Any = None,
     ) -> Tensor:
-        if type(storage) is not LoadedStorage or storage.dtype not in dtypes.QUANTISED:
+        if not isinstance(storage, TypedStorage) or storage.dtype not in dtypes.QUANTISED:
             raise TypeError("a quantized tensor is rebuilt from a storage of quantized elements")
         held = self.tensor(storage, dtypes.QUANTISED[storage.dtype], offset, size, stride)
         if type(parameters) is not tuple or not parameters:

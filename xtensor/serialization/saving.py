@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import struct
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from ..ops.tensor.typed_storages import TypedStorage
 from ..quantized.layout import QuantizedTensor
 from ..quantized.packed import ScriptObject
 from ..sparse.layout import SparseTensor
@@ -23,11 +25,15 @@ from ..tensor import Size, Tensor, sizes_of, strides_of
 from . import nested_parts
 from .archive_writer import ALIGNMENT, ArchiveWriter
 from .atomic import replacing
+from .legacy import MAGIC, PROTOCOL
 from .places import tag_of
 from .rebuild import SCHEMES, STORAGE_TYPES
 from .source import FileLike
 
 __all__ = ["save"]
+
+# Of C, as files of the older format tell them.
+TYPE_SIZES = {"short": 2, "int": 4, "long": 4}
 
 
 def save(
@@ -43,7 +49,9 @@ def save(
     Tensors that share memory share it again after loading; a view takes its whole storage along. A path is replaced
     only once everything is written and on the disk: after a crash the file that was there is whole.
 
-    Differs from PyTorch: there is one pickler, and one format.
+    With `_use_new_zipfile_serialization=False` the format is that of PyTorch before 1.6.
+
+    Differs from PyTorch: there is one pickler.
 
     Raises: PicklingError for objects that pickle does not take.
 
@@ -56,21 +64,26 @@ def save(
     """
     if pickle_module not in (None, pickle):
         raise ValueError("xtensor.save has its own pickler: pickle_module cannot be given")
-    if not _use_new_zipfile_serialization:
-        raise ValueError(
-            "xtensor.save writes zip files only; xtensor.load reads the older format "
-            "(_use_new_zipfile_serialization=False) too"
-        )
-    if isinstance(f, (str, os.PathLike)):
-        root = os.path.splitext(os.path.basename(os.fspath(f)))[0] or "archive"
-        with replacing(f) as stream:
+    root = "archive"
+
+    def put(stream: IO[bytes]) -> None:
+        if _use_new_zipfile_serialization:
             write(obj, stream, root, pickle_protocol, not _disable_byteorder_record)
+        else:
+            write_older(obj, stream, pickle_protocol)
+
+    if isinstance(f, (str, os.PathLike)):
+        root = os.path.splitext(os.path.basename(os.fspath(f)))[0] or root
+        with replacing(f) as stream:
+            put(stream)
     elif not hasattr(f, "write"):
         raise AttributeError(
             f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, but got {type(f)}"
         )
     else:
-        write(obj, f, "archive", pickle_protocol, not _disable_byteorder_record)
+        put(f)
+        if hasattr(f, "flush"):
+            f.flush()
 
 
 def write(obj: Any, stream: IO[bytes], root: str, protocol: int, tells_order: bool) -> None:
@@ -87,6 +100,25 @@ def write(obj: Any, stream: IO[bytes], root: str, protocol: int, tells_order: bo
         archive.write(f"data/{key}", bytes_of(storage))
     archive.write("version", b"3\n")
     archive.close()
+
+
+def write_older(obj: Any, stream: IO[bytes], protocol: int) -> None:
+    """The format before PyTorch 1.6, which `legacy` reads."""
+    info = {
+        "protocol_version": PROTOCOL,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": TYPE_SIZES,
+    }
+    for part in (MAGIC, PROTOCOL, info):
+        pickle.dump(part, stream, protocol)
+    pickler = OlderPickler(stream, protocol)
+    pickler.dump(obj)
+    keys = {pickler.keys[storage]: (storage, dtype) for storage, dtype in pickler.storages.items()}
+    pickle.dump(sorted(keys), stream, protocol)
+    for key in sorted(keys):
+        storage, dtype = keys[key]
+        stream.write(struct.pack("=q", storage.nbytes() // dtype.itemsize))
+        stream.write(bytes_of(storage).data)
 
 
 def bytes_of(storage: Storage) -> np.ndarray[Any, Any]:
@@ -168,6 +200,8 @@ class Pickler(pickle._Pickler):
             return self.storage_id(obj.storage, obj.dtype)
         if isinstance(obj, UntypedStorage):
             return self.storage_id(obj._xt_storage, None)
+        if isinstance(obj, TypedStorage):
+            return self.storage_id(obj.untyped()._xt_storage, obj.dtype)
         return None
 
     def storage_id(self, storage: Storage, dtype: dtypes.dtype | None) -> Any:
@@ -239,6 +273,13 @@ class Pickler(pickle._Pickler):
         if state is None and kind is Tensor:
             return function, arguments
         return FROM_TYPE, (function, kind, arguments, state or {})
+
+
+class OlderPickler(Pickler):
+    """As pickles were before PyTorch 1.6: every storage has a type, and its name says, too, that it is no part of another."""
+
+    def storage_id(self, storage: Storage, dtype: dtypes.dtype | None) -> Any:
+        return (*super().storage_id(storage, dtype or dtypes.uint8), None)
 
 
 class StorageOf:

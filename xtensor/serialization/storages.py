@@ -11,11 +11,12 @@ import jax
 import numpy as np
 
 from .. import devices, dtypes
+from ..ops.tensor.typed_storages import TypedStorage
 from ..storage import LazyStorage, MetaArray, Storage, UntypedStorage
-from ..tensor import Tensor
+from ..tensor import Tensor, make_view, tensor_over
 from ..xla.x64 import call
 
-__all__ = ["FileStorage", "LoadedStorage", "fill", "unread_of"]
+__all__ = ["FileStorage", "LoadedStorage", "fill", "named", "named_by", "unread_of"]
 
 
 class FileStorage:
@@ -89,13 +90,23 @@ def place(values: np.ndarray[Any, Any], device: devices.device) -> Any:
 
 
 class LoadedStorage(UntypedStorage):
-    """A storage as a file's pickle names it: with the type of its elements."""
+    """A storage as a file's pickle names it: of bytes."""
 
-    __slots__ = ("dtype",)
+    __slots__ = ()
+    dtype = dtypes.uint8
 
-    def __init__(self, storage: Storage, dtype: dtypes.dtype | None) -> None:
-        super().__init__(storage)
-        self.dtype = dtype
+
+def named(storage: Storage, dtype: dtypes.dtype | None) -> LoadedStorage | TypedStorage:
+    """A storage for what is rebuilt from it, and for who saved it itself."""
+    if dtype is None:
+        return LoadedStorage(storage)
+    count = storage.nbytes() // dtype.itemsize
+    return TypedStorage(wrap=tensor_over(storage, make_view(storage, storage, dtype, (count,), (1,), 0)))
+
+
+def named_by(loaded: LoadedStorage | TypedStorage) -> Storage:
+    """The storage that was named."""
+    return (loaded._row if isinstance(loaded, TypedStorage) else loaded)._xt_storage
 
 
 def unread_of(storage: Storage) -> FileStorage | None:

@@ -29,7 +29,7 @@ def rows_with_sparse_gradient(
             raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         rows = kept.reshape(1, -1)
         rows = rows if rows.dtype is dtypes.int64 else rows.to(dtypes.int64)
-        values = grad.reshape(-1, size[1])
+        values = grad.reshape(kept.numel(), size[1])
         if padding_idx is not None:
             here = np.flatnonzero(host(rows)[0] != padding_idx)
             values = picked(values, here)

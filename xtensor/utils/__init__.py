@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..ops.tensor.swapping import swap_tensors
 from . import data, deterministic, dlpack
 
-__all__ = ["data", "deterministic", "dlpack"]
+__all__ = ["data", "deterministic", "dlpack", "swap_tensors"]
 
 # Imported when first asked for.
 _MODULES = frozenset(

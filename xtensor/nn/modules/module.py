@@ -119,7 +119,7 @@ class Module(StateDict, Calls):
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (xtensor Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' ({checks.spelled('')[:-1]} Tensor or None required)"
             )
         for hook in everywhere.buffer_registration.values():
             output = hook(self, name, tensor)
@@ -139,8 +139,8 @@ class Module(StateDict, Calls):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{typename(param)}' object to parameter '{name}' (xtensor.nn.Parameter or None "
-                    "required)"
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
+                    f"({checks.spelled('nn.Parameter')} or None required)"
                 )
             if param.grad_fn is not None:
                 raise ValueError(
@@ -213,7 +213,8 @@ class Module(StateDict, Calls):
         elif params is not None and name in params:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{typename(value)}' as parameter '{name}' (xtensor.nn.Parameter or None expected)"
+                    f"cannot assign '{typename(value)}' as parameter '{name}' "
+                    f"({checks.spelled('nn.Parameter')} or None expected)"
                 )
             self.register_parameter(name, value)
         elif isinstance(value, Module):
@@ -224,7 +225,8 @@ class Module(StateDict, Calls):
         elif "_modules" in own and name in self._modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{typename(value)}' as child module '{name}' (xtensor.nn.Module or None expected)"
+                    f"cannot assign '{typename(value)}' as child module '{name}' "
+                    f"({checks.spelled('nn.Module')} or None expected)"
                 )
             self._modules[name] = self._announced(name, value)
         elif isinstance(value, Buffer) or ("_buffers" in own and name in self._buffers):
@@ -240,8 +242,8 @@ class Module(StateDict, Calls):
     def _set_buffer(self, name: str, value: Any) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(
-                f"cannot assign '{typename(value)}' as buffer '{name}' (xtensor.nn.Buffer, xtensor.Tensor or None "
-                "expected)"
+                f"cannot assign '{typename(value)}' as buffer '{name}' ({checks.spelled('nn.Buffer')}, "
+                f"{checks.spelled('Tensor')} or None expected)"
             )
         if isinstance(value, Buffer):
             persistent = value.persistent  # pyright: ignore[reportAttributeAccessIssue]
@@ -495,8 +497,8 @@ class Module(StateDict, Calls):
                 if str(error) != "Cannot copy out of meta tensor; no data!":
                     raise
                 raise NotImplementedError(
-                    f"{error} Please use xtensor.nn.Module.to_empty() instead of xtensor.nn.Module.to() when moving "
-                    "module from meta to a different device."
+                    f"{error} Please use {checks.spelled('nn.Module.to_empty()')} instead of "
+                    f"{checks.spelled('nn.Module.to()')} when moving module from meta to a different device."
                 ) from None
 
         return self._apply(convert)

@@ -222,7 +222,8 @@ def clip_grad_norm(
 ) -> Tensor:
     """`clip_grad_norm_` (its deprecated name)."""
     checks.warn(
-        "`xtensor.nn.utils.clip_grad_norm` is now deprecated in favor of `xtensor.nn.utils.clip_grad_norm_`.",
+        f"`{checks.spelled('nn.utils.clip_grad_norm')}` is now deprecated in favor of "
+        f"`{checks.spelled('nn.utils.clip_grad_norm_')}`.",
         FutureWarning,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)

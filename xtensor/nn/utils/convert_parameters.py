@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ... import checks
 from ...ops.shape.joining import cat
 from ...tensor import Tensor
 
@@ -30,7 +31,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Give the parameters the values of a vector, as views of it."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected xtensor.Tensor, but got: {type(vec).__name__}")
+        raise TypeError(f"expected {checks.spelled('Tensor')}, but got: {type(vec).__name__}")
     place, at = None, 0
     for param in parameters:
         place = check_device(param, place)

@@ -210,29 +210,37 @@ class Identity(BasePruningMethod):
         return super().apply(module, name)
 
 
+def check_amount(amount: Any, tensor_size: int | None = None) -> None:
+    """Refuse what is neither a number of elements to prune, at most `tensor_size`, nor a fraction of them."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    whole = isinstance(amount, numbers.Integral)
+    if amount < 0 or (not whole and float(amount) > 1.0):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+    if whole and tensor_size is not None and int(amount) > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
+        )
+
+
+def amount_of(amount: Any, tensor_size: int) -> int:
+    """How many of `tensor_size` elements an amount is."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 class _Amount(BasePruningMethod):
     """Prunes an amount: a number of elements, or a fraction of them."""
 
     def __init__(self, amount: Any) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if amount < 0 or (not whole and float(amount) > 1.0):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-            )
+        check_amount(amount)
         self.amount: Any = amount
 
     def count(self, size: int) -> int:
         """How many of `size` to prune."""
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        count = int(self.amount)
-        if count > size:
-            raise ValueError(
-                f"amount={count} should be smaller than the number of parameters to prune={size}"
-            )
-        return count
+        check_amount(self.amount, size)
+        return amount_of(self.amount, size)
 
 
 class _Unstructured(_Amount):

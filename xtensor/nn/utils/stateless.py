@@ -41,8 +41,10 @@ class Attributes:
         delattr(self.module, name)
 
 
-def spots_of(module: Module, prefix: str = "", found: dict[str, Spot] | None = None) -> dict[str, Spot]:
-    """Where a module and those within it hold parameters and buffers, by their names: under all of them."""
+def spots_of(
+    module: Module, prefix: str = "", found: dict[str, Spot] | None = None, around: tuple[Module, ...] = ()
+) -> dict[str, Spot]:
+    """Where a module and those within it hold parameters and buffers, by their names: all but those that lead in circles."""
     if found is None:
         found = {}
     parameters, buffers = module._parameters, module._buffers
@@ -51,8 +53,8 @@ def spots_of(module: Module, prefix: str = "", found: dict[str, Spot] | None = N
     for name in buffers:
         found[prefix + name] = (buffers, name)
     for name, child in module._modules.items():
-        if child is not None:
-            spots_of(child, f"{prefix}{name}.", found)
+        if child is not None and child is not module and child not in around:
+            spots_of(child, f"{prefix}{name}.", found, (*around, module))
     return found
 
 
@@ -66,7 +68,11 @@ def spot_of(module: Module, path: str, tensor: Any, spots: dict[str, Spot]) -> S
     owner, _, name = path.rpartition(".")
     if not name:
         raise KeyError('tensor name can\'t be empty string ""')
-    return Attributes(module.get_submodule(owner)), name
+    holder = module.get_submodule(owner)
+    for members in (holder._parameters, holder._buffers):
+        if name in members:
+            return members, name
+    return Attributes(holder), name
 
 
 def untied(given: dict[str, Any], spots: dict[str, Spot]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...engine import modes
 from ...engine.graph import next_sequence_nr
-from ...geometry import contiguous_strides
+from ...geometry import channels_last_order, contiguous_strides
 from ...storage import SOLE, LazyStorage, MetaArray, Storage, births
 from ...tensor import Tensor, asks_grad, edge_of, read_view, wrap
 from ...xla.number_arrays import NUMBER_ARRAYS
@@ -155,6 +155,10 @@ def contiguous_view(view: Any) -> bool:
     return view.strides == contiguous_strides(view.sizes)
 
 
+def channels_last(view: Any) -> bool:
+    return channels_last_order(view.sizes, view.strides) is not None
+
+
 def is_number(value: Any) -> bool:
     if isinstance(value, NUMBERS) or is_open(value):
         return True
@@ -183,6 +187,7 @@ NAMESPACE: dict[str, Any] = {
     "__name__": "xtensor.ops.made",
     "asks_grad": asks_grad,
     "births": births,
+    "channels_last": channels_last,
     "call_older": call_older,
     "contiguous_view": contiguous_view,
     "edge_of": edge_of,
@@ -323,6 +328,14 @@ def call(
             conditions += [
                 f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
             ]
+    # A result may lie in memory as these arguments do, which their values do not tell.
+    for p in runtime[: op.formats]:
+        if p.kind == "Arrays":
+            conditions.append(
+                f"if any([t._xt_view is not None and channels_last(t._xt_view) for t in {p.name}]): raise LookupError"
+            )
+        else:
+            conditions.append(f"if v_{p.name} is not None and channels_last(v_{p.name}): raise LookupError")
     return fill(
         CALL,
         **common,

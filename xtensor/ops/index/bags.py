@@ -35,7 +35,7 @@ def bag_numbers(offsets: Any, count: int, include_last_offset: bool) -> Any:
 
 def lookups(indices: Any, rows: int, padding_idx: int | None) -> tuple[Any, Any]:
     """Which rows are looked up, and which of them count."""
-    flat = indices.astype(jnp.int32)
+    flat = indices.reshape(-1).astype(jnp.int32)
     used = jnp.ones(flat.shape, bool) if padding_idx is None else flat != padding_idx % max(rows, 1)
     return flat, used
 
@@ -49,8 +49,10 @@ def check_bags(weight: Any, indices: Any, offsets: Any, mode: int, per_sample_we
     checks.check_dtypes(where, argument(weight, "weight", 1), *floats)
     if mode not in (SUM, MEAN, MAX):
         raise RuntimeError("`mode` must be sum, mean, or max.")
-    if indices.ndim != 1 or offsets.ndim != 1:
-        raise RuntimeError("input and offsets have to be 1D Tensors")
+    if indices.ndim not in (1, 2):
+        raise RuntimeError(f"input has to be a 1D or 2D Tensor, but got Tensor of dimension {indices.ndim}")
+    if offsets.ndim != 1:
+        raise RuntimeError(f"offsets has to be a 1D Tensor, but got Tensor of dimension {offsets.ndim}")
     if per_sample_weights is not None:
         if mode != SUM:
             raise RuntimeError(
@@ -196,7 +198,7 @@ def check_lookups(input: Tensor, offsets: Tensor, rows: int, mode: int) -> None:
             return RuntimeError("offsets has to be sorted in ascending order")
         return None
 
-    if begins.dtype.kind in "iu" and begins.size:
+    if begins.dtype.kind in "iu" and begins.size and begins.ndim == 1:
         check_values(begins, wrong)
     if array.dtype.kind in "iu" and readable(array) and not in_bounds(array, rows, False):
         values = np.asarray(array).reshape(-1)
@@ -309,12 +311,13 @@ def sparse_bags(
 ) -> Tensor:
     """`embedding_bag` with a sparse gradient: bags of the rows, each looked up once for its place."""
     assert embedding.sparse_rows is not None
-    rows = embedding.sparse_rows(weight, input, None, scale_grad_by_freq)
+    padding = None if padding_idx is None else padding_idx % sizes_of(weight)[0]
+    rows = embedding.sparse_rows(weight, input, padding, scale_grad_by_freq)
     places = arange(0, input.numel(), dtype=dtypes.int64, device=input.device)
     nowhere = None
     if padding_idx is not None:
         nowhere = input.numel()
-        places = places.masked_fill(input == padding_idx % sizes_of(weight)[0], nowhere)
+        places = places.masked_fill(input == padding, nowhere)
         rows = cat([rows, rows.new_zeros((1, sizes_of(weight)[1]))])
     return bags(
         rows, places, offsets, False, MODES[mode], False, per_sample_weights, include_last_offset, nowhere

@@ -74,7 +74,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
                 if found[d] != 1:
                     raise RuntimeError(
                         f"Attempting to broadcast a dimension of length {sizes[d]} at {d}! Mismatching argument at index "
-                        f"{number} had {sizes}; but expected shape should be broadcastable to {found}"
+                        f"{number} had {checks.spelled('Size')}({list(sizes)}); but expected shape should be broadcastable to {found}"
                     )
                 found[d] = sizes[d]
     return Size(found)

@@ -131,8 +131,20 @@ def _average(n: int, input: Any, output_size: Any) -> Any:
     return average(input, out)
 
 
+def refuse_empty(name: str, n: int, grad: Any) -> None:
+    """PyTorch's error for gradients of windows of which there are none; those along one dimension are of an image one high."""
+    sizes = grad.shape if n > 1 else (*grad.shape[:-1], 1, grad.shape[-1])
+    for d in range(1, len(sizes)):
+        if sizes[d] == 0:
+            raise RuntimeError(
+                f"{name}{max(n, 2)}d_backward(): Expected grad_output to have non-zero size for non-batch dimensions, "
+                f"but grad_output has sizes {list(sizes)} with dimension {d} being empty"
+            )
+
+
 def average_rule(n: int) -> dict[str, Any]:
     def rule(grad: Any, input_shape: Any, output_size: Any) -> Any:
+        refuse_empty("adaptive_avg_pool", n, grad)
         out = resolve("", n, output_size, tuple(input_shape)[-n:])
         like = jax.ShapeDtypeStruct(tuple(input_shape), grad.dtype)
         return jax.linear_transpose(lambda x: average(x, out), like)(grad)[0]
@@ -165,7 +177,7 @@ def adaptive_avg_pool2d(input: Array, output_size: int | Sequence[int | None] | 
     return _average(2, input, output_size)
 
 
-@general(formats=True, autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
+@general(autocast=dict(cpu="float32"), node="AdaptiveAvgPool3D", derivatives=average_rule(3))
 def adaptive_avg_pool3d(input: Array, output_size: int | Sequence[int | None] | None) -> Array:
     """The means of windows over the last three dimensions, as many as `output_size` (None: as many as elements).
 
@@ -220,9 +232,12 @@ def _maxima(n: int, input: Any, output_size: Any) -> tuple[Any, Any]:
 
 def maximum_rule(n: int) -> dict[str, Any]:
     """The derivative of windows' maxima, given with where they lie: each goes back to its place."""
-    return {
-        "input": lambda grads, result1, input_shape: scatter_flat(grads[0], result1, tuple(input_shape), n)
-    }
+
+    def rule(grads: Any, result1: Any, input_shape: Any) -> Any:
+        refuse_empty("adaptive_max_pool", n, grads[0])
+        return scatter_flat(grads[0], result1, tuple(input_shape), n)
+
+    return {"input": rule}
 
 
 @general(formats=True, name="adaptive_max_pool1d", node="AdaptiveMaxPool1D", derivatives=maximum_rule(1))
@@ -238,7 +253,6 @@ def maxima2d(input: Array, output_size: Any) -> tuple[Array, ...]:
 
 
 @general(
-    formats=True,
     autocast=dict(cpu="float32"),
     name="adaptive_max_pool3d",
     node="AdaptiveMaxPool3D",

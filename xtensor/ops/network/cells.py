@@ -104,9 +104,9 @@ def check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any, number: int) -> No
         raise RuntimeError(
             f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}"
         )
-    if hidden.shape[-1] != w_hh.shape[1]:
+    if hidden.shape[1] != w_hh.shape[1]:
         raise RuntimeError(
-            f"hidden{number} has inconsistent hidden_size: got {hidden.shape[-1]}, expected {w_hh.shape[1]}"
+            f"hidden{number} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}"
         )
     if input.shape[0] != hidden.shape[0]:
         raise RuntimeError(

@@ -269,10 +269,10 @@ def class_entropy(
     Hidden: the largest logits, and the logarithms of the sums of exponentials of the differences from them.
     """
     check_reduction(reduction)
+    check_smoothing(label_smoothing)
     check_logits(input)
     check_target_shape(input, target)
     check_target_dtype(target)
-    check_smoothing(label_smoothing)
     classes = input.shape[0 if input.ndim == 1 else 1]
     check_weight(weight, classes, input.dtype, "cross_entropy: " if label_smoothing > 0 else "")
     x, t = batched(input, target)

@@ -610,7 +610,7 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(formats=True, autocast="short", node="Convolution", derivatives=rules(2), several=True)
+@general(formats=2, autocast="short", node="Convolution", derivatives=rules(2), several=True)
 def conv2d(
     input: Array,
     weight: Array,
@@ -633,7 +633,7 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@general(formats=True, autocast="short", node="Convolution", derivatives=rules(3), several=True)
+@general(formats=2, autocast="short", node="Convolution", derivatives=rules(3), several=True)
 def conv3d(
     input: Array,
     weight: Array,
@@ -672,7 +672,7 @@ def conv_transpose1d(
     return convolve_transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(formats=True, autocast="short", node="Convolution", derivatives=transposed_rules(2))
+@general(formats=2, autocast="short", node="Convolution", derivatives=transposed_rules(2))
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -697,7 +697,7 @@ def conv_transpose2d(
     return convolve_transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@general(formats=True, autocast="short", node="Convolution", derivatives=transposed_rules(3))
+@general(formats=2, autocast="short", node="Convolution", derivatives=transposed_rules(3))
 def conv_transpose3d(
     input: Array,
     weight: Array,

@@ -50,7 +50,21 @@ def spread(count: int, align_corners: bool, wide: Any) -> Any:
     return found if align_corners else found * wide((count - 1) / count)
 
 
-@general(autocast="short", node="AffineGridGenerator", derivatives=FROM_KERNEL)
+def pixel_rows(size: Sequence[int], align_corners: bool, wide: Any) -> Any:
+    """The places of pixels of images of `size` as rows: the last dimension's coordinate first, and a one for the translation last."""
+    axes = [spread(s, align_corners, wide) for s in size[2:]]
+    base = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(tuple(size[2:]), wide)], axis=-1)
+    return base.reshape(1, -1, len(size) - 1)
+
+
+def _affine_theta(grad: Array, size: Any, align_corners: bool) -> Array:
+    wide = np.float64 if grad.dtype == np.float64 else np.float32
+    base = pixel_rows(size, align_corners, wide)
+    rows = grad.reshape((grad.shape[0], base.shape[1], grad.shape[-1])).astype(wide)
+    return jnp.matmul(jnp.swapaxes(rows, 1, 2), base, precision=lax.Precision.HIGHEST)
+
+
+@general(autocast="short", node="AffineGridGenerator", derivatives=dict(theta=_affine_theta))
 def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool) -> Array:
     """The places `(N, *sizes, n)` to which affine maps `theta` `(N, n, n + 1)` take the pixels of images of `size`."""
     n = len(size) - 2
@@ -63,12 +77,8 @@ def affine_grid_generator(theta: Array, size: Sequence[int], align_corners: bool
             f"{list(theta.shape)}."
         )
     wide = np.float64 if own is dtypes.float64 else np.float32
-    axes = [spread(s, align_corners, wide) for s in size[2:]]
-    # The last dimension's coordinate comes first, and a one for the translation last.
-    base = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(tuple(size[2:]), wide)], axis=-1)
-    found = jnp.matmul(
-        base.reshape(1, -1, n + 1), jnp.swapaxes(theta, 1, 2).astype(wide), precision=lax.Precision.HIGHEST
-    )
+    base = pixel_rows(size, align_corners, wide)
+    found = jnp.matmul(base, jnp.swapaxes(theta, 1, 2).astype(wide), precision=lax.Precision.HIGHEST)
     return found.reshape((theta.shape[0], *size[2:], n)).astype(theta.dtype)
 
 

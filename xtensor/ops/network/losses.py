@@ -90,7 +90,7 @@ def warn_sizes(input: Tensor, target: Tensor) -> None:
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         checks.warn(
-            f"Using a target size (xtensor.Size({list(b)})) that is different to the input size (xtensor.Size({list(a)})). "
+            f"Using a target size ({checks.spelled('Size')}({list(b)})) that is different to the input size ({checks.spelled('Size')}({list(a)})). "
             "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
         )
 
@@ -139,7 +139,7 @@ def _weighted(values: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@general(autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="mse_loss", derivatives=FROM_KERNEL)
 def squared_error(input: Array, target: Array, weight: Array | None = None, reduction: str = "mean") -> Array:
     """The squared differences, reduced."""
     check_reduction(reduction)
@@ -149,7 +149,7 @@ def squared_error(input: Array, target: Array, weight: Array | None = None, redu
     return _weighted(difference * difference, weight, reduction)
 
 
-@general(autocast="float32", name="l1_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="l1_loss", derivatives=FROM_KERNEL)
 def absolute_error(
     input: Array, target: Array, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -159,7 +159,7 @@ def absolute_error(
     return _weighted(magnitude(a - b), weight, reduction)
 
 
-@general(autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="smooth_l1_loss", derivatives=FROM_KERNEL)
 def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str = "mean") -> Array:
     """Squared differences below `beta`, absolute ones above, reduced."""
     check_reduction(reduction)
@@ -175,7 +175,7 @@ def smooth_error(input: Array, target: Array, beta: float = 1.0, reduction: str 
     return reduced(values.astype(a.dtype), reduction)
 
 
-@general(autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="huber_loss", derivatives=FROM_KERNEL)
 def huber_error(
     input: Array, target: Array, weight: Array | None = None, delta: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -287,7 +287,7 @@ def huber_loss(
     return huber_error(input, target, weight, float(delta), reduction)
 
 
-@general(autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
+@general(formats=2, autocast="float32", name="soft_margin_loss", derivatives=dict(input=FROM_KERNEL))
 def soft_margin(input: Array, target: Array, reduction: str = "mean") -> Array:
     """`log(1 + exp(-target * input))`, reduced."""
     check_reduction(reduction)
@@ -337,6 +337,7 @@ def _bce_target(grad: Array, input: Array, weight: Any, reduction: str) -> Array
 
 
 @general(
+    formats=2,
     autocast=dict(cpu="float32", accelerator="banned"),
     name="binary_cross_entropy",
     refuses=refuse_no_probabilities,
@@ -383,8 +384,8 @@ def binary_cross_entropy(
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         raise ValueError(
-            f"Using a target size (xtensor.Size({list(b)})) that is different to the input size "
-            f"(xtensor.Size({list(a)})) is deprecated. Please ensure they have the same size."
+            f"Using a target size ({checks.spelled('Size')}({list(b)})) that is different to the input size "
+            f"({checks.spelled('Size')}({list(a)})) is deprecated. Please ensure they have the same size."
         )
     if weight is not None:
         weight = expanded(weight, a)
@@ -397,12 +398,12 @@ def expanded(weight: Tensor, shape: tuple[int, ...]) -> Tensor:
         if d > len(shape) or sizes[-d] not in (1, shape[-d]):
             raise RuntimeError(
                 f"Attempting to broadcast a dimension of length {sizes[-d]} at -{d}! Mismatching argument at index 1 had "
-                f"xtensor.Size({list(sizes)}); but expected shape should be broadcastable to {list(shape)}"
+                f"{checks.spelled('Size')}({list(sizes)}); but expected shape should be broadcastable to {list(shape)}"
             )
     return weight.expand(shape)
 
 
-@general(autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="binary_cross_entropy_with_logits", derivatives=FROM_KERNEL)
 def logit_cross_entropy(
     input: Array,
     target: Array,
@@ -448,7 +449,7 @@ def binary_cross_entropy_with_logits(
     a, b = tuple(sizes_of(input)), tuple(sizes_of(target))
     if a != b:
         raise ValueError(
-            f"Target size (xtensor.Size({list(b)})) must be the same as input size (xtensor.Size({list(a)}))"
+            f"Target size ({checks.spelled('Size')}({list(b)})) must be the same as input size ({checks.spelled('Size')}({list(a)}))"
         )
     return logit_cross_entropy(input, target, weight, pos_weight, reduction)
 
@@ -456,7 +457,7 @@ def binary_cross_entropy_with_logits(
 # ---- divergences and likelihoods -----------------------------------------------------------------------------------
 
 
-@general(autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="kl_div", derivatives=FROM_KERNEL)
 def divergence(input: Array, target: Array, reduction: str = "mean", log_target: bool = False) -> Array:
     """The pointwise Kullback-Leibler divergence of log-probabilities, reduced."""
     check_reduction(reduction)
@@ -501,7 +502,7 @@ def kl_div(
     return total / sizes_of(input)[0] if input.dim() else total
 
 
-@general(autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL)
+@general(formats=2, autocast="float32", name="poisson_nll_loss", derivatives=FROM_KERNEL)
 def poisson_error(
     input: Array,
     target: Array,
@@ -667,7 +668,7 @@ def margin_ranking_loss(
     """
     if not input1.dim() == input2.dim() == target.dim():
         shapes = [
-            f"{n}: xtensor.Size({list(sizes_of(t))})"
+            f"{n}: {checks.spelled('Size')}({list(sizes_of(t))})"
             for n, t in zip(("input1", "input2", "target"), (input1, input2, target), strict=True)
         ]
         raise RuntimeError(

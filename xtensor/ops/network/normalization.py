@@ -267,7 +267,7 @@ def batch_norm(
             values *= size if d != 1 else 1
         if values == 1 and sizes:
             raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size xtensor.Size({list(sizes)})"
+                f"Expected more than 1 value per channel when training, got input size {checks.spelled('Size')}({list(sizes)})"
             )
     return normalised_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
@@ -725,7 +725,7 @@ def instance_norm(
     sizes = tuple(sizes_of(input))
     if use_input_stats and math.prod(sizes[2:]) <= 1:
         raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size xtensor.Size({list(sizes)})"
+            f"Expected more than 1 spatial element when training, got input size {checks.spelled('Size')}({list(sizes)})"
         )
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(

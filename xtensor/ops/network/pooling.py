@@ -409,7 +409,7 @@ def max_pools(n: int) -> tuple[Any, Any]:
         f"Shape: `input` `(*, S, ...)` of {n + 1} or {n + 2} dimensions, the last {n} with "
         f"`S_out = (S + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`.\n\n{raises}\n\n"
         f">>> F.max_pool{n}d(xtensor.zeros(1, 3, {', '.join(['8'] * n)}), 2).shape\n"
-        f"xtensor.Size([1, 3, {', '.join(['4'] * n)}])"
+        f"{checks.spelled('Size')}([1, 3, {', '.join(['4'] * n)}])"
     )
     return pool, with_indices
 
@@ -554,7 +554,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@general(formats=True, autocast=dict(cpu="float32"), out="exact", node="AvgPool3D", derivatives=avg_rule(3))
+@general(autocast=dict(cpu="float32"), out="exact", node="AvgPool3D", derivatives=avg_rule(3))
 def avg_pool3d(
     input: Array,
     kernel_size: int | Sequence[int],

@@ -297,13 +297,14 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 def joined_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which all broadcast; RuntimeError names the first sizes from the front that disagree."""
+    """The shape to which all broadcast; RuntimeError names the last sizes that disagree."""
     total: tuple[int, ...] = ()
     for shape in shapes:
         ndim = max(len(total), len(shape))
         a = (1,) * (ndim - len(total)) + total
         b = (1,) * (ndim - len(shape)) + shape
-        for d, (x, y) in enumerate(zip(a, b, strict=True)):
+        for d in range(ndim - 1, -1, -1):
+            x, y = a[d], b[d]
             if x != y and 1 not in (x, y):
                 raise RuntimeError(
                     f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {d}"

@@ -118,7 +118,7 @@ def channel_shuffle(input: Array, groups: int) -> Array:
     return shuffled(input, groups)
 
 
-@general(derivatives=dict(input=_shuffle_grad))
+@general(formats=True, derivatives=dict(input=_shuffle_grad))
 def native_channel_shuffle(input: Array, groups: int) -> Array:
     """`channel_shuffle` as PyTorch's kernel is called.
 

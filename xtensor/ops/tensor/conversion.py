@@ -156,6 +156,14 @@ def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     return made
 
 
+def suggested(tensor: Tensor) -> dtypes.memory_format:
+    """The memory format that a tensor's strides tell of; where they tell of several, the contiguous one."""
+    sizes = tuple(sizes_of(tensor))
+    if geometry.channels_last_order(sizes, tuple(strides_of(tensor))) is None:
+        return dtypes.contiguous_format
+    return dtypes.channels_last if len(sizes) == 4 else dtypes.channels_last_3d
+
+
 def change(
     input: Tensor, dtype: dtypes.dtype, place: devices.device, copy: bool, memory_format: Any
 ) -> Tensor:
@@ -163,7 +171,7 @@ def change(
     same_place = place is input.device or place == input.device
     preserve = memory_format is None or memory_format is dtypes.preserve_format
     if same_place and dtype is input.dtype:
-        if not copy and (preserve or input.is_contiguous(memory_format=memory_format)):
+        if not copy and (preserve or suggested(input) is memory_format):
             return input
         return clone(input, memory_format=memory_format)
     result = input

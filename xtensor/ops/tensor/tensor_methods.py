@@ -146,13 +146,13 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What a module takes for this parameter when a state is loaded.
+    """What a module swaps this parameter for when a state is loaded: a new tensor, never one of the two.
 
     Shape: `other` that of the tensor; result the same.
 
     Raises: RuntimeError where sizes do not fit.
     """
-    return other if assign else self.copy_(other)
+    return (other if assign else self.copy_(other)).detach()
 
 
 def grad_dtype(self: Tensor) -> Any:

@@ -243,6 +243,12 @@ class DataLoader(Generic[T_co]):
         )
 
 
+REPLICAS = (
+    "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at "
+    "each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+)
+
+
 class Batches:
     """One pass over a loader's batches, in this process."""
 
@@ -278,7 +284,8 @@ class Batches:
         if announced is not None and self.yielded > announced:
             checks.warn(
                 f"Length of IterableDataset {self.loader.dataset} was reported to be {announced}"
-                f"(when accessing len(dataloader)), but {self.yielded} samples have been fetched. ",
+                f"(when accessing len(dataloader)), but {self.yielded} samples have been fetched. "
+                + (REPLICAS if self.loader.num_workers > 0 else ""),
             )
         return batch
 
