@@ -1,0 +1,162 @@
+"""Corners of custom Functions and in-place histories that PyTorch's own tests look into, judged by PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xtensor
+from tests.oracle import Cases, attempt, leaf
+
+case = Cases()
+
+
+# -- what is saved
+
+
+@case
+def a_saved_input_is_the_tensor_itself(T):
+    same = []
+
+    class Keep(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            same.extend(s is t for s, t in zip(ctx.saved_tensors, given, strict=True))
+            return g, None
+
+    given = (leaf(T, 2) * 1, T.ones(2))
+    out = Keep.apply(*given)
+    out.sum().backward(retain_graph=True)
+    given[0].detach_()
+    out.sum().backward()
+    return same
+
+
+# -- inputs written, or returned as they are
+
+
+@case
+def a_written_view_runs_the_functions_backward(T):
+    runs = []
+
+    class Add(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            a.add_(b)
+            ctx.mark_dirty(a)
+            return a
+
+        @staticmethod
+        def backward(ctx, g):
+            runs.append(g)
+            return g, g * 3
+
+    a, b = leaf(T, 2), leaf(T, 2)
+    out = Add.apply(a.clone().view_as(a), b)
+    (out * out).sum().backward()
+    return runs, a.grad, b.grad
+
+
+@case
+def the_class_makes_the_view_of_an_input_returned(T):
+    class Held(T.Tensor):
+        def __init__(self, data):
+            super().__init__()
+            self.held = data
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            args = tuple(a.held if isinstance(a, cls) else a for a in args)
+            out = func(*args, **(kwargs or {}))
+            return cls(out) if isinstance(out, T.Tensor) else out
+
+    class Same(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    out = Same.apply(Held(T.ones(2, 3)))
+    return isinstance(out, Held), out.held.sum()
+
+
+# -- second derivatives through views that were written
+
+
+@case
+def second_derivative_through_a_written_view(T):
+    found = []
+    for write in ("relu_", "exp_", "sigmoid_", "sqrt_"):
+        x = leaf(T, 2, 2)
+        y = (x * x + 1).view(4)
+        getattr(y[1:3], write)()
+        (g,) = T.autograd.grad((y * y).sum(), x, create_graph=True)
+        found += [g, *T.autograd.grad((g * g).sum(), x)]
+    return found
+
+
+test_as_pytorch = case.test()
+
+
+# -- tangents of custom Functions
+
+FORWARDS: dict[str, Any] = {
+    "view": lambda ctx, x: x.narrow(0, 0, 2),
+    "input": lambda ctx, x: x,
+    "written": lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1],
+    "inert": lambda ctx, x: (x.clone(), mark(ctx, x.clone())),
+    "integers": lambda ctx, x: (x * 2, x.long()),
+}
+TANGENTS: dict[str, dict[str, Any]] = {
+    "view": {
+        "a view": lambda g: g.narrow(0, 0, 2),
+        "no view": lambda g: g.narrow(0, 0, 2).clone(),
+        "another's view": lambda g: g.narrow(0, 0, 2).clone().view(2, 4),
+    },
+    "input": {"a view": lambda g: g.view_as(g), "itself": lambda g: g, "computed": lambda g: g * 2},
+    "written": {
+        "in place": lambda g: g.mul_(2),
+        "computed": lambda g: g * 2,
+        "a view": lambda g: g.view_as(g),
+    },
+    "inert": {"none": lambda g: (g.clone(), None), "one": lambda g: (g.clone(), g.clone())},
+    "integers": {"none": lambda g: (g * 2, None), "one": lambda g: (g * 2, g * 3)},
+}
+
+
+def mark(ctx: Any, x: Any) -> Any:
+    ctx.mark_non_differentiable(x)
+    return x
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("of_view", [False, True])
+@pytest.mark.parametrize("forward,tangent", [(f, t) for f, found in TANGENTS.items() for t in found])
+def test_tangents_share_memory_as_results_do(torch, forward, tangent, of_view):
+    def found(T: Any) -> Any:
+        class F(T.autograd.Function):
+            @staticmethod
+            def backward(ctx, *grads):
+                return grads[0]
+
+        F.forward = staticmethod(FORWARDS[forward])
+        F.jvp = staticmethod(lambda ctx, g: TANGENTS[forward][tangent](g))
+        fw = T.autograd.forward_ad
+        with fw.dual_level():
+            x = fw.make_dual(T.ones(4, 4), T.ones(4, 4))
+            out = attempt(lambda: F.apply(x.view_as(x) if of_view else x))
+            tensors = [o for o in (out if isinstance(out, tuple) else (out,)) if isinstance(o, T.Tensor)]
+            if not tensors:
+                return out
+            return [None if (t := fw.unpack_dual(o).tangent) is None else t.tolist() for o in tensors]
+
+    assert found(xtensor) == found(torch)
