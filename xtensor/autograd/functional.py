@@ -8,6 +8,8 @@ from typing import Any
 from ..engine import enable_grad, is_grad_enabled
 from ..gradients import grad
 from ..ops.create.ranges import eye
+from ..ops.shape.joining import stack
+from ..storage import WrapperArray
 from ..tensor import Tensor, sizes_of
 from ..transforms.forward import jacfwd
 from ..transforms.reverse import grad as func_grad
@@ -207,6 +209,8 @@ def columns_of(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: b
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
         )
     given, ins = as_tuple(inputs, "inputs", "jacobian")
+    if any(type(t._xt_storage.raw) is WrapperArray for t in ins):
+        return strict_jacobian(func, inputs, False, False, DETACHED, INDEPENDENT)
     many = False
 
     def function(*values: Tensor) -> tuple[Tensor, ...]:
@@ -315,6 +319,9 @@ def rows_of(
         shape = (*sizes, *sizes_of(x))
         if not row:
             result.append(out.new_zeros(shape))
+            continue
+        if type(row[0]) is not Tensor:  # a class may keep its values elsewhere: nothing is written into those
+            result.append(stack(row).reshape(shape))
             continue
         table = row[0].new_zeros((len(row), *sizes_of(x)))
         for k, g in enumerate(row):
