@@ -537,7 +537,7 @@ class Tensor(Methods):
 
         Raises: NotImplementedError for a sparse tensor.
         """
-        return UntypedStorage(self._xt_storage)
+        return UntypedStorage.over(self._xt_storage)
 
     def data_ptr(self) -> int:
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.

@@ -45,6 +45,8 @@ from ..operators.overriding import DISABLED
 from ..ops.create.random import randn
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
+from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
+from ..storage import UntypedStorage
 from ..tensor import Size, Tensor
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
@@ -346,7 +348,10 @@ NAMES: dict[str, Any] = {
     "_jit_internal.BroadcastingList2": BroadcastingList2,
     "_jit_internal.BroadcastingList3": BroadcastingList2,
     "_jit_internal.Final": Final,
+    "_storage_classes": {TypedStorage, UntypedStorage, *LEGACY.values()},
     "_tensor.Tensor": Tensor,
+    "storage._LegacyStorage": LegacyStorage,
+    "storage._dtype_to_storage_type_map": lambda: {kind: one.__name__ for kind, one in LEGACY.items()},
     "_utils._flatten_dense_tensors": flatten_dense_tensors,
     "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
     "_higher_order_ops.associative_scan.associative_scan": associative_scan,
