@@ -375,8 +375,9 @@ class UntypedStorage:
         self, storage: Storage | int | Iterable[int] = 0, *, device: devices.DeviceLike = None
     ) -> None:
         if not isinstance(storage, Storage):
-            data = _bytes_given(storage)
-            storage = Storage(devices.put(data, devices.resolve(device)))
+            data, place = _bytes_given(storage), devices.resolve(device)
+            meta = place.type == "meta"
+            storage = Storage(MetaArray(data.shape, data.dtype) if meta else devices.put(data, place))
         self._xt_storage = storage
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -202,7 +203,8 @@ def set_(
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {source.dtype.abbr} to a tensor of type {self.dtype.abbr}"
+                f"Could not set tensor of type {dtypes.c_name(source.dtype)} to a tensor of type "
+                f"{dtypes.c_name(self.dtype)}"
             )
         storage, g = source._xt_storage, geometry_of(source)
         if source._xt_view is None and storage.cover is None:
@@ -212,6 +214,12 @@ def set_(
         storage, g = fresh._xt_storage, Geometry((0,), (1,), 0)
     else:
         if not isinstance(source, Tensor) and callable(untyped := getattr(source, "untyped", None)):
+            kind = getattr(source, "dtype", self.dtype)
+            if kind is not self.dtype:
+                raise RuntimeError(
+                    f"Expected a Storage of type {dtypes.c_name(self.dtype)} or an UntypedStorage, but got type "
+                    f"{kind.scalar_name} for argument 1 'storage'"
+                )
             source = untyped()
         storage = getattr(source, "_xt_storage", None)
         if storage is None:
@@ -244,7 +252,13 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if modes.state.transforms and has_tangent(self._xt_storage.array):
         raise RuntimeError("cannot resize variables that has a forward grad")
+    if memory_format is dtypes.preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
     sizes = shape_arguments("resize_", size, None)
+    if min(sizes, default=0) < 0 or math.prod(sizes) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod(sizes) * self.dtype.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:
         resize_tensor(self, sizes, strides)

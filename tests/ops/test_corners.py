@@ -1,0 +1,76 @@
+"""Corners of operators that PyTorch's own tests look into: words of refusals, memory that is shared, shapes without elements."""
+
+from __future__ import annotations
+
+from tests.expressions import expressions
+from tests.oracle import Cases, attempt, leaf
+
+test_condition_numbers = expressions(
+    """
+    T.linalg.cond(T.zeros(2, 2), 1)
+    T.linalg.cond(T.zeros(2, 2), 'fro')
+    T.linalg.cond(T.zeros(2, 2), 'nuc')
+    T.linalg.cond(T.zeros(2, 0, 0), 1)
+    T.linalg.cond(T.eye(2), 3)
+    T.linalg.cond(T.eye(2), 'bad')
+    T.linalg.cond(T.ones(2, 3), 'fro')
+    T.linalg.cond(T.ones(2, 3), 1)
+    T.linalg.cond(T.ones(2, 3), -1.)
+    T.linalg.cond(T.ones(2, 3), float('-inf'))
+    """
+)
+
+test_unique_of_few_elements = expressions(
+    """
+    T.unique(T.zeros(0, 0), dim=0)
+    T.unique(T.zeros(2, 0, 0), dim=0)
+    T.unique(T.zeros(0, 3, 0), dim=1)
+    T.unique(T.zeros(0, 3), dim=0, return_inverse=True, return_counts=True)
+    T.unique(T.zeros(0, 0))
+    """
+)
+
+test_sizes_and_sources_refused = expressions(
+    """
+    T.zeros(3).resize_(2**62)
+    T.zeros(3).resize_(2**40, 2**40)
+    T.zeros(3).resize_(-1)
+    T.zeros(3).resize_(2, memory_format=T.preserve_format)
+    T.zeros(3).resize_as_(T.zeros(2, 2), memory_format=T.preserve_format).shape
+    T.zeros(3).set_(T.zeros(3).double())
+    T.zeros(3).set_(T.zeros(3).double().storage())
+    T.zeros(3).set_(T.zeros(4).storage()).shape
+    setattr(T.zeros(2), 'requires_grad', 1)
+    T.UntypedStorage(3, device='meta').device
+    T.UntypedStorage(3, device='meta').nbytes()
+    """
+)
+
+case = Cases()
+
+
+@case
+def unsafe_parts_share_memory_and_no_history(T):
+    found = []
+    for cut in (
+        lambda x: x.unsafe_chunk(2),
+        lambda x: x.unsafe_split(2),
+        lambda x: x.unsafe_split_with_sizes([2, 2]),
+    ):
+        for x in (leaf(T, 4) * 2, T.ones(4)):
+            a, b = cut(x)
+            a += 1
+            found += [x.tolist(), x._version, a._version, a._is_view(), b._version]
+            if a.requires_grad:
+                found.append(T.autograd.grad((a * b).sum(), x)[0].tolist())
+    return found
+
+
+@case
+def unique_is_recorded_without_a_derivative(T):
+    x = leaf(T, 2, 2)
+    made = [T.unique(x), T.unique_consecutive(x), T.unique(x, dim=0), T.unique(x.detach())]
+    return [(m.requires_grad, m.grad_fn, attempt(lambda m=m: m.sum().backward())) for m in made]
+
+
+test_as_pytorch = case.test()
