@@ -104,7 +104,79 @@ def second_derivative_through_a_written_view(T):
     return found
 
 
+# -- views made again, settings, older names
+
+
+@case
+def a_view_of_another_base(T):
+    x = T.zeros(3, 4, dtype=T.float64)
+    other = leaf(T, 3, 4)
+    found = []
+    assert x.t()._view_func(T.ones(4)) is None
+    for view in (x[1:, ::2], x.t(), x.view(-1)[5:], x.select(1, 2)):
+        made = view._view_func(other)
+        found += [made.tolist(), made._base is other, T.autograd.grad(made.sum(), other)[0].tolist()]
+    return found
+
+
+@case
+def view_tracking_is_remembered(T):
+    autograd = T.autograd
+    seen = [autograd.is_view_replay_enabled()]
+    with autograd.grad_mode._force_original_view_tracking(True):
+        seen.append(autograd.is_view_replay_enabled())
+    return [*seen, autograd.is_view_replay_enabled()]
+
+
+@case
+def results_into_a_tensor_with_a_tangent(T):
+    fw = T.autograd.forward_ad
+    with fw.dual_level():
+        dual = fw.make_dual(T.ones(2), T.ones(2))
+        return [
+            attempt(lambda: T.add(T.ones(2), T.ones(2), out=dual))[1:],
+            attempt(lambda: T.add(dual, 1, out=T.ones(2)))[1:],
+        ]
+
+
+@case
+def operators_of_selective_checkpoints(T):
+    made = T.utils.checkpoint.create_selective_checkpoint_contexts
+    aten = T.library.ops.aten if hasattr(T.library, "ops") else T.ops.aten
+    return [attempt(lambda: made([2])), attempt(lambda: made([aten.sin])), attempt(lambda: made(3))]
+
+
 test_as_pytorch = case.test()
+
+
+def test_every_input_has_a_tangent_while_tangents_are_checked():
+    fw = xtensor.autograd.forward_ad
+
+    def function(x, y):
+        assert not (fw._current_level >= 0 and (x.requires_grad or fw.unpack_dual(y).tangent is None))
+        return x * y, y
+
+    x, y = (xtensor.rand(2, dtype=xtensor.float64).requires_grad_() for _ in range(2))
+    assert xtensor.autograd.gradcheck(function, (x, y), check_forward_ad=True)
+
+
+def test_volatile_is_a_warning():
+    with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
+        made = xtensor.autograd.Variable(xtensor.ones(2), volatile=True)
+    assert not made.requires_grad
+
+
+def test_private_names_of_the_engine():
+    from xtensor.interop.private import NAMES
+
+    shapes = NAMES["autograd._calculate_shape"](xtensor.ones(2, 3), xtensor.ones(4, 2), True)
+    assert shapes == (xtensor.Size([2, 3]), xtensor.Size([2]))
+    enabled = xtensor.autograd.forward_ad._is_fwd_grad_enabled
+    with xtensor.autograd.forward_ad.dual_level():
+        NAMES["_C._set_fwd_grad_enabled"](False)
+        assert not enabled()
+        NAMES["_C._set_fwd_grad_enabled"](True)
+        assert enabled()
 
 
 # -- tangents of custom Functions

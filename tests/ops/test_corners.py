@@ -35,6 +35,7 @@ test_sizes_and_sources_refused = expressions(
     T.zeros(3).resize_(2**62)
     T.zeros(3).resize_(2**40, 2**40)
     T.zeros(3).resize_(-1)
+    T.zeros(3).resize_(0, 4, 2**61)
     T.zeros(3).resize_(2, memory_format=T.preserve_format)
     T.zeros(3).resize_as_(T.zeros(2, 2), memory_format=T.preserve_format).shape
     T.zeros(3).set_(T.zeros(3).double())
@@ -46,7 +47,31 @@ test_sizes_and_sources_refused = expressions(
     """
 )
 
+
+class Spoken:
+    """Of another library: it speaks DLPack's protocol and nothing else."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
 case = Cases()
+
+
+@case
+def what_speaks_dlpack_is_taken(T):
+    made = [f(Spoken(T.arange(3))) for f in (T.tensor, T.as_tensor, T.asarray)]
+    return [
+        *made,
+        T.tensor(Spoken(T.ones(2)), dtype=T.float64),
+        attempt(lambda: T.ones(2).__dlpack__(stream="a")),
+    ]
 
 
 @case

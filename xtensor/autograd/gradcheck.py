@@ -518,7 +518,11 @@ def tangents_of(
     """The tangents of the differentiable outputs along a direction of one input."""
     given = list(inputs)
     with dual_level():
-        given[place] = make_dual(given[place].detach(), direction)
+        # All that may have a tangent has one, of zeros but in one place.
+        for i, x in enumerate(inputs):
+            if isinstance(x, Tensor) and x.requires_grad:
+                along_it = direction if i == place else direction.new_zeros(sizes_of(x), dtype=x.dtype)
+                given[i] = make_dual(x.detach(), along_it)
         outputs = [o for o in as_tuple(func(*given)) if isinstance(o, Tensor)]
         found = []
         for o in outputs:

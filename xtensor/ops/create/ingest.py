@@ -93,6 +93,8 @@ def ingest(
         return from_array(data, chosen, None if device is None else place)
     if isinstance(data, np.ndarray):
         return from_host(data, chosen, place, share=not copy)
+    if hasattr(data, "__dlpack__"):
+        return from_host(np.from_dlpack(data), chosen, place)
     return placed(host_array(data, chosen), place)
 
 

@@ -121,6 +121,23 @@ def seen_as(base: Tensor, made: Geometry, dtype: dtypes.dtype, conj: bool, neg: 
     return alias_of(op, base, made, (), dtype=dtype, conj=conj, neg=neg)
 
 
+def view_func(
+    self: Tensor, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None
+) -> Tensor | None:
+    """The view of another base that this one is of its own; None where that base lies otherwise, or this is no view."""
+    view = self._xt_view
+    if view is None or view.base is None:
+        return None
+    base = view.base
+    if tuple(sizes_of(base)) != tuple(sizes_of(new_base)) or strides_of(base) != strides_of(new_base):
+        return None
+    if base.dtype is not new_base.dtype:
+        return None
+    shift = (new_base.storage_offset() - base.storage_offset()) * new_base.dtype.itemsize
+    made = Geometry(view.sizes, view.strides, view.offset + shift // view.dtype.itemsize)
+    return seen_as(new_base, made, view.dtype, view.conj, view.neg)
+
+
 Tensor._regenerate = regenerate
 Tensor._seen_as = seen_as
 
@@ -257,6 +274,8 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     sizes = shape_arguments("resize_", size, None)
     if min(sizes, default=0) < 0 or math.prod(sizes) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod([max(s, 1) for s in sizes[1:]]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
     if math.prod(sizes) * self.dtype.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
@@ -281,7 +300,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, sizes, memory_format=memory_format)
 
 
-attach_methods(detach, detach_, set_, resize_, resize_as_)
+attach_methods(detach, detach_, set_, resize_, resize_as_, _view_func=view_func, _view_func_unsafe=view_func)
 attach_methods(
     as_strided_=inplace_view("as_strided_", as_strided),
     squeeze_=inplace_view("squeeze_", squeeze),
