@@ -99,3 +99,14 @@ def unique_is_recorded_without_a_derivative(T):
 
 
 test_as_pytorch = case.test()
+
+test_named_results = expressions(
+    """
+    T.return_types.max((T.ones(1), T.zeros(1)))
+    T.return_types.max([1, 2])
+    T.return_types.max((1, 2, 3))
+    T.return_types.max(((1, 2),))
+    T.max(T.ones(2, 2), 0)
+    T.return_types.max.n_fields
+    """
+)

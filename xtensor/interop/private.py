@@ -15,7 +15,7 @@ from typing import Any, Final
 import jax
 import jaxlib.version
 
-from .. import devices
+from .. import devices, dtypes
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
 from ..compat import cuda
@@ -348,6 +348,7 @@ NAMES: dict[str, Any] = {
     "_jit_internal.BroadcastingList2": BroadcastingList2,
     "_jit_internal.BroadcastingList3": BroadcastingList2,
     "_jit_internal.Final": Final,
+    "Storage": LEGACY[dtypes.float32],
     "_storage_classes": {TypedStorage, UntypedStorage, *LEGACY.values()},
     "_tensor.Tensor": Tensor,
     "storage._LegacyStorage": LegacyStorage,
