@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import xtensor
 from tests.expressions import expressions
 from tests.oracle import Cases, attempt, leaf
+from xtensor.interop.private import NAMES
 
 test_condition_numbers = expressions(
     """
@@ -110,3 +112,31 @@ test_named_results = expressions(
     T.return_types.max.n_fields
     """
 )
+
+
+def test_new_memory_is_marked_where_algorithms_are_deterministic(torch):
+    def found(T):
+        T.use_deterministic_algorithms(True)
+        try:
+            made = [T.zeros(2).resize_(4), T.zeros(2, dtype=T.int32).resize_(3), T.zeros(4).resize_(2)]
+            return [repr(m.tolist()) for m in made]
+        finally:
+            T.use_deterministic_algorithms(False)
+
+    assert found(xtensor) == found(torch)
+
+
+def test_private_questions(torch):
+    def found(T, names):
+        x = T.ones(4)
+        overlaps = [
+            names("_debug_has_internal_overlap")(t)
+            for t in (x, x[:1].expand(3), x.as_strided((2, 2), (1, 1)))
+        ]
+        refused = [
+            attempt(lambda t=t: names("_assert_async")(t))
+            for t in (T.ones(2), T.tensor(0.0), T.tensor(1.0), T.tensor([]))
+        ]
+        return overlaps, refused
+
+    assert found(xtensor, NAMES.__getitem__) == found(torch, lambda name: getattr(torch, name))

@@ -226,7 +226,9 @@ def structure(name: str, fields: tuple[str, ...]) -> Any:
     def make(cls: Any, *values: Any, **named: Any) -> Any:
         if len(values) == count and not named:
             return tuple.__new__(cls, values)
-        if len(values) == 1 and not named and isinstance(values[0], (tuple, list)):  # as PyTorch's own are made
+        if (
+            len(values) == 1 and not named and isinstance(values[0], (tuple, list))
+        ):  # as PyTorch's own are made
             if len(values[0]) == count:
                 return tuple.__new__(cls, values[0])
             raise TypeError(

@@ -30,6 +30,7 @@ from ...tensor import (
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.transformed import has_tangent, without_tangents
+from ..create.creation import Uninitialized, unset
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach"]
@@ -280,7 +281,11 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:
+        before = self._xt_storage.nbytes()
         resize_tensor(self, sizes, strides)
+        grown = (self._xt_storage.nbytes() - before) // self.dtype.itemsize
+        if Uninitialized.deterministic and grown > 0:
+            unset(alias(self, (grown,), (1,), before // self.dtype.itemsize))
         bump(self, "resize_")
     return self
 
