@@ -140,6 +140,41 @@ def results_into_a_tensor_with_a_tangent(T):
 
 
 @case
+def results_into_inference_tensors(T):
+    with T.inference_mode():
+        kept = T.ones(2)
+    return [attempt(lambda: T.mul(T.ones(2), 2, out=kept)), attempt(lambda: T.mul(leaf(T, 2), 2, out=kept))]
+
+
+@case
+def hooks_entered_within_a_pass_end_with_it(T):
+    hooks = T.autograd.graph.saved_tensors_hooks
+    seen = []
+
+    def unpack(x):
+        hooks(lambda y: seen.append(y.tolist()) or y, lambda y: y).__enter__()
+        return x
+
+    x = leaf(T, 2)
+    with hooks(lambda y: y, unpack):
+        x.sin().sum().backward()
+    x.cos()
+    return seen, x.grad
+
+
+@case
+def functionals_in_strict_mode(T):
+    functional = T.autograd.functional
+    x = leaf(T, 3).detach()
+    return [
+        attempt(lambda: functional.jvp(lambda a: a.clone(), leaf(T, 3), x, create_graph=True, strict=True)),
+        attempt(lambda: functional.hessian(lambda a: a.detach().sum(), x, strict=True)),
+        attempt(lambda: functional.hessian(lambda a: (3 * a).sum(), x, strict=True)),
+        functional.hessian(lambda a: (a**3).sum(), x, strict=True),
+    ]
+
+
+@case
 def operators_of_selective_checkpoints(T):
     made = T.utils.checkpoint.create_selective_checkpoint_contexts
     aten = T.library.ops.aten if hasattr(T.library, "ops") else T.ops.aten

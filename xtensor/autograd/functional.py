@@ -168,7 +168,7 @@ def jvp(
             )
         else:
             products = (None,) * len(dual)
-        result = filled(products, outs, False, "")
+        result = filled(products, outs, strict, TRICK, CONSTANT if create_graph else "")
     return shaped(many, released(outs, create_graph)), shaped(many, released(result, create_graph))
 
 
@@ -234,6 +234,10 @@ INDEPENDENT = (
 CONSTANT = (
     "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
     "create_graph=True."
+)
+TRICK = (
+    "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick "
+    "to compute forward mode gradients. This is not allowed in strict mode."
 )
 LINEAR = (
     "While computing the hessian, found that the jacobian of the user-provided function with respect to "
@@ -357,7 +361,13 @@ def hessian(
 ) -> Any:
     """The Hessian of a function of one number: for each pair of inputs, a tensor of both sizes."""
     given, ins = as_tuple(inputs, "inputs", "hessian")
-    checked = scalar(func, "hessian")
+    single = scalar(func, "hessian")
+
+    def checked(*arguments: Tensor) -> Tensor:
+        out = single(*arguments)
+        refuse_detached((out,), strict)
+        return out
+
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     forward = outer_jacobian_strategy == "forward-mode"

@@ -41,7 +41,7 @@ from .operator import Operator
 from .overriding import armed, claimed
 from .recording import noted
 from .saved import WITHIN, forward_name
-from .write import bump, check_castable, check_no_overlap, check_writable, store
+from .write import INFERENCE_UPDATE, bump, check_castable, check_no_overlap, check_writable, store
 
 __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 
@@ -134,10 +134,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
 def check_inplace(target: Tensor, requires_grad: bool) -> None:
     """Refuse writes that autograd could not follow, in PyTorch's words."""
     if target._xt_meta is not None and target._xt_meta.inference and not modes.is_inference_mode_enabled():
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+        raise RuntimeError(INFERENCE_UPDATE)
     if not requires_grad:
         return
     view = target._xt_view
