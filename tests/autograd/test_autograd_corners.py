@@ -207,6 +207,9 @@ def test_private_names_of_the_engine():
     shapes = NAMES["autograd._calculate_shape"](xtensor.ones(2, 3), xtensor.ones(4, 2), True)
     assert shapes == (xtensor.Size([2, 3]), xtensor.Size([2]))
     enabled = xtensor.autograd.forward_ad._is_fwd_grad_enabled
+    with xtensor.autograd.forward_ad._set_fwd_grad_enabled(False):
+        assert not enabled()
+    assert enabled()
     with xtensor.autograd.forward_ad.dual_level():
         NAMES["_C._set_fwd_grad_enabled"](False)
         assert not enabled()
