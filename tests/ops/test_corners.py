@@ -140,3 +140,16 @@ def test_private_questions(torch):
         return overlaps, refused
 
     assert found(xtensor, NAMES.__getitem__) == found(torch, lambda name: getattr(torch, name))
+
+
+test_ends_types_and_sizes = expressions(
+    """
+    T.linspace(T.tensor(0., requires_grad=True), T.tensor(3., requires_grad=True), 2)
+    T.logspace(T.tensor(0., requires_grad=True), 1, 2)
+    T.linspace(T.tensor([0.]), T.tensor(1.), 5)
+    T.linspace(0, T.tensor([1.]), 5)
+    T.ones(2).new(size=(1, 2)).shape
+    T.ones(2, dtype=T.int32).type(T.Tensor)
+    T.ones(2).type(int)
+    """
+)
