@@ -219,8 +219,9 @@ def structure(name: str, fields: tuple[str, ...]) -> Any:
         + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields)
         + ")"
     )
-    made.n_fields = made.n_sequence_fields = count = len(fields)
-    made.n_unnamed_fields = 0
+    count = len(fields)
+    for counted, number in (("n_fields", count), ("n_sequence_fields", count), ("n_unnamed_fields", 0)):
+        setattr(made, counted, number)
     plain = made.__new__
 
     def make(cls: Any, *values: Any, **named: Any) -> Any:

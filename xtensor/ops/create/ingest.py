@@ -93,7 +93,7 @@ def ingest(
         return from_array(data, chosen, None if device is None else place)
     if isinstance(data, np.ndarray):
         return from_host(data, chosen, place, share=not copy)
-    if hasattr(data, "__dlpack__"):
+    if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
         return from_host(np.from_dlpack(data), chosen, place)
     return placed(host_array(data, chosen), place)
 
@@ -462,8 +462,6 @@ def asarray(
         return finish("asarray", made, requires_grad)
     if copy is False and not isinstance(obj, jax.Array):
         raise ValueError(f"can't alias arbitrary {'buffer' if foreign else 'sequence'} into a tensor.")
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic, jax.Array)):
-        obj = np.from_dlpack(obj)
     return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), requires_grad)
 
 

@@ -369,7 +369,7 @@ def storage_of(tensor: Tensor) -> TypedStorage:
 
 def _made(name: str, dtype: dtypes.dtype) -> type[LegacyStorage]:
     doc = f"Elements of {dtype.name} in a row."
-    return LegacyMeta(name, (LegacyStorage,), {"dtype": dtype, "__doc__": doc, "__module__": "torch"})
+    return LegacyMeta(name, (LegacyStorage,), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
 LEGACY: dict[dtypes.dtype, type[LegacyStorage]] = {}
