@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import xtensor
@@ -39,6 +40,7 @@ def words(error):
 
 CALLS = """
 T.FloatStorage(device='cpu')
+T.FloatStorage(np.int32(3)).size()
 T.FloatStorage(dtype=T.float32)
 T.FloatStorage(0, 0)
 T.FloatStorage('text')
@@ -81,7 +83,7 @@ def test_storages_answer_as_pytorch_s(torch, call):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return eval(call, {"T": t})
+                return eval(call, {"T": t, "np": np})
             except Exception as error:
                 return words(error)
 

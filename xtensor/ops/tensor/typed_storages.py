@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -47,6 +48,11 @@ LEGACY_FORMS = """
 
 def _refused(who: str, forms: str, why: str) -> str:
     return f"{who} received an invalid combination of arguments. Expected one of:{forms}{why}"
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number, of Python's or NumPy's."""
+    return isinstance(value, (int, np.integer))
 
 
 def row_over(storage: UntypedStorage, dtype: dtypes.dtype) -> Tensor:
@@ -103,8 +109,8 @@ class TypedStorage:
         kind = dtype or dtypes.get_default_dtype()
         if len(args) > 1:
             raise refuse(RuntimeError, "Too many positional arguments")
-        if not args or isinstance(args[0], int):
-            self._row = empty(args[0] if args else 0, dtype=kind, device=device)
+        if not args or is_count(args[0]):
+            self._row = empty(operator.index(args[0]) if args else 0, dtype=kind, device=device)
         elif isinstance(args[0], Sequence):
             if isinstance(args[0], str):
                 raise TypeError("new(): invalid data type 'str'")
@@ -297,7 +303,7 @@ class LegacyStorage(metaclass=LegacyMeta):
     def __new__(cls, *args: Any, wrap_storage: Any = None, **options: Any) -> Any:
         if cls is LegacyStorage:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
-        who = f"{cls}.__new__"
+        who = f"<class '{checks.spelled(cls.__name__)}'>.__new__"
         for name in ("device", "dtype"):
             if name in options:
                 why = f"Keyword argument '{name}' cannot be specified"
@@ -315,7 +321,7 @@ class LegacyStorage(metaclass=LegacyMeta):
                 raise TypeError(_refused(who, LEGACY_FORMS, why))
         elif len(args) > 1:
             raise RuntimeError(_refused(who, LEGACY_FORMS, "Too many positional arguments"))
-        elif args and not isinstance(args[0], (int, Sequence)):
+        elif args and not (is_count(args[0]) or isinstance(args[0], Sequence)):
             raise TypeError(_refused(who, LEGACY_FORMS, f"Argument type not recognized: {type(args[0])}"))
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
