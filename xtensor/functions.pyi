@@ -524,7 +524,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """Whether the elements can be negative."""
 def is_storage(obj: Any) -> bool:
-    """Whether `obj` is a storage."""
+    """Whether `obj` is a storage, of either kind."""
 def is_tensor(obj: Any) -> bool:
     """Whether `obj` is a tensor."""
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -1044,11 +1044,11 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Flat indices as one tensor of indices for every dimension of `shape`."""
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`chunk`, each part of which may be written in place, which no graph sees but its own."""
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`split`, each part of which may be written in place, which no graph sees but its own."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
+    """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own."""
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """The view with a new dimension of size one."""
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:

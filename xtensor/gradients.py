@@ -15,6 +15,7 @@ from .errors import noted
 from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
+from .ops.shape.joining import stack
 from .promises import values_or_pending
 from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
@@ -391,6 +392,21 @@ def batched_grad(
 ) -> tuple[Tensor | None, ...]:
     make_grads(outs, given, is_grads_batched=True)
     count = next(sizes_of(g)[0] for g in given if g is not None)
+    if any(t is not None and type(t._xt_storage.raw) is WrapperArray for t in (*outs, *ins, *given)):
+        # Of a class that keeps its values elsewhere there is no batch: one gradient after another.
+        parts = [
+            grad(
+                outs,
+                ins,
+                tuple([None if g is None else g[k] for g in given]),
+                keep or k < count - 1,
+                create_graph,
+                allow_unused=allow_unused,
+                materialize_grads=materialize,
+            )
+            for k in range(count)
+        ]
+        return tuple([None if column[0] is None else stack(column) for column in zip(*parts, strict=True)])
     with running("grad(is_grads_batched=True)", count) as level:
         rows = tuple([None if g is None else enter(g, level, 0) for g in given])
         found = grad(

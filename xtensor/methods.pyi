@@ -163,6 +163,12 @@ class Methods:
         """The negative as a view with the negative bit flipped."""
     def _repr_html_(self) -> str:
         """A tensor as HTML."""
+    def _typed_storage(self) -> Any:
+        """`Tensor.storage()`: the elements of the whole memory under a tensor, in its dtype."""
+    def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
+        """The view of another base that this one is of its own; None where that base lies otherwise, or this is no view."""
+    def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
+        """The view of another base that this one is of its own; None where that base lies otherwise, or this is no view."""
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value of every element: real for complex input."""
     def abs_(self) -> Tensor:
@@ -895,7 +901,7 @@ class Methods:
         """Minus every element; RuntimeError for bool."""
     def negative_(self) -> Tensor:
         """In-place version of `neg`."""
-    def new(self, *args: Any, device: devices.DeviceLike = None) -> Tensor:
+    def new(self, *args: Any, size: Any = None, device: devices.DeviceLike = None) -> Tensor:
         """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`."""
     def new_empty(self, *args: Any, size: Sequence[builtins.int] | None = None, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.DeviceLike = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> Tensor:
         """A tensor of the sizes given, with this tensor's dtype and device; its values are zeros."""
@@ -1269,11 +1275,11 @@ class Methods:
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> Any:
         """The elements (or slices along `dim`) without those equal to the one before."""
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`chunk`, each part of which may be written in place; copies where a gradient is recorded."""
+        """`chunk`, each part of which may be written in place, which no graph sees but its own."""
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`split`, each part of which may be written in place; copies where a gradient is recorded."""
+        """`split`, each part of which may be written in place, which no graph sees but its own."""
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded."""
+        """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:

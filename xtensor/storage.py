@@ -14,13 +14,13 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, starmap
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax
 import numpy as np
 from jax.core import ShapedArray, Tracer
 
-from . import capture, devices
+from . import capture, checks, devices, dtypes
 from .xla.levels import KINDS
 from .xla.memory import check_sizes
 from .xla.pending import Pending
@@ -364,19 +364,36 @@ SOLE = _references(Storage(object()))
 
 
 class UntypedStorage:
-    """What `Tensor.untyped_storage()` gives: the bytes of a storage, by identity, size and content."""
+    """What `Tensor.untyped_storage()` gives: the bytes of a storage, by identity, size and content.
 
-    __slots__ = ("_xt_storage",)
+    It can hold attributes; there is one for a storage, as long as somebody holds it.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_xt_storage")
+    is_sparse = False
+    filename = None
+    _xt_made: ClassVar[weakref.WeakValueDictionary[int, UntypedStorage]] = weakref.WeakValueDictionary()
 
     def __init__(
         self, storage: Storage | int | Iterable[int] = 0, *, device: devices.DeviceLike = None
     ) -> None:
         if not isinstance(storage, Storage):
-            data = (
-                np.zeros(storage, np.uint8) if isinstance(storage, int) else np.asarray([*storage], np.uint8)
-            )
-            storage = Storage(devices.put(data, devices.resolve(device)))
+            data, place = _bytes_given(storage), devices.resolve(device)
+            meta = place.type == "meta"
+            storage = Storage(MetaArray(data.shape, data.dtype) if meta else devices.put(data, place))
         self._xt_storage = storage
+
+    @classmethod
+    def over(cls, storage: Storage) -> UntypedStorage:
+        """The bytes of a storage; the object that there is, while there is one."""
+        found = cls._xt_made.get(id(storage))
+        if found is None or found._xt_storage is not storage:
+            found = cls._xt_made[id(storage)] = cls(storage)
+        return found
+
+    @property
+    def _cdata(self) -> int:
+        return id(self._xt_storage)
 
     def data_ptr(self) -> int:
         """A number that tells this memory from any other."""
@@ -405,6 +422,61 @@ class UntypedStorage:
     def _cdata(self) -> int:
         """A number that tells this storage from any other."""
         return id(self._xt_storage)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        """The index of the device; -1 on a CPU."""
+        place = self.device
+        return -1 if place.type == "cpu" else place.index or 0
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory: never."""
+        return False
+
+    def is_pinned(self, device: devices.DeviceLike = None) -> bool:
+        """Whether the memory is pinned: never."""
+        return False
+
+    def resizable(self) -> bool:
+        """Whether the number of bytes can be changed."""
+        return True
+
+    def type(self) -> str:
+        """The name of the class."""
+        return "torch.storage.UntypedStorage"
+
+    def new(self) -> UntypedStorage:
+        """A storage without bytes on the same device."""
+        return UntypedStorage(0, device=self.device)
+
+    def _write(self, data: np.ndarray[Any, Any]) -> UntypedStorage:
+        array = self._xt_storage.array
+        values = np.ascontiguousarray(data).reshape(-1).view(array.dtype).reshape(array.shape)
+        self._xt_storage.replace(devices.put(values, devices.of_array(array)))
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte."""
+        return self._write(np.full(self.nbytes(), value, np.uint8))
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Take over the bytes of another storage, which has as many.
+
+        Raises: RuntimeError where it has not.
+        """
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
+        return self._write(np.frombuffer(source.tobytes(), np.uint8))
+
+    def __setitem__(self, index: int | slice, value: int) -> None:
+        data = np.frombuffer(self.tobytes(), np.uint8).copy()
+        data[index] = value
+        self._write(data)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._xt_storage is self._xt_storage
@@ -455,6 +527,17 @@ class UntypedStorage:
         """A copy in memory of its own."""
         return HostBytes(np.frombuffer(self.tobytes(), np.uint8))
 
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        return memo.setdefault(id(self), self.clone())
+
+    def byteswap(self, dtype: dtypes.dtype) -> None:
+        """Turn the bytes of every number around, which has as many as one of `dtype`; of a complex number, of its parts."""
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        self._write(np.frombuffer(self.tobytes(), np.uint8).reshape(-1, size)[:, ::-1])
+
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The bytes of a file, read where they are asked for.
@@ -476,7 +559,26 @@ class UntypedStorage:
         return self
 
     def __repr__(self) -> str:
-        return f"[xtensor.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        lines = "".join([f" {byte}\n" for byte in self.tolist()]) or "\n"
+        name = checks.spelled("storage.UntypedStorage")
+        return f"{lines}[{name}(device={self.device}) of size {self.nbytes()}]"
+
+
+def _bytes_given(given: Any) -> np.ndarray[Any, Any]:
+    """So many zeros, or the bytes of a sequence."""
+    if isinstance(given, int):
+        return np.zeros(given, np.uint8)
+    if not isinstance(given, Sequence):
+        raise RuntimeError(
+            f"torch.UntypedStorage(): Expected a sequence type, but got {type(given).__name__}"
+        )
+    for item in given:
+        if not isinstance(item, int):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), but one of "
+                f"the items was of type {type(item).__name__} instead of int"
+            )
+    return np.asarray([*given], np.uint8)
 
 
 class HostBytes(UntypedStorage):

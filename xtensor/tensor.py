@@ -537,7 +537,7 @@ class Tensor(Methods):
 
         Raises: NotImplementedError for a sparse tensor.
         """
-        return UntypedStorage(self._xt_storage)
+        return UntypedStorage.over(self._xt_storage)
 
     def data_ptr(self) -> int:
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.
@@ -653,6 +653,8 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if type(value) is not bool:
+            raise RuntimeError("requires_grad must be a bool")
         if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self._ask_grad(value)

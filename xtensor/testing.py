@@ -196,9 +196,9 @@ def make_tensor(
         start, end = (-9 if low is None else low), (9 if high is None else high)
     else:
         start, end = (0 if low is None else low), (9 if high is None else high)
-    drawn = rand(*sizes, dtype=dtypes.float64) * (end - start) + start
+    drawn = rand(sizes, dtype=dtypes.float64) * (end - start) + start
     if dtype.is_complex:
-        other = rand(*sizes, dtype=dtypes.float64) * (end - start) + start
+        other = rand(sizes, dtype=dtypes.float64) * (end - start) + start
         drawn = drawn + 1j * other
     elif not dtype.is_floating_point:
         drawn = drawn.floor()

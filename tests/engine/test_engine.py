@@ -284,7 +284,9 @@ def test_executors_may_decline_and_the_choice_is_counted():
     assert x.grad == 2.0
     backward(scale(x))
     assert x.grad == "planned"
-    assert engine.stats() == {
+    counted = engine.stats()
+    assert set(counted.pop("segments")) >= {"whole", "by call", "compiled"}
+    assert counted == {
         "runs": {"interpreter": 1, "plan": 1},
         "fallbacks": {"plan: hooks": 1},
         "plan": {"hits": 1},

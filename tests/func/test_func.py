@@ -111,6 +111,7 @@ def test_made_tensors():
         4, 4, dtype=xtensor.int64, device="cpu", noncontiguous=True, exclude_zero=True
     )
     assert not odd.is_contiguous() and (odd != 0).all() and odd.dtype is xtensor.int64
+    assert xtensor.testing.make_tensor((), dtype=xtensor.float32, device="cpu").shape == ()
     assert xtensor.testing.make_tensor(
         2, dtype=xtensor.complex64, device="cpu", requires_grad=True
     ).requires_grad

@@ -416,9 +416,15 @@ def test_what_is_shared_with_numpy_memory_and_what_is_not():
             made = [
                 xtensor.tensor(data),
                 xtensor.asarray(data, copy=True),
+                xtensor.asarray(memoryview(data), dtype=xtensor.float32, copy=True),
+            ]
+            shared = [
+                xtensor.from_numpy(data),
+                xtensor.as_tensor(data),
+                xtensor.asarray(data),
+                xtensor.asarray(memoryview(data), dtype=xtensor.float32, copy=False),
                 xtensor.frombuffer(data, dtype=xtensor.float32),
             ]
-            shared = [xtensor.from_numpy(data), xtensor.as_tensor(data), xtensor.asarray(data)]
             programs = [t + 0 for t in shared]
             data[:] = 2
             assert all(bool((t == 1).all()) for t in (*made, *programs))
@@ -518,3 +524,22 @@ def test_created_in_inference_mode():
 def test_tensor_types_survive_pickling():
     for value in (xtensor.float32, xtensor.device("cpu"), xtensor.Size((2, 3)), xtensor.strided):
         assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_buffers_are_shared(torch):
+    """A write to the one shows in the other; what is read-only is copied, with PyTorch's warning."""
+
+    def found(T):
+        memory = bytearray(12)
+        t = T.frombuffer(memory, dtype=T.int16, count=4, offset=2)
+        leaf = T.frombuffer(memory, dtype=T.float32, requires_grad=True)
+        t[0] = 257
+        memory[4] = 9
+        return bytes(memory), t.tolist(), leaf.tolist(), leaf.is_leaf
+
+    assert found(xtensor) == found(torch)
+    with pytest.warns(UserWarning, match="The given buffer is not writable, and PyTorch does not support"):
+        assert xtensor.frombuffer(b"ab", dtype=xtensor.uint8).tolist() == [97, 98]
+    data = np.zeros(2, np.float32)
+    with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Double'"):
+        xtensor.asarray(data, dtype=xtensor.float64, copy=False)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import xtensor
@@ -26,6 +27,88 @@ def test_a_typed_storage_is_the_whole_memory(torch):
     ours = found(xtensor)
     assert ours[:2] == theirs[:2]
     assert ours[2][0] == theirs[2][0] and ours[2][2:] == theirs[2][2:]
+
+
+def words(error):
+    """An error's words, without those that name modules."""
+    return (
+        type(error).__name__,
+        str(error).split("Expected one of")[0].replace("xtensor", "torch"),
+        str(error)[-40:],
+    )
+
+
+CALLS = """
+T.FloatStorage(device='cpu')
+T.FloatStorage(np.int32(3)).size()
+T.FloatStorage(dtype=T.float32)
+T.FloatStorage(0, 0)
+T.FloatStorage('text')
+T.FloatStorage(2.5)
+T.FloatStorage(0, wrap_storage=T.UntypedStorage(8))
+T.TypedStorage(0, wrap_storage=T.UntypedStorage(8), dtype=T.int32)
+T.TypedStorage(wrap_storage=T.UntypedStorage(8))
+T.TypedStorage(wrap_storage=T.UntypedStorage(8), dtype=T.int32, device='cpu')
+T.TypedStorage(0, 0, dtype=T.int32)
+T.IntStorage(wrap_storage=T.UntypedStorage([1, 0, 0, 0])).tolist()
+T.TypedStorage([1, 2], dtype=T.int32).double().tolist()
+T.IntStorage([-1, 0, 2]).byte().tolist()
+T.IntStorage([-1, 0, 2]).bool().type()
+T.ones(2).storage().type()
+isinstance(T.ones(2).storage(), T.FloatStorage), isinstance(T.ones(2).storage(), T.IntStorage)
+T.FloatStorage.dtype.itemsize
+T.FloatStorage(2)[5]
+T.FloatStorage([1, 2]).pickle_storage_type()
+T.FloatStorage([1, 2]).half().nbytes()
+T.ByteStorage.from_buffer(bytearray([1, 2])).tolist()
+T.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), 'big').tolist()
+T.ShortStorage.from_buffer(bytearray([1, 2, 3, 4]), 'little').tolist()
+T.ShortStorage.from_buffer(bytearray(4))
+T.ShortStorage.from_buffer(bytearray(4), 'middle')
+T.BoolStorage.from_buffer(bytearray([0, 1, 9]), 'big').tolist()
+T.is_storage(T.FloatStorage(1)), T.is_storage(T.UntypedStorage(1)), T.is_storage(1)
+T.UntypedStorage([1, 2, 255]).tolist()
+T.UntypedStorage(3).fill_(7).tolist()
+T.UntypedStorage([1, 2]).copy_(T.UntypedStorage([3, 4])).tolist()
+T.UntypedStorage(2).copy_(T.UntypedStorage(3))
+T.UntypedStorage(2.5)
+T.UntypedStorage('ab')
+T.UntypedStorage(0).new().nbytes(), T.UntypedStorage(0).is_cuda, T.UntypedStorage(0).is_shared()
+"""
+
+
+@pytest.mark.parametrize("call", CALLS.strip().splitlines())
+def test_storages_answer_as_pytorch_s(torch, call):
+    def found(t):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return eval(call, {"T": t, "np": np})
+            except Exception as error:
+                return words(error)
+
+    assert found(xtensor) == found(torch)
+
+
+def test_a_storage_is_one_object_while_it_is_held():
+    x = xtensor.arange(4.0)
+    bytes_of = x.untyped_storage()
+    bytes_of.mark = 3
+    assert x[1:].untyped_storage() is bytes_of and x.untyped_storage().mark == 3
+    assert x.clone().untyped_storage() is not bytes_of
+
+
+def test_bytes_are_written_and_turned_around():
+    x = xtensor.tensor([1, 2], dtype=xtensor.int32)
+    bytes_of = x.untyped_storage()
+    bytes_of[1] = 1
+    assert x.tolist() == [257, 2]
+    bytes_of.byteswap(xtensor.int32)
+    assert bytes_of.tolist() == [0, 0, 1, 1, 0, 0, 0, 2]
+    assert repr(xtensor.UntypedStorage([5])) == " 5\n[xtensor.storage.UntypedStorage(device=cpu) of size 1]"
+    storage = x.storage()
+    storage.resize_(3)
+    assert storage.size() == 3 and x.untyped_storage().nbytes() == 12
 
 
 def test_numbers_and_branches(torch):

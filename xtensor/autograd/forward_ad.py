@@ -37,10 +37,11 @@ class UnpackedDualTensor(NamedTuple):
 class _Levels:
     """The levels that were entered: at most one."""
 
-    __slots__ = ("open",)
+    __slots__ = ("enabled", "open")
 
     def __init__(self) -> None:
         self.open: tuple[Level, ...] = ()
+        self.enabled = True
 
 
 _levels = _Levels()
@@ -164,7 +165,9 @@ def _level(number: int | None) -> Level | None:
 
 def _is_fwd_grad_enabled() -> bool:
     """Whether operators compute tangents."""
-    return all(t.open for t in modes.state.transforms if isinstance(t, Level) and t.size is None)
+    return _levels.enabled and all(
+        t.open for t in modes.state.transforms if isinstance(t, Level) and t.size is None
+    )
 
 
 class _set_fwd_grad_enabled(modes.DecoratorContext):
@@ -174,9 +177,11 @@ class _set_fwd_grad_enabled(modes.DecoratorContext):
         self.mode = mode
         tangents = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is None]
         self.levels = [(level, level.open) for level in {*_levels.open, *tangents}]
+        self.before = _levels.enabled
         self._set(mode)
 
     def _set(self, mode: bool) -> None:
+        _levels.enabled = mode
         for level, _ in self.levels:
             level.open = mode
 
@@ -184,6 +189,7 @@ class _set_fwd_grad_enabled(modes.DecoratorContext):
         self._set(self.mode)
 
     def __exit__(self, *exc: Any) -> None:
+        _levels.enabled = self.before
         for level, before in self.levels:
             level.open = before
 

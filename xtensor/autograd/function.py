@@ -24,7 +24,15 @@ from ..operators.inplace import check_inplace, move_retained, rebase
 from ..operators.levels.crossing import crossed
 from ..operators.overriding import asks
 from ..operators.recording import noted
-from ..operators.saved import Hooked, SavedTensor, check_version, save, saved_tensor, unpack_tensor
+from ..operators.saved import (
+    Hooked,
+    SavedTensor,
+    check_version,
+    result_edge,
+    save,
+    saved_tensor,
+    unpack_tensor,
+)
 from ..operators.write import bump
 from ..ops.create.creation import zeros
 from ..storage import WrapperStorage
@@ -77,8 +85,8 @@ class SavedForFunction:
             save(tensor, None)
         counter = counter_of(tensor)
         self.entry = (counter, counter.version, None)
-        # A leaf is kept alive by the graph anyway; of others an alias, so that a node and its output form no cycle.
-        self.tensor = tensor if self.edge is not None and type(self.edge) is not tuple else twin(tensor)
+        # The tensor itself; of an output an alias, so that it and its node form no cycle.
+        self.tensor = tensor if output is None else twin(tensor)
 
     def keep(self, hooked: Hooked) -> None:
         """Put what hooks made of the tensor in its place."""
@@ -86,14 +94,14 @@ class SavedForFunction:
 
     def unpack(self, node: Any) -> Tensor:
         """The tensor as it was saved, RuntimeError if it was written since."""
-        edge = (node, self.output) if self.output is not None else self.edge
+        edge = self.edge if self.output is None else result_edge(node, self.output)
         found = self.tensor
         if found is None:
             return unpack_tensor(self.entry, node, edge)
         counter, version, _ = self.entry
         if counter.version != version:
             check_version((counter, version, array_of(found)), node, edge if type(edge) is tuple else None)
-        if found._xt_edge is not None and found._xt_edge is edge:
+        if self.output is None:
             return found
         result = twin(found)
         result._xt_edge = plain_edge(edge)
@@ -531,7 +539,10 @@ def cut_off(out: Tensor, is_input: bool, written: bool) -> Tensor:
 
 
 def view_of(source: Tensor) -> Tensor:
-    """A view of all of an input that was returned as it is, without a history yet."""
+    """A view of all of an input that was returned as it is, without a history yet; its class may make it."""
+    if type(source) is not Tensor and asks(type(source)):
+        with no_grad():
+            return source.view_as(source)
     result = twin(source)
     if type(source) is not Tensor:
         result = tensor_over(result._xt_storage, result._xt_view, kind=type(source))

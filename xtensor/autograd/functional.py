@@ -8,6 +8,8 @@ from typing import Any
 from ..engine import enable_grad, is_grad_enabled
 from ..gradients import grad
 from ..ops.create.ranges import eye
+from ..ops.shape.joining import stack
+from ..storage import WrapperArray
 from ..tensor import Tensor, sizes_of
 from ..transforms.forward import jacfwd
 from ..transforms.reverse import grad as func_grad
@@ -166,7 +168,7 @@ def jvp(
             )
         else:
             products = (None,) * len(dual)
-        result = filled(products, outs, False, "")
+        result = filled(products, outs, strict, TRICK, CONSTANT if create_graph else "")
     return shaped(many, released(outs, create_graph)), shaped(many, released(result, create_graph))
 
 
@@ -207,6 +209,8 @@ def columns_of(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: b
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
         )
     given, ins = as_tuple(inputs, "inputs", "jacobian")
+    if any(type(t._xt_storage.raw) is WrapperArray for t in ins):
+        return strict_jacobian(func, inputs, False, False, DETACHED, INDEPENDENT)
     many = False
 
     def function(*values: Tensor) -> tuple[Tensor, ...]:
@@ -230,6 +234,10 @@ INDEPENDENT = (
 CONSTANT = (
     "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
     "create_graph=True."
+)
+TRICK = (
+    "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick "
+    "to compute forward mode gradients. This is not allowed in strict mode."
 )
 LINEAR = (
     "While computing the hessian, found that the jacobian of the user-provided function with respect to "
@@ -316,6 +324,9 @@ def rows_of(
         if not row:
             result.append(out.new_zeros(shape))
             continue
+        if type(row[0]) is not Tensor:  # a class may keep its values elsewhere: nothing is written into those
+            result.append(stack(row).reshape(shape))
+            continue
         table = row[0].new_zeros((len(row), *sizes_of(x)))
         for k, g in enumerate(row):
             table[k] = g
@@ -350,7 +361,13 @@ def hessian(
 ) -> Any:
     """The Hessian of a function of one number: for each pair of inputs, a tensor of both sizes."""
     given, ins = as_tuple(inputs, "inputs", "hessian")
-    checked = scalar(func, "hessian")
+    single = scalar(func, "hessian")
+
+    def checked(*arguments: Tensor) -> Tensor:
+        out = single(*arguments)
+        refuse_detached((out,), strict)
+        return out
+
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     forward = outer_jacobian_strategy == "forward-mode"

@@ -25,10 +25,14 @@ class _Layout:
     enabled = True
 
 
+class _Replay:
+    enabled = False
+
+
 class _Remembered:
     """A choice kept at once and for the block, which nothing here depends on."""
 
-    holder: type[_Threads] | type[_Layout]
+    holder: type[_Threads | _Layout | _Replay]
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
@@ -59,11 +63,17 @@ class enforce_grad_layout_policy(_Remembered, ContextDecorator):
         super().__init__(enable)
 
 
+class _force_original_view_tracking(_Remembered):
+    """Remembered, at once and for the block: a view's history is its geometry, never a replay of the calls that made it."""
+
+    holder = _Replay
+
+
 def is_multithreading_enabled() -> bool:
     """What `set_multithreading_enabled` was told."""
     return _Threads.enabled
 
 
 def is_view_replay_enabled() -> bool:
-    """False: a view's history is its geometry, never a replay of the calls that made it."""
-    return False
+    """What `_force_original_view_tracking` was told."""
+    return _Replay.enabled

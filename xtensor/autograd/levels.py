@@ -197,11 +197,12 @@ def outputs_at_levels(
     finally:
         node._in_jvp = False
     tangents = (pushed,) if not isinstance(pushed, tuple) else pushed
-    check_tangents(outputs, tangents)
+    check_tangents(outputs, tangents, node.non_differentiable)
+    check_memory(args, values, along, outputs, tangents, node.dirty_tensors)
     made: list[Any] = []
     instead = {id(v): a for v, a in zip(values, args, strict=True) if isinstance(a, Tensor)}
     for o, t in zip(outputs, tangents, strict=True):
-        if not isinstance(o, Tensor):
+        if not isinstance(o, Tensor) or t is None:
             made.append(o)
         elif id(o) in instead and any(o is d for d in node.dirty_tensors):
             target = instead[id(o)]
@@ -216,17 +217,70 @@ def outputs_at_levels(
     return made[0] if single else tuple(made)
 
 
-def check_tangents(outputs: Sequence[Any], tangents: Sequence[Any]) -> None:
-    """RuntimeError unless a function's `jvp` has returned a tangent for each of its results."""
+def check_tangents(outputs: Sequence[Any], tangents: Sequence[Any], inert: Sequence[Tensor]) -> None:
+    """RuntimeError unless a function's `jvp` has returned a tangent for each of its results that can have one."""
     if len(tangents) != len(outputs):
         raise RuntimeError(
             f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(tangents)})"
         )
-    for o, t in zip(outputs, tangents, strict=True):
-        if isinstance(o, Tensor) and isinstance(t, Tensor) and o.shape != t.shape:
+    for i, (o, t) in enumerate(zip(outputs, tangents, strict=True)):
+        if not isinstance(t, Tensor):
+            continue
+        differentiable = isinstance(o, Tensor) and (o.is_floating_point() or o.is_complex())
+        if not differentiable or any(o is n for n in inert):
+            raise RuntimeError(
+                f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a "
+                "differentiable Tensor.You should return None at that position instead."
+            )
+        if o.shape != t.shape:
             raise RuntimeError(
                 "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                 f"supported. Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}."
+            )
+
+
+def check_memory(
+    args: Sequence[Any],
+    values: Sequence[Any],
+    along: Sequence[Any],
+    outputs: Sequence[Any],
+    tangents: Sequence[Any],
+    dirty: Sequence[Tensor],
+) -> None:
+    """RuntimeError unless tangents share memory as the results do: written in place, or views, of the arguments' tangents."""
+    given = [
+        (a, v, t)
+        for a, v, t in zip(args, values, along, strict=True)
+        if isinstance(v, Tensor) and t is not None
+    ]
+    for o, t in zip(outputs, tangents, strict=True):
+        if not isinstance(o, Tensor) or not isinstance(t, Tensor):
+            continue
+        source = next((p for p in given if p[1] is o), None)
+        if source is not None and any(o is d for d in dirty):
+            if t is not source[2]:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                    "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+                )
+            continue
+        if source is None and o._is_view():
+            base = o._base
+            source = next((p for p in given if base is (p[1]._base if p[1]._is_view() else p[1])), None)
+        if source is None:
+            continue
+        arg, _, tangent = source
+        of_view = arg._is_view()  # its tangent is one too, though it has memory of its own here
+        if of_view and t is tangent:
+            continue
+        if not t._is_view():
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+            )
+        if t._base is not (tangent._base if tangent._is_view() else tangent):
+            what = "same base as the given grad input" if of_view else "given grad input"
+            raise RuntimeError(
+                f"A custom Function is returning a view but the jvp is not returning a view of the {what}."
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import checks
 from ..engine.task import is_complete, queue_callback
 from ..ops.create.creation import zeros
 from ..tensor import Tensor
@@ -31,6 +32,8 @@ class _VariableType(type):
         return isinstance(instance, Tensor)
 
     def __call__(cls, data: Any = None, requires_grad: bool = False, **options: Any) -> Tensor:
+        if options.pop("volatile", None) is not None:
+            checks.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         made = zeros(0) if data is None else data.detach() if isinstance(data, Tensor) else Tensor(data)
         return made.requires_grad_(requires_grad) if requires_grad else made
 

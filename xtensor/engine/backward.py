@@ -9,6 +9,7 @@ from ..errors import noted
 from ..xla import segments
 from .executor import Executor, Fallback, Interpreter
 from .graph import EdgeTuple, Gradients
+from .modes import SAVED_HOOKS, state
 
 __all__ = [
     "RELEASED",
@@ -102,11 +103,16 @@ def run_backward(
             "to None after use to break the cycle and avoid the leak.",
         )
     for executor in _executors:
+        hooks = state.saved_hooks
         try:
             captured = executor.run(edges, grads, inputs, keep_graph, create_graph, accumulate_grad)
         except RuntimeError as error:
             noted(error)
             raise
+        finally:
+            if state.saved_hooks is not hooks:  # what was entered within the pass ends with it
+                state.saved_hooks = hooks
+                state.mode = state.mode | SAVED_HOOKS if hooks else state.mode & ~SAVED_HOOKS
         name = executor.name
         if not isinstance(captured, Fallback):
             break

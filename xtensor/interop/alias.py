@@ -151,6 +151,8 @@ class Missing:
                 if isinstance(found, types.ModuleType) and found.__name__.startswith(f"{LIBRARY}."):
                     adopt(found, called(found.__name__))
                 return found
+        if attribute == "torch" and _state.top is not None:  # PyTorch's modules have imported it
+            return _state.top
         if not attribute.startswith("__") or attribute == "__config__":
             found = elsewhere(self.name.partition(".")[2], attribute)
             if found is not ABSENT:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import jax
 import jaxlib.version
 
-from .. import devices
+from .. import devices, dtypes, geometry
 from ..amp.autocast_mode import autocast
 from ..autograd.function import Function
 from ..compat import cuda
@@ -46,10 +46,13 @@ from ..nn.utils.stateless import call_with
 from ..operators.below.aten import FunctionSchema, Overload, Packet
 from ..operators.below.dispatching import disabled, without_modes
 from ..operators.overriding import DISABLED
+from ..ops.create.creation import Uninitialized
 from ..ops.create.random import randn
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
-from ..tensor import Size, Tensor
+from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
+from ..storage import UntypedStorage
+from ..tensor import Size, Tensor, sizes_of, strides_of
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from .private_engine import ENGINE
@@ -331,8 +334,29 @@ def edge_padding(mode: str, dims: int) -> Callable[..., Tensor]:
     return padded
 
 
+def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """RuntimeError unless a tensor holds a number other than zero."""
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def internal_overlap(tensor: Tensor) -> int:
+    """Whether elements of a tensor share memory: 0 for no, 1 for yes, 2 where that is hard to tell."""
+    found = geometry.has_internal_overlap(tuple(sizes_of(tensor)), tuple(strides_of(tensor)))
+    return ("NO", "YES", "TOO_HARD").index(found)
+
+
+def fill_uninitialized(mode: bool) -> None:
+    """Choose whether memory that is left unset is marked."""
+    Uninitialized.filled = mode
+
+
 NAMES: dict[str, Any] = {
     **{f"_C._nn.{name}_pad{n}d": edge_padding(mode, n) for name, mode in EDGES for n in (1, 2, 3)},
+    "_C._get_deterministic_fill_uninitialized_memory": lambda: Uninitialized.filled,
+    "_C._set_deterministic_fill_uninitialized_memory": fill_uninitialized,
+    "_assert_async": assert_async,
+    "_debug_has_internal_overlap": internal_overlap,
     **ENGINE,
     "_vmap_internals._vmap": older_vmap,
     "_vmap_internals.vmap": vmap,
@@ -366,7 +390,11 @@ NAMES: dict[str, Any] = {
     "_jit_internal.BroadcastingList2": BroadcastingList2,
     "_jit_internal.BroadcastingList3": BroadcastingList2,
     "_jit_internal.Final": Final,
+    "Storage": LEGACY[dtypes.float32],
+    "_storage_classes": {TypedStorage, UntypedStorage, *LEGACY.values()},
     "_tensor.Tensor": Tensor,
+    "storage._LegacyStorage": LegacyStorage,
+    "storage._dtype_to_storage_type_map": lambda: {kind: one.__name__ for kind, one in LEGACY.items()},
     "_utils._flatten_dense_tensors": flatten_dense_tensors,
     "_utils._unflatten_dense_tensors": unflatten_dense_tensors,
     "_higher_order_ops.associative_scan.associative_scan": associative_scan,

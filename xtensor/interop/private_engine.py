@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..autograd.grad_mode import is_multithreading_enabled
+from .. import dtypes
+from ..autograd.forward_ad import _set_fwd_grad_enabled
+from ..autograd.grad_mode import _force_original_view_tracking, is_multithreading_enabled
 from ..autograd.gradcheck import UndefinedGrad
 from ..engine import AccumulateGrad, Error, Node, modes
 from ..engine.executor import execution_order, running_node
@@ -103,7 +105,25 @@ def keep_graph() -> bool:
     return local.task is None or local.task.keep_graph
 
 
+def calculated_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The sizes of an output, and of a gradient of it; of a batch of gradients, of one of them."""
+
+    def sizes(tensor: Any) -> Any:
+        nested = tensor.is_nested and tensor.layout is dtypes.strided
+        return tensor._nested_tensor_size() if nested else tensor.shape
+
+    return sizes(output), sizes(grad)[1:] if is_grads_batched else sizes(grad)
+
+
+def set_forward_grad_enabled(mode: bool) -> None:
+    """Switch the computation of tangents on or off."""
+    _set_fwd_grad_enabled(mode)
+
+
 ENGINE: dict[str, Any] = {
+    "autograd._calculate_shape": calculated_shape,
+    "autograd._force_original_view_tracking": _force_original_view_tracking,
+    "_C._set_fwd_grad_enabled": set_forward_grad_enabled,
     "_C._autograd.SavedTensor": SavedTensor,
     "_C._autograd._get_current_graph_task_keep_graph": keep_graph,
     "_C._autograd._saved_tensors_hooks_is_enabled": lambda: modes.state.saved_hooks_disabled is None,

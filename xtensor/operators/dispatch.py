@@ -473,7 +473,7 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    if any(type(t._xt_storage.raw) in KINDS and has_tangent(t._xt_storage.array) for t in tensors):
+    if any(type(t._xt_storage.raw) in KINDS and has_tangent(t._xt_storage.array) for t in [*tensors, *outs]):
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )

@@ -6,6 +6,7 @@ A write to a tensor rebases its history on the writing node. A write to a view r
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from jax.core import ShapedArray
@@ -27,6 +28,7 @@ from ..tensor import (
     plain_edge,
     sizes_of,
     strides_of,
+    wrap_strided,
 )
 from ..xla.pending import Pending
 from . import dispatch
@@ -38,8 +40,8 @@ from .levels.crossing import crossed, levels_beyond
 from .operator import Operator
 from .overriding import armed, claimed
 from .recording import noted
-from .saved import forward_name
-from .write import bump, check_castable, check_no_overlap, check_writable, store
+from .saved import WITHIN, forward_name
+from .write import INFERENCE_UPDATE, bump, check_castable, check_no_overlap, check_writable, store
 
 __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 
@@ -132,10 +134,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
 def check_inplace(target: Tensor, requires_grad: bool) -> None:
     """Refuse writes that autograd could not follow, in PyTorch's words."""
     if target._xt_meta is not None and target._xt_meta.inference and not modes.is_inference_mode_enabled():
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
+        raise RuntimeError(INFERENCE_UPDATE)
     if not requires_grad:
         return
     view = target._xt_view
@@ -204,6 +203,7 @@ def rebase(target: Tensor, node: Any) -> None:
     slices = noted(CopySlices(base, target, node))
     move_retained(base, slices)
     base._xt_edge = (slices, 0)
+    view.attr_version = -1  # what asked before the base's history changed has found the old one
     edge_of(target)
 
 
@@ -239,6 +239,7 @@ class CopySlices(Node):
             tuple(sizes_of(view)), tuple(strides_of(view)), view.storage_offset() - offset
         )
         self.fn = fn
+        WITHIN[fn] = weakref.ref(self)
         # The base's shape and dtype, for the gradients that arrive.
         self.aval = ShapedArray(self.base[0], base.dtype.numpy)
         # The levels of transforms that the base came to by this write.
@@ -250,6 +251,14 @@ class CopySlices(Node):
 
     def _xt_release(self) -> None:
         self.fn._xt_release()
+
+    def edge_of_view(self) -> Any:
+        """The edge of the view after the write: a view of a base with this history."""
+        sizes, strides = self.base
+        base = wrap_strided(MetaArray(self.aval.shape, self.aval.dtype), sizes, strides)
+        base._xt_edge = (self, 0)
+        with modes.enable_grad():
+            return Tensor._seen_as(base, self.view, *(self.seen or (base.dtype, False, False)))._xt_edge
 
     def apply(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         grad = grads[0]

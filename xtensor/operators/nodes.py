@@ -22,7 +22,16 @@ from ..xla.x64 import call, choose, chosen
 from .below.dispatching import dispatching
 from .operator import Operator
 from .pullback import Pullback, RecordedPullback, flatten, is_meta, structure_of, trace_form
-from .saved import Hooked, SavedTensor, check_version, result_index, saved_tensor, unpack_array, unpack_tensor
+from .saved import (
+    Hooked,
+    SavedTensor,
+    check_version,
+    result_edge,
+    result_index,
+    saved_tensor,
+    unpack_array,
+    unpack_tensor,
+)
 
 __all__ = ["OpNode"]
 
@@ -97,7 +106,7 @@ class OpNode(Replayable):
                     continue
                 result = result_index(name)
                 if result is not None or name == "results":
-                    return (self, at if result is None else result)
+                    return result_edge(self, at if result is None else result)
                 if name not in rules.functions:
                     return None
                 place = edge_position(self, name)
@@ -412,13 +421,13 @@ def unpack_saved(node: OpNode, index: int) -> Any:
     name = rules.saved[index]
     if name == "results":
         return (
-            [unpack_tensor(e, node, (node, i)) for i, e in enumerate(entry)]
+            [unpack_tensor(e, node, result_edge(node, i)) for i, e in enumerate(entry)]
             if isinstance(entry, list)
             else None
         )
     at = result_index(name)
     if at is not None:
-        return unpack_tensor(entry, node, (node, at))
+        return unpack_tensor(entry, node, result_edge(node, at))
     edges = node._xt_edges[edge_position(node, name)] if name in rules.functions else None
     if isinstance(entry, list):
         return [unpack_tensor(e, node, edges[i] if edges else None) for i, e in enumerate(entry)]

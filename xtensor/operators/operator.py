@@ -241,6 +241,27 @@ def structure(name: str, fields: tuple[str, ...]) -> Any:
     made = STRUCTURES[name] = NamedTuple(name, [(field, Any) for field in fields])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
     made.__module__ = "xtensor.return_types"
     made.__repr__ = lambda self: (
-        f"xtensor.return_types.{name}(\n" + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields) + ")"
+        f"{checks.spelled('return_types')}.{name}(\n"
+        + ",\n".join(f"{f}={getattr(self, f)!r}" for f in fields)
+        + ")"
     )
+    count = len(fields)
+    for counted, number in (("n_fields", count), ("n_sequence_fields", count), ("n_unnamed_fields", 0)):
+        setattr(made, counted, number)
+    plain = made.__new__
+
+    def make(cls: Any, *values: Any, **named: Any) -> Any:
+        if len(values) == count and not named:
+            return tuple.__new__(cls, values)
+        if (
+            len(values) == 1 and not named and isinstance(values[0], (tuple, list))
+        ):  # as PyTorch's own are made
+            if len(values[0]) == count:
+                return tuple.__new__(cls, values[0])
+            raise TypeError(
+                f"{checks.spelled('return_types')}.{name}() takes a {count}-sequence ({len(values[0])}-sequence given)"
+            )
+        return plain(cls, *values, **named)
+
+    made.__new__ = make
     return made

@@ -7,6 +7,7 @@ sequences, Python numbers for themselves, and `Hooked` for what `saved_tensors_h
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -23,9 +24,11 @@ from ..xla.pending import settled
 from .below.dispatching import twin
 
 __all__ = [
+    "WITHIN",
     "Hooked",
     "SavedTensor",
     "forward_name",
+    "result_edge",
     "result_index",
     "save",
     "saved_tensor",
@@ -179,6 +182,17 @@ def check_version(entry: tuple[Any, int, Any], node: Any, edge: Any = None) -> N
             "xtensor.autograd.set_detect_anomaly(True, check_nan=False)."
         )
     )
+
+
+WITHIN: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+"""Of nodes that wrote through a view: what refers to the node of the base's history that runs them."""
+
+
+def result_edge(node: Any, index: int) -> Any:
+    """The edge of a node's result; where that is a view the node wrote through, the one that leads through its base."""
+    within = WITHIN.get(node)
+    outer = None if within is None else within()
+    return (node, index) if outer is None else outer.edge_of_view()
 
 
 def forward_name(node: Any) -> str:

@@ -205,7 +205,7 @@ def relative(
 
 def rearranged(grad: Tensor, order: tuple[int, ...], sizes: tuple[int, ...]) -> Tensor:
     """The adjoint of a view that has every element once: nothing runs on the device where strides allow."""
-    if modes.state.mode & (modes.DISPATCH_MODE | modes.NO_GRAD) != modes.NO_GRAD:
+    if type(grad) is not Tensor or modes.state.mode & (modes.DISPATCH_MODE | modes.NO_GRAD) != modes.NO_GRAD:
         return grad.permute(order).reshape(sizes)
     g = geometry_of(grad)
     permuted = Geometry(tuple([g[0][d] for d in order]), tuple([g[1][d] for d in order]), g[2])

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
-from ..engine.modes import state
+from ..engine.modes import is_inference_mode_enabled, state
 from ..promises import promise
 from ..storage import MetaArray, Storage, births, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
@@ -255,6 +255,12 @@ def resize_tensor(tensor: Tensor, sizes: tuple[int, ...], strides: tuple[int, ..
     tensor._xt_view = view
 
 
+INFERENCE_UPDATE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+    "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+
+
 def check_same_dtype(kind: str, source: dtypes.dtype, target: dtypes.dtype) -> None:
     """Refuse an `out=` tensor of another dtype, in the words that PyTorch has for this kind of operator."""
     if source is target:
@@ -280,6 +286,8 @@ def write_out(
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
+    if target._xt_meta is not None and target._xt_meta.inference and not is_inference_mode_enabled():
+        raise RuntimeError(INFERENCE_UPDATE)
     if target.device != source.device:
         checks.check_same_device(name, [target, source])
     if exact is not None:

@@ -430,7 +430,7 @@ def new_full(
     "tuple of ints size, *, device device = None",
     "object data, *, device device = None",
 )
-def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
+def new(self: Tensor, *args: Any, size: Any = None, device: devices.DeviceLike = None) -> Tensor:
     """A tensor of this one's dtype and device, from sizes or from values: the older spelling of `new_empty`.
 
     Shape: result that of the sizes or values given; `(0)` without.
@@ -438,7 +438,7 @@ def new(self: Tensor, *args: Any, device: devices.DeviceLike = None) -> Tensor:
     Raises: RuntimeError for negative sizes; TypeError for values of other kinds.
     """
     if not args:
-        return new_empty(self, (0,), device=device)
+        return new_empty(self, (0,) if size is None else size, device=device)
     first = args[0]
     if len(args) == 1 and isinstance(first, Tensor):
         return first.detach()

@@ -93,6 +93,8 @@ def ingest(
         return from_array(data, chosen, None if device is None else place)
     if isinstance(data, np.ndarray):
         return from_host(data, chosen, place, share=not copy)
+    if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
+        return from_host(np.from_dlpack(data), chosen, place)
     return placed(host_array(data, chosen), place)
 
 
@@ -427,8 +429,8 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where that would be needed.
 
-    Differs from PyTorch: buffers other than NumPy arrays, and arrays that `from_numpy` would copy, cannot be shared: they are copied,
-    or refused with `copy=False`.
+    Differs from PyTorch: arrays and buffers that `from_numpy` and `frombuffer` would copy cannot be shared: they are copied, or
+    refused with `copy=False`.
     """
     if isinstance(obj, Tensor):
         wanted = obj.dtype if dtype is None else pick_dtype("asarray", dtype)
@@ -442,20 +444,24 @@ def asarray(
                 raise ValueError(f"can't alias tensor from device '{obj.device}' to '{place}'.")
         made = obj.clone() if copy and wanted is obj.dtype and place == obj.device else obj.to(place, wanted)
         return made if made.requires_grad or not requires_grad else finish("asarray", made, True)
-    if copy is False and isinstance(obj, np.ndarray):
-        made = ingest("asarray", obj, dtype, device, copy=False)
-        if type(made._xt_storage) is SharedStorage:
-            return finish("asarray", made, requires_grad)
-    if copy is False and not isinstance(obj, jax.Array):
-        kind = "sequence" if not isinstance(obj, (np.ndarray, bytes, bytearray, memoryview)) else "buffer"
-        raise ValueError(f"can't alias arbitrary {kind} into a tensor.")
     if isinstance(obj, UntypedStorage):
         obj = obj.tobytes()
-    if isinstance(obj, (bytes, bytearray, memoryview)):
+    foreign = isinstance(obj, (np.ndarray, bytes, bytearray, memoryview))
+    if foreign and not isinstance(obj, np.ndarray):
         made = frombuffer(obj, dtype=pick_dtype("asarray", dtype))
-        return finish("asarray", made if device is None else made.to(device), requires_grad)
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, (np.ndarray, np.generic, jax.Array)):
-        obj = np.from_dlpack(obj)
+    elif foreign and copy is False:
+        made = ingest("asarray", obj, None, device, copy=False)
+        if dtype is not None and made.dtype is not dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{made.dtype.scalar_name}' into dtype '{dtype.scalar_name}'."
+            )
+    else:
+        made = None
+    if made is not None and (copy is not False or type(made._xt_storage) is SharedStorage):
+        made = made.to(made.device if device is None else device, copy=bool(copy))
+        return finish("asarray", made, requires_grad)
+    if copy is False and not isinstance(obj, jax.Array):
+        raise ValueError(f"can't alias arbitrary {'buffer' if foreign else 'sequence'} into a tensor.")
     return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), requires_grad)
 
 
@@ -483,7 +489,9 @@ def frombuffer(
 ) -> Tensor:
     """A flat tensor with the bytes of a buffer from `offset` on, read as `count` elements (all, if it is negative).
 
-    Differs from PyTorch: it is a copy, so writes to the one never show in the other.
+    It is the buffer's own memory: a write to the one shows in the other.
+
+    Differs from PyTorch: it is a copy if the buffer is read-only, or has more than 1 MiB there.
     """
     dtype = pick_dtype("frombuffer", dtype)
     try:
@@ -510,8 +518,17 @@ def frombuffer(
         f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
         f"actual buffer length ({length} bytes)",
     )
-    values = np.frombuffer(bytes(data[offset : offset + count * size]), dtype.numpy)
-    return finish("frombuffer", placed(values.copy(), devices.device("cpu")), requires_grad)
+    if data.readonly:
+        checks.warn(READ_ONLY, UserWarning)
+    values = np.frombuffer(data, dtype.numpy, count, offset)
+    return finish("frombuffer", from_host(values, dtype, devices.device("cpu"), share=True), requires_grad)
+
+
+READ_ONLY = (
+    "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the "
+    "underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make "
+    "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+)
 
 
 def scalar_tensor(

@@ -287,12 +287,13 @@ def space(
     requires_grad: Any,
 ) -> Tensor:
     """The body of `linspace` and `logspace`."""
-    for name, value in (("start", start), ("end", end)):
-        if isinstance(value, Tensor) and value.dim():
-            raise RuntimeError(
-                f"{function} only supports 0-dimensional start and end tensors, but got {name} with "
-                f"{value.dim()} dimension(s)."
-            )
+    ends = [(n, v) for n, v in (("start", start), ("end", end)) if isinstance(v, Tensor)]
+    if any(v.dim() for _, v in ends):
+        found = " and ".join([f"{n} with {v.dim()} dimension(s)" for n, v in ends])
+        raise RuntimeError(f"{function} only supports 0-dimensional start and end tensors, but got {found}.")
+    start, end = (
+        v.detach() if isinstance(v, Tensor) else v for v in (start, end)
+    )  # no graph is made of ends
     low, high = python_number(function, "start", 1, start), python_number(function, "end", 2, end)
     if not hasattr(steps, "__index__"):
         options = f"*, Tensor out = None, {ARANGE_OPTIONS}"

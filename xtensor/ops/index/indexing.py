@@ -19,7 +19,7 @@ from ...engine.graph import next_sequence_nr
 from ...operators import dispatch
 from ...operators.arguments import SCALARS
 from ...operators.attach import attach_as, attach_methods
-from ...operators.below.dispatching import dispatching
+from ...operators.below.dispatching import asked_about, dispatching
 from ...operators.declare import general
 from ...operators.index_bounds import in_bounds, refuse_overlap, remember
 from ...operators.inplace import check_inplace, run_inplace
@@ -274,7 +274,7 @@ def read(view: Tensor, found: Placed, title: str = "IndexBackward0") -> Tensor:
     check_places(view, found)
     order = layout_of(view, found)
     array = view._xt_storage.array
-    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and not isinstance(array, MetaArray) and hostindex.enabled(array):
         return hostindex.read(view, found, order, title)
     place = view.device
     count = None
@@ -354,6 +354,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return
     kind = type(index)
+    if dispatching and asked_about((self,)) is not None and is_basic(index):
+        assign(getitem(self, index), value)
+        return
     if kind is int:
         view = select_first(self, index)
         if type(value) in SCALARS:
@@ -369,6 +372,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         assign(view, value)
     else:
         write(view, picks, drop_ones(value) if isinstance(value, Tensor) else value)
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index makes a view: numbers, slices, None and `...`."""
+    parts = index if type(index) is tuple else (index,)
+    return all(p is None or p is Ellipsis or type(p) in (int, slice) for p in parts)
 
 
 def drop_ones(value: Tensor) -> Tensor:
@@ -393,7 +402,7 @@ def fill_view(view: Tensor, number: Any) -> None:
     """`view.fill_(number)`; where no graph is involved, spreading and writing the number are one program."""
     storage, geometry_, mode = view._xt_storage, view._xt_view, modes.state.mode
     tracked = not mode & modes.NO_GRAD and edge_of(view) is not None
-    if geometry_ is None or tracked or type(storage.raw) is MetaArray or mode & modes.PROFILING:
+    if geometry_ is None or tracked or isinstance(storage.raw, MetaArray) or mode & modes.PROFILING:
         view.fill_(number)
         return
     if view._xt_meta is not None:
@@ -440,7 +449,7 @@ def write(view: Tensor, picks: Sequence[Any], values: Any, accumulate: bool = Fa
     refuse_overlap(view, *picks)
     check_places(view, found)
     array = array_of(view)
-    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and not isinstance(array, MetaArray) and hostindex.enabled(array):
         hostindex.write(view, found, values, accumulate)
         return
     indices = [index_tensor(a, view.device) for a in found.arrays]
@@ -538,7 +547,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     check_values(input, found, values)
     check_places(input, found)
     array = array_of(input)
-    if found.masks and type(array) is not MetaArray and hostindex.enabled(array):
+    if found.masks and not isinstance(array, MetaArray) and hostindex.enabled(array):
         made = input.clone()
         hostindex.write(made, found, values, bool(accumulate))
         return made

@@ -331,7 +331,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     if not isinstance(input, Tensor):
         raise checks.argument_error("nonzero", "input", 1, "Tensor", input)
     if as_tuple and out is not None:
-        raise checks.argument_error("nonzero", "out", 2, "Tensor", ())
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     refuse_dynamic(input, "nonzero")
     values = values_of(input)
     columns = nonzero_columns(values)

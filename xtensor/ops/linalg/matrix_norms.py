@@ -112,7 +112,7 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
 
     Shape: `input` `(*, n, m)`, result `(*)`; square matrices but for `p` None, 2 and -2.
 
-    Raises: RuntimeError for fewer than two dimensions.
+    Raises: RuntimeError for fewer than two dimensions, and for other orders.
     """
     if input.dim() < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
@@ -122,6 +122,11 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
             return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out)
         top, low = values.select(-1, 0), values.select(-1, sizes_of(values)[-1] - 1)
         return given(low / top if p == -2 else top / low, out)
-    checks.check_square("linalg.cond", array_of(input))
+    infinity = float("inf")
+    if p not in ("fro", "nuc", 1, -1, infinity, -infinity):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    order = f"{p:.6f}" if isinstance(p, float) and abs(p) != infinity else p if p is not True else 1
+    checks.check_square(f"linalg.cond(ord={order})", array_of(input))
     made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
-    return given(made.nan_to_num(nan=float("inf")), out)
+    # An inverse that is not there has the norm infinity; the sum of no singular values is no number.
+    return given(made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out)

@@ -11,6 +11,7 @@ from jax import lax
 
 from ... import checks, devices, dtypes
 from ...dtypes import dtype_of
+from ...engine import Node, modes
 from ...operators.attach import attach_methods, named
 from ...operators.declare import general, reduction
 from ...operators.derivatives import FROM_KERNEL
@@ -20,7 +21,8 @@ from ...operators.levels.crossing import refuse_dynamic
 from ...operators.operator import structure
 from ...operators.schema import Array, Number, Operand
 from ...operators.write import write_out
-from ...tensor import Tensor, array_of, sizes_of, wrap
+from ...tensor import Tensor, array_of, asks_grad, edge_of, plain_edge, sizes_of, wrap
+from ...xla.cache import bounded
 from ..index.hostindex import trimmed
 from .extrema import selected_grad, shared_grad
 from .reductions import check_nonempty, is_complex, is_float, kept
@@ -437,6 +439,10 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
             raise RuntimeError(
                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
             )
+        if values.shape.count(0) > 1:
+            raise RuntimeError(
+                "Number of zero sized dimensions is more than one, so unique cannot be applied "
+            )
         moved = np.moveaxis(values, axis, 0)
         rows = moved.reshape(moved.shape[0], math.prod(moved.shape[1:]))
     order_of, fresh = _groups(rows, consecutive)
@@ -448,6 +454,9 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
         found = np.moveaxis(np.moveaxis(values, axis, 0)[first], 0, axis)
     place = input.device
     results: list[Tensor] = [put(np.ascontiguousarray(found), place)]
+    if not modes.state.mode & modes.NO_GRAD and input.dtype.is_floating_point and asks_grad(input):
+        asked = "unique_consecutive" if consecutive else "_unique2" if axis is None else "unique_dim"
+        results[0]._xt_edge = (underived(asked)((plain_edge(edge_of(input)),)), 0)
     if inverse:
         back = np.empty(len(rows), np.int64)
         back[order_of] = group
@@ -456,6 +465,17 @@ def _unique(name: str, input: Tensor, inverse: bool, counts: bool, dim: int | No
     if counts:
         results.append(put(np.bincount(group, minlength=int(fresh.sum())).astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+@bounded(16)
+def underived(name: str) -> type[Node]:
+    """The class of the nodes of an operator whose derivative PyTorch lacks: the graph says so when it is walked."""
+
+    def apply(self: Any, grads: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    title = "".join([part.capitalize() for part in name.split("_")])
+    return type(f"{title}Backward0", (Node,), {"__slots__": (), "apply": apply})
 
 
 def _groups(rows: Any, consecutive: bool) -> tuple[Any, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 from ... import dtypes
 from ...operators.attach import attach_methods
 from ...operators.declare import composite
-from ...tensor import Tensor, asks_grad
+from ...storage import UNREAD, Counter
+from ...tensor import Tensor, alias, asks_grad, edge_of, plain_edge, sizes_of, strides_of
 from .reinterpret import view_as_complex, view_as_real
 from .shapes import as_strided, slice_view
 
@@ -64,8 +65,16 @@ def into_each(function: Callable[..., tuple[Tensor, ...]]) -> Any:
 
 
 def loose(input: Tensor, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Parts that may be written in place: views, or copies where a gradient is recorded, as views of several refuse it."""
-    return all_fresh(views) if asks_grad(input) else tuple(views)
+    """Parts that may be written in place: over the same memory, but views of nothing, with versions of their own."""
+    parts = []
+    for v in views:
+        if type(v._xt_storage.raw) in UNREAD:
+            return all_fresh(views) if asks_grad(input) else tuple(views)
+        part = alias(v, tuple(sizes_of(v)), tuple(strides_of(v)), v.storage_offset())
+        part._xt_view.counter = Counter()  # pyright: ignore[reportOptionalMemberAccess]
+        part._xt_edge = plain_edge(edge_of(v))
+        parts.append(part)
+    return tuple(parts)
 
 
 @composite(out="exact")
@@ -230,7 +239,7 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`chunk`, each part of which may be written in place; copies where a gradient is recorded.
+    """`chunk`, each part of which may be written in place, which no graph sees but its own.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
 
@@ -240,7 +249,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split`, each part of which may be written in place; copies where a gradient is recorded.
+    """`split`, each part of which may be written in place, which no graph sees but its own.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
 
@@ -250,7 +259,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
 
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, each part of which may be written in place; copies where a gradient is recorded.
+    """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own.
 
     Shape: `input` `(*)`; pieces of the same sizes but along `dim`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from ...tensor import (
 from ...xla.cache import bounded
 from ...xla.levels import KINDS
 from ...xla.transformed import has_tangent, without_tangents
+from ..create.creation import Uninitialized, unset
 from .shapes import as_strided, shape_arguments, squeeze, swapaxes, swapdims, t, transpose, unsqueeze
 
 __all__ = ["detach"]
@@ -120,6 +122,23 @@ def seen_as(base: Tensor, made: Geometry, dtype: dtypes.dtype, conj: bool, neg: 
     return alias_of(op, base, made, (), dtype=dtype, conj=conj, neg=neg)
 
 
+def view_func(
+    self: Tensor, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None
+) -> Tensor | None:
+    """The view of another base that this one is of its own; None where that base lies otherwise, or this is no view."""
+    view = self._xt_view
+    if view is None or view.base is None:
+        return None
+    base = view.base
+    if tuple(sizes_of(base)) != tuple(sizes_of(new_base)) or strides_of(base) != strides_of(new_base):
+        return None
+    if base.dtype is not new_base.dtype:
+        return None
+    shift = (new_base.storage_offset() - base.storage_offset()) * new_base.dtype.itemsize
+    made = Geometry(view.sizes, view.strides, view.offset + shift // view.dtype.itemsize)
+    return seen_as(new_base, made, view.dtype, view.conj, view.neg)
+
+
 Tensor._regenerate = regenerate
 Tensor._seen_as = seen_as
 
@@ -202,7 +221,8 @@ def set_(
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {source.dtype.abbr} to a tensor of type {self.dtype.abbr}"
+                f"Could not set tensor of type {dtypes.c_name(source.dtype)} to a tensor of type "
+                f"{dtypes.c_name(self.dtype)}"
             )
         storage, g = source._xt_storage, geometry_of(source)
         if source._xt_view is None and storage.cover is None:
@@ -212,6 +232,12 @@ def set_(
         storage, g = fresh._xt_storage, Geometry((0,), (1,), 0)
     else:
         if not isinstance(source, Tensor) and callable(untyped := getattr(source, "untyped", None)):
+            kind = getattr(source, "dtype", self.dtype)
+            if kind is not self.dtype:
+                raise RuntimeError(
+                    f"Expected a Storage of type {dtypes.c_name(self.dtype)} or an UntypedStorage, but got type "
+                    f"{kind.scalar_name} for argument 1 'storage'"
+                )
             source = untyped()
         storage = getattr(source, "_xt_storage", None)
         if storage is None:
@@ -244,10 +270,22 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if modes.state.transforms and has_tangent(self._xt_storage.array):
         raise RuntimeError("cannot resize variables that has a forward grad")
+    if memory_format is dtypes.preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
     sizes = shape_arguments("resize_", size, None)
+    if min(sizes, default=0) < 0 or math.prod(sizes) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod([max(s, 1) for s in sizes[1:]]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
+    if math.prod(sizes) * self.dtype.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
     strides = None if memory_format is None else geometry.format_strides(sizes, memory_format.name)
     if sizes != tuple(sizes_of(self)) or strides is not None:
+        before = self._xt_storage.nbytes()
         resize_tensor(self, sizes, strides)
+        grown = (self._xt_storage.nbytes() - before) // self.dtype.itemsize
+        if Uninitialized.deterministic and grown > 0:
+            unset(alias(self, (grown,), (1,), before // self.dtype.itemsize))
         bump(self, "resize_")
     return self
 
@@ -267,7 +305,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, sizes, memory_format=memory_format)
 
 
-attach_methods(detach, detach_, set_, resize_, resize_as_)
+attach_methods(detach, detach_, set_, resize_, resize_as_, _view_func=view_func, _view_func_unsafe=view_func)
 attach_methods(
     as_strided_=inplace_view("as_strided_", as_strided),
     squeeze_=inplace_view("squeeze_", squeeze),

@@ -315,6 +315,10 @@ def type_method(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> 
         return self.to(*typed_name(dtype))
     if isinstance(dtype, type) and isinstance(getattr(dtype, "dtype", None), dtypes.dtype):
         return self.to("cpu", dtype.dtype)  # type: ignore[attr-defined]
+    if isinstance(dtype, type):
+        if dtype is not Tensor:
+            raise ValueError(f"invalid type: '{dtype.__name__}'")
+        return self.to(dtype=dtypes.get_default_dtype())
     return self.to(dtype=pick_dtype("type", dtype))
 
 

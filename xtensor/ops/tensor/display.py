@@ -19,8 +19,8 @@ from ...xla.x64 import call, jit
 __all__: list[str] = []
 
 
-def text_of(tensor: Tensor) -> str:
-    """A tensor as PyTorch prints it; of a long one only the edges come to the host."""
+def text_of(tensor: Tensor, contents: str | None = None) -> str:
+    """A tensor as PyTorch prints it; of a long one only the edges come to the host. `contents` stand for its values."""
     leveled = array_of(tensor) if type(tensor._xt_storage.raw) in KINDS else None
     if isinstance(leveled, Leveled) and leveled.level.open:
         return leveled_text(leveled)
@@ -41,6 +41,8 @@ def text_of(tensor: Tensor) -> str:
         edge,
         meta=meta,
     )
+    if contents is not None:
+        return printing.add_suffixes(f"{name}({contents}", suffixes, len(name) + 1)
     if meta:
         return printing.format_tensor(None, suffixes=suffixes, prefix=f"{name}(", shape=shape)
     values = shown_values(tensor, printing.summary_indices(shape))
@@ -128,7 +130,7 @@ def _edges(counts: tuple[int, ...]) -> Any:
 
 def represent(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The tensor as text."""
-    return text_of(self)
+    return text_of(self, tensor_contents)
 
 
 attach_methods(__repr__=represent)

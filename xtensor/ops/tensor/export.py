@@ -180,6 +180,8 @@ def dlpack(
     Differs from PyTorch: a copy, which its consumer may write to, unless `copy=False`: then memory is shared, the
     consumer must not write to it, and later writes to the tensor do not show in it.
     """
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():

@@ -6,9 +6,9 @@ from typing import Any
 
 from ... import checks, devices, dtypes
 from ...operators.functions.overloads import overloads
-from ...storage import UntypedStorage
 from ...tensor import Tensor, sizes_of
 from ..create.ingest import from_legacy
+from .typed_storages import is_storage
 
 __all__ = [
     "BFloat16Tensor",
@@ -42,11 +42,6 @@ def is_tensor(obj: Any) -> bool:
     False
     """
     return isinstance(obj, Tensor)
-
-
-def is_storage(obj: Any) -> bool:
-    """Whether `obj` is a storage."""
-    return isinstance(obj, UntypedStorage)
 
 
 def checked(function: str, input: Any) -> Tensor:

@@ -1,0 +1,155 @@
+"""Corners of operators that PyTorch's own tests look into: words of refusals, memory that is shared, shapes without elements."""
+
+from __future__ import annotations
+
+import xtensor
+from tests.expressions import expressions
+from tests.oracle import Cases, attempt, leaf
+from xtensor.interop.private import NAMES
+
+test_condition_numbers = expressions(
+    """
+    T.linalg.cond(T.zeros(2, 2), 1)
+    T.linalg.cond(T.zeros(2, 2), 'fro')
+    T.linalg.cond(T.zeros(2, 2), 'nuc')
+    T.linalg.cond(T.zeros(2, 0, 0), 1)
+    T.linalg.cond(T.eye(2), 3)
+    T.linalg.cond(T.eye(2), 'bad')
+    T.linalg.cond(T.ones(2, 3), 'fro')
+    T.linalg.cond(T.ones(2, 3), 1)
+    T.linalg.cond(T.ones(2, 3), -1.)
+    T.linalg.cond(T.ones(2, 3), float('-inf'))
+    """
+)
+
+test_unique_of_few_elements = expressions(
+    """
+    T.unique(T.zeros(0, 0), dim=0)
+    T.unique(T.zeros(2, 0, 0), dim=0)
+    T.unique(T.zeros(0, 3, 0), dim=1)
+    T.unique(T.zeros(0, 3), dim=0, return_inverse=True, return_counts=True)
+    T.unique(T.zeros(0, 0))
+    """
+)
+
+test_sizes_and_sources_refused = expressions(
+    """
+    T.zeros(3).resize_(2**62)
+    T.zeros(3).resize_(2**40, 2**40)
+    T.zeros(3).resize_(-1)
+    T.zeros(3).resize_(0, 4, 2**61)
+    T.zeros(3).resize_(2, memory_format=T.preserve_format)
+    T.zeros(3).resize_as_(T.zeros(2, 2), memory_format=T.preserve_format).shape
+    T.zeros(3).set_(T.zeros(3).double())
+    T.zeros(3).set_(T.zeros(3).double().storage())
+    T.zeros(3).set_(T.zeros(4).storage()).shape
+    setattr(T.zeros(2), 'requires_grad', 1)
+    T.UntypedStorage(3, device='meta').device
+    T.UntypedStorage(3, device='meta').nbytes()
+    """
+)
+
+
+class Spoken:
+    """Of another library: it speaks DLPack's protocol and nothing else."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self.tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+case = Cases()
+
+
+@case
+def what_speaks_dlpack_is_taken(T):
+    made = [f(Spoken(T.arange(3))) for f in (T.tensor, T.as_tensor, T.asarray)]
+    return [
+        *made,
+        T.tensor(Spoken(T.ones(2)), dtype=T.float64),
+        attempt(lambda: T.ones(2).__dlpack__(stream="a")),
+    ]
+
+
+@case
+def unsafe_parts_share_memory_and_no_history(T):
+    found = []
+    for cut in (
+        lambda x: x.unsafe_chunk(2),
+        lambda x: x.unsafe_split(2),
+        lambda x: x.unsafe_split_with_sizes([2, 2]),
+    ):
+        for x in (leaf(T, 4) * 2, T.ones(4)):
+            a, b = cut(x)
+            a += 1
+            found += [x.tolist(), x._version, a._version, a._is_view(), b._version]
+            if a.requires_grad:
+                found.append(T.autograd.grad((a * b).sum(), x)[0].tolist())
+    return found
+
+
+@case
+def unique_is_recorded_without_a_derivative(T):
+    x = leaf(T, 2, 2)
+    made = [T.unique(x), T.unique_consecutive(x), T.unique(x, dim=0), T.unique(x.detach())]
+    return [(m.requires_grad, m.grad_fn, attempt(lambda m=m: m.sum().backward())) for m in made]
+
+
+test_as_pytorch = case.test()
+
+test_named_results = expressions(
+    """
+    T.return_types.max((T.ones(1), T.zeros(1)))
+    T.return_types.max([1, 2])
+    T.return_types.max((1, 2, 3))
+    T.return_types.max(((1, 2),))
+    T.max(T.ones(2, 2), 0)
+    T.return_types.max.n_fields
+    """
+)
+
+
+def test_new_memory_is_marked_where_algorithms_are_deterministic(torch):
+    def found(T):
+        T.use_deterministic_algorithms(True)
+        try:
+            made = [T.zeros(2).resize_(4), T.zeros(2, dtype=T.int32).resize_(3), T.zeros(4).resize_(2)]
+            return [repr(m.tolist()) for m in made]
+        finally:
+            T.use_deterministic_algorithms(False)
+
+    assert found(xtensor) == found(torch)
+
+
+def test_private_questions(torch):
+    def found(T, names):
+        x = T.ones(4)
+        overlaps = [
+            names("_debug_has_internal_overlap")(t)
+            for t in (x, x[:1].expand(3), x.as_strided((2, 2), (1, 1)))
+        ]
+        refused = [
+            attempt(lambda t=t: names("_assert_async")(t))
+            for t in (T.ones(2), T.tensor(0.0), T.tensor(1.0), T.tensor([]))
+        ]
+        return overlaps, refused
+
+    assert found(xtensor, NAMES.__getitem__) == found(torch, lambda name: getattr(torch, name))
+
+
+test_ends_types_and_sizes = expressions(
+    """
+    T.linspace(T.tensor(0., requires_grad=True), T.tensor(3., requires_grad=True), 2)
+    T.logspace(T.tensor(0., requires_grad=True), 1, 2)
+    T.linspace(T.tensor([0.]), T.tensor(1.), 5)
+    T.linspace(0, T.tensor([1.]), 5)
+    T.ones(2).new(size=(1, 2)).shape
+    T.ones(2, dtype=T.int32).type(T.Tensor)
+    T.ones(2).type(int)
+    """
+)
