@@ -112,12 +112,13 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         del old
         dispatch.refuse(op, key, runtime)
         waits = type(arrays[0]) is Pending
-        if view is None:
+        whole = view is None and not waits
+        if whole:
             del arrays[0]
         bump(target, op.name + "_", 3)
         try:
             program = op.inplace_program(key, None if waits else donate)
-            if view is None:
+            if whole:
                 dispatch.invoke(op, program, arrays, storage)
             else:
                 store(target, dispatch.invoke(op, program, arrays))

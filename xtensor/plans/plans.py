@@ -197,7 +197,7 @@ class PlanExecutor:
         wanted = None if inputs is None else places(inputs, leaves)
         plan = pattern.plans.get(wanted)
         if plan is None or plan.program is None:
-            args = settled(args)
+            settle(args)
             plan = self._prepared(plan, pattern, slot, nodes, args, leaves, wanted, keep_graph)
             if type(plan) is Fallback:
                 return plan
@@ -206,7 +206,7 @@ class PlanExecutor:
         waits = plan.waits if segments.waiting() else None
         program: Any = plan.program if waits is None else waits
         if waits is None:
-            args = settled(args)
+            settle(args)
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
         try:
@@ -378,6 +378,12 @@ class PlanExecutor:
             return
         plan.program = program
         self.compiled += 1
+
+
+def settle(args: list[Any]) -> None:
+    """Have the values of what pends among arguments, in the same list: whoever counts references would see another."""
+    if segments.enabled():
+        args[:] = map(settled, args)
 
 
 UNKNOWN = object()

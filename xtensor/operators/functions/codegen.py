@@ -111,6 +111,7 @@ def <name>(<parameters>):
             m = <target>._xt_meta
             if <target>._xt_view is not None or (m is not None and m.inference): raise LookupError
             if flags == 0 and <target>._xt_edge is not None: raise LookupError
+            if type(storage) is LazyStorage: raise LookupError
             donate = not (others or storage.shared or references(storage.array) != SOLE or type(storage.raw) is MetaArray)
             <operands>
             <conditions>
