@@ -393,6 +393,7 @@ class UntypedStorage:
 
     @property
     def _cdata(self) -> int:
+        """A number that tells this storage from any other."""
         return id(self._xt_storage)
 
     def data_ptr(self) -> int:
@@ -417,11 +418,6 @@ class UntypedStorage:
     @property
     def device(self) -> devices.device:
         return self._xt_storage.device
-
-    @property
-    def _cdata(self) -> int:
-        """A number that tells this storage from any other."""
-        return id(self._xt_storage)
 
     @property
     def is_cuda(self) -> bool:

@@ -14,7 +14,7 @@ from jax.core import ShapedArray
 from .. import capture, checks, geometry
 from ..engine import modes, profiler
 from ..engine.graph import Node
-from ..storage import MetaArray
+from ..storage import LazyStorage, MetaArray
 from ..tensor import (
     CUSTOM_FUNCTION,
     DEFAULT,
@@ -87,7 +87,7 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         if isinstance(other, Tensor):
             check_no_overlap(target, other)
     storage, view = target._xt_storage, target._xt_view
-    donate = view is None and storage.sole_owner()
+    donate = view is None and type(storage) is not LazyStorage and storage.sole_owner()
     arrays = [dispatch.arrays_of(v) for v in runtime]
     node = None
     if tracked and op.rules.differentiable:

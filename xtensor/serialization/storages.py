@@ -101,7 +101,7 @@ def named(storage: Storage, dtype: dtypes.dtype | None) -> LoadedStorage | Typed
     if dtype is None:
         return LoadedStorage(storage)
     count = storage.nbytes() // dtype.itemsize
-    return TypedStorage(wrap=tensor_over(storage, make_view(storage, storage, dtype, (count,), (1,), 0)))
+    return TypedStorage._of(tensor_over(storage, make_view(storage, storage, dtype, (count,), (1,), 0)))
 
 
 def named_by(loaded: LoadedStorage | TypedStorage) -> Storage:

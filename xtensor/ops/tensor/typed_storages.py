@@ -148,13 +148,6 @@ class TypedStorage:
         """The same memory as bytes."""
         return self._untyped_storage
 
-    _untyped_storage = property(untyped)
-
-    @property
-    def _cdata(self) -> int:
-        """A number that tells this storage from any other."""
-        return self.untyped()._cdata
-
     def data_ptr(self) -> int:
         """A number that tells this memory from any other."""
         return self._untyped_storage.data_ptr()
