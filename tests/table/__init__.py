@@ -69,7 +69,7 @@ class Row:
         gradients, with the reason beside the row.
     differences: gradients are those of finite differences even where PyTorch is there, whose own are wrong.
     slopes: whether finite differences are its gradient: not where PyTorch's follows a convention of its own.
-    meta: whether the shape can be known without values. layouts: whether other memory layouts are tried.
+    meta: whether the shape can be known without values. layouts: whether other memory layouts are tried, or which.
     strides: whether the strides of results are PyTorch's too; not where its kernel merely leaves them so.
     outs: the kinds of `out=` that are tried.
     without: variants of PyTorch's that are absent on purpose: "method", "inplace", "out".
@@ -92,7 +92,7 @@ class Row:
     differences: bool = False
     slopes: bool = True
     meta: bool = True
-    layouts: bool = True
+    layouts: bool | tuple[str, ...] = True
     strides: bool = True
     outs: Sequence[str] = OUTS
     without: Sequence[str] = ()

@@ -23,6 +23,8 @@ def rebuilds(args, kwargs, result):
     assert any(m.shape == a.shape and np.allclose(m, a, atol=1e-5) for m in made)
 
 
+# Columns that are all alike have many decompositions: which one LAPACK gives depends on the processor.
+UNLIKE_COLUMNS = ("transposed", "sliced")
 FREE = dict(random=True, check=rebuilds, layouts=False, grad=False, **PLAIN)
 
 ROWS = [
@@ -40,7 +42,11 @@ ROWS = [
         **FREE,
     ),
     Row(
-        "linalg_qr", [Sample(A), Sample(T(3, 2)), Sample(T(2, 3), "complete")], reference="linalg.qr", **PLAIN
+        "linalg_qr",
+        [Sample(A), Sample(T(3, 2)), Sample(T(2, 3), "complete")],
+        reference="linalg.qr",
+        layouts=UNLIKE_COLUMNS,
+        **PLAIN,
     ),
     Row("linalg_svd", [Sample(A), Sample(T(2, 3), False)], reference="linalg.svd", **FREE),
 ]

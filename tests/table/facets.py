@@ -212,6 +212,9 @@ def against_numpy(row: Row, sample: Sample, dtype: str, args: Any, kwargs: Any, 
 # -- layouts
 
 
+LAYOUTS = ("transposed", "sliced", "expanded")
+
+
 def layouts(row: Row, full: bool) -> None:
     """The same values from other memory: results must not depend on it, except in their strides."""
     if not row.layouts:
@@ -219,7 +222,7 @@ def layouts(row: Row, full: bool) -> None:
     function = operator_named(row.name)
     chosen = [s for s in row.samples if any(len(t.shape) > 1 and 0 not in t.shape for t in s.tensors)]
     for sample in chosen if full else chosen[:2]:
-        for layout in ("transposed", "sliced", "expanded"):
+        for layout in LAYOUTS if row.layouts is True else row.layouts:
             changed = sample.map(lambda t, layout=layout: t.but(layout=layout) if t.values is None else t)
             with showing(row, changed, row.dtype, "layouts"):
                 args, kwargs, _ = OURS.arguments(changed, key_of(row, sample), row.dtype)
