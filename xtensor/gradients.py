@@ -16,7 +16,6 @@ from .operators.attach import attach_methods
 from .operators.below.dispatching import twin
 from .operators.levels.crossing import enter, leave, running
 from .ops.shape.joining import stack
-from .promises import values_or_pending
 from .storage import UNREAD, MetaArray, WrapperArray
 from .tensor import (
     Size,
@@ -163,7 +162,7 @@ def implied_grad(tensor: Tensor) -> Tensor | None:
     """The gradient that a real scalar implies, one; None where there is more to check."""
     if tensor._xt_view is not None:
         return None
-    array = values_or_pending(tensor._xt_storage)
+    array = tensor._xt_storage.operand
     if type(array) in UNREAD and isinstance(array, MetaArray):
         return None
     if isinstance(array, Tracer) or (type(array) in UNREAD and isinstance(ground(array), Tracer)):

@@ -12,7 +12,7 @@ from .xla.pending import Deferred, Pending
 from .xla.threads import others
 from .xla.x64 import call
 
-__all__ = ["array_or_pending", "promise", "values_or_pending", "wrap_pending"]
+__all__ = ["array_or_pending", "promise", "wrap_pending"]
 
 
 def wrap_pending(pending: Pending, sizes: Any = None, strides: Any = None) -> Tensor:
@@ -37,20 +37,11 @@ def promise(storage: Storage, pending: Pending) -> bool:
     return True
 
 
-def values_or_pending(storage: Storage) -> Any:
-    """A storage's array, or what it is pending as."""
-    if type(storage) is LazyStorage:
-        held = storage.raw
-        if type(held) is Pending and held._value is None:
-            return held
-    return storage.array
-
-
 def array_or_pending(tensor: Tensor) -> Any:
     """The values of a tensor as an array, a pending one where they are still to come."""
     view, storage = tensor._xt_view, tensor._xt_storage
     if type(storage) is LazyStorage:
-        array = values_or_pending(storage)
+        array = storage.operand
         if type(array) is Pending:
             if view is None:
                 return array

@@ -159,7 +159,7 @@ births = Births()
 class Storage:
     """The cell.
 
-    array: the values. raw: their slot, whatever a kind of storage makes of `array`.
+    array: the values. raw: their slot, whatever a kind of storage makes of `array`. operand: the values, or what they are pending as.
     version: what autograd counts. writes: every replacement of `array`, for cached reads, from `births.now` on.
     shared: the present array is known outside (came from or went to the user), so it is never donated.
     writer: the line of the program that wrote last, and the operator, once there was a write.
@@ -181,6 +181,7 @@ class Storage:
 
     array: Any
     raw: Any
+    operand: Any
     version: int
     writes: int
     shared: bool
@@ -271,7 +272,7 @@ class Unread(Protocol):
 
 cell: Any = Storage.array
 """The slot itself."""
-Storage.raw = cell
+Storage.raw = Storage.operand = cell
 put: Callable[[Storage, Any], None] = cell.__set__
 """`storage.array = array`, as a function of C."""
 
@@ -335,6 +336,11 @@ class LazyStorage(Storage):
     def array(self, array: Any) -> None:
         cell.__set__(self, array)
         self.__class__ = Storage  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
+    def operand(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        held = cell.__get__(self)
+        return held if type(held) is Pending and held.call is not None else self.array
 
     def nbytes(self) -> int:
         with reading:

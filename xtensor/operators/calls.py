@@ -19,7 +19,7 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..promises import values_or_pending, wrap_pending
+from ..promises import wrap_pending
 from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
@@ -186,7 +186,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
         for tensor in tensors:
             view, storage = tensor._xt_view, tensor._xt_storage
             if view is None:
-                array = values_or_pending(storage)
+                array = storage.operand
                 recipes.append(None)
                 signature.append(array.shape if pointwise else None)
             elif op.formats and geometry.channels_last_order(view.sizes, view.strides) is not None:

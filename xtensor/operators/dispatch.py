@@ -20,7 +20,7 @@ from .. import geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
 from ..errors import noted
-from ..promises import array_or_pending, values_or_pending, wrap_pending
+from ..promises import array_or_pending, wrap_pending
 from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
@@ -427,7 +427,7 @@ def form_of(tensor: Tensor) -> Any:
         raw = storage.raw
         return raw.aval if type(raw) is Pending else array_of(tensor).aval
     recipe = recipe_of(storage, view)
-    if recipe.identity and type(array := values_or_pending(storage)) is Pending:
+    if recipe.identity and type(array := storage.operand) is Pending:
         return array.aval
     return recipe.aval
 

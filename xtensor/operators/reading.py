@@ -18,7 +18,6 @@ import jax
 from jax import lax
 
 from .. import lowering
-from ..promises import values_or_pending
 from ..storage import UNREAD, LazyStorage, Storage
 from ..tensor import Tensor, View, read_view, recipe_of
 from ..xla.segments.apart import apart
@@ -71,7 +70,7 @@ def operand_of(tensor: Tensor, again: bool = False) -> tuple[Any, lowering.Recip
     again: whether it reads what has been read before.
     """
     storage, view = tensor._xt_storage, tensor._xt_view
-    array = storage.array if type(storage) is not LazyStorage else values_or_pending(storage)
+    array = storage.operand
     if view is None:
         return array, None
     if view.cached_at == storage.writes and not again:

@@ -20,7 +20,7 @@ from .compiles import watched
 from .jax_internals import jitting, programs
 from .levels import KINDS, open_levels
 from .memory import has_room
-from .pending import Deferred, Pending, settled, workers
+from .pending import Pending, settled, workers
 from .sizes import Families, Sized
 from .store import Program, signatures
 
@@ -77,11 +77,6 @@ def jit(function: Callable[..., Any], defers: bool = False, **options: Any) -> C
     return swapped
 
 
-def is_unread(leaf: Any) -> bool:
-    """Whether this is what a storage holds whose array is still to be read."""
-    return hasattr(type(leaf), "read") and type(leaf) is not Pending
-
-
 def copied(array: Any) -> Any:
     """An array in memory of its own; what is no array is as it is."""
     if isinstance(array, jax.Array) and not isinstance(array, Tracer):
@@ -113,8 +108,6 @@ def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callab
         leaves = jax.tree.leaves(args)
         at_levels = not KINDS.isdisjoint(map(type, leaves))
         traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-        if any(map(is_unread, leaves)):
-            raise Deferred(None)  # the storage that it stands for reads it
         if Pending in map(type, leaves) and (at_levels or traced or not defers):
             # A copy where a buffer may be given up: others hold what pended.
             args = tuple(

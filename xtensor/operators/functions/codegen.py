@@ -324,7 +324,7 @@ def call(
     runtime = [replace(p, kind="Array", optional=False) if p.name == own else p for p in op.runtime]
     operands, conditions = [], []
     for p in runtime:
-        operands += operand(p, "whole" if op.views == "fold" else "fresh", "raw")
+        operands += operand(p, "whole" if op.views == "fold" else "fresh", "operand")
         if op.kind == "pointwise" and p.kind != "Number":
             conditions += [
                 f"if v_{p.name} is not None and not contiguous_view(v_{p.name}): raise LookupError"
