@@ -44,8 +44,6 @@ class CopiedStorage(Storage):
     def array(self, array: Any) -> None:
         cell.__set__(self, array)
 
-    operand = array  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
-
 
 def watch(storage: Storage, memory: np.ndarray[Any, Any]) -> None:
     """Say it once in a process if storage and array, which hold the same values, are seen to part."""

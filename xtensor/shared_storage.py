@@ -123,8 +123,6 @@ class SharedStorage(Storage):
         cell.__set__(self, array)
         _met(self)
 
-    operand = array  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
-
     @property
     def device(self) -> devices.device:
         return devices.of_array(cell.__get__(self))

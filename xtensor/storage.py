@@ -190,6 +190,11 @@ class Storage:
     sharing: Any
     writer: tuple[Any, int, str]
 
+    def __init_subclass__(cls) -> None:
+        # What a kind of storage makes of its array, programs take as well.
+        if "array" in vars(cls) and "operand" not in vars(cls):
+            cls.operand = vars(cls)["array"]
+
     def __init__(self, array: Any, shared: bool = False) -> None:
         self.array = array
         self.version = 0

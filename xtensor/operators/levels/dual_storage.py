@@ -76,7 +76,7 @@ class DualStorage(Storage):
         other.replace(call(program_of(jnp.zeros_like), value) if along is None else along)
         other.version += 1
 
-    raw = operand = array  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
+    raw = array  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
 
     @property
     def writes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
