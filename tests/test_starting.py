@@ -90,6 +90,7 @@ PROGRAMS = {
         "import xtensor.fx.passes.graph_drawer as g; g.FxGraphDrawer(xtensor.fx.symbolic_trace(xtensor.nn.ReLU()), 'x').get_dot_graph().create()",
     ),
     "safetensors": ("safetensors", "xtensor.serialization.safetensors.save_file({}, 'x')"),
+    "matplotlib": ("examples", "xtensor.record_memory().__enter__().plot()"),
     "orbax": ("orbax", "xtensor.serialization.orbax.load('x')"),
     "tensorboard": ("tensorboard", "import xtensor.utils.tensorboard"),
     "torch": ("parity", "xtensor.interop.to_torch(xtensor.ones(1))"),

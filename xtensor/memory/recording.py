@@ -10,6 +10,7 @@ import jax
 
 from .. import devices
 from ..devices import DeviceLike
+from ..devices.extras import missing
 from ..devices.inspection import shard_bytes
 from ..engine import profiler
 from .holders import KINDS, memory_snapshot, size_text
@@ -49,8 +50,10 @@ class Record:
 
         Raises: ImportError without matplotlib (`pip install 'xtensor[examples]'`).
         """
-        from matplotlib.figure import Figure
-
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise missing("a picture of memory", "matplotlib", "examples") from error
         figure = Figure(figsize=(9, 4), layout="constrained")
         axes = figure.subplots()
         times = [sample.seconds * 1e3 for sample in self.samples]
