@@ -34,7 +34,8 @@ def test_what_is_absent_can_be_asked_for(alias):
     assert ShardingStrategy.FULL_SHARD is not ShardingStrategy.NO_SHARD
     assert ChannelShuffle is xtensor.nn.ChannelShuffle
     with pytest.raises(
-        NotImplementedError, match=r"torch\.distributed\.rpc\.api\.RRef is not in xtensor: calls of other processes"
+        NotImplementedError,
+        match=r"torch\.distributed\.rpc\.api\.RRef is not in xtensor: calls of other processes",
     ):
         RRef(1)
     assert FullyShardedDataParallel is xtensor.distributed.fsdp.FullyShardedDataParallel
