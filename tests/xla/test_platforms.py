@@ -12,11 +12,11 @@ import pytest
 
 import xtensor
 from xtensor.lowering import transposes
-from xtensor.operators import apart
 from xtensor.operators.operator import REGISTRY
 from xtensor.ops.network import attention, convolution
 from xtensor.ops.reduce import cumulative, sorting
 from xtensor.xla.platforms import CHOICES, on_cpu
+from xtensor.xla.segments import apart
 from xtensor.xla.x64 import call
 
 NAN = float("nan")
@@ -267,7 +267,7 @@ def test_attention_takes_memory_for_a_block_of_scores() -> None:
     scores = 4 * 4096 * 4096 * 4
 
     def run(q: Any, k: Any, v: Any) -> Any:
-        return REGISTRY["scaled_dot_product_attention"].traced((False, None, False))(q, k, v, None)
+        return REGISTRY["scaled_dot_product_attention"].traced((False, None, False, False))(q, k, v, None)
 
     def loss(*args: Any) -> Any:
         return jnp.sum(run(*args) ** 2)
