@@ -157,12 +157,11 @@ def rng(seed: int) -> np.random.Generator:
 
 @pytest.fixture
 def waits():
-    """First calls wait for their programs, as with no threads that compile."""
-    from xtensor.xla import pending
+    """Calls run at once, and first ones wait for their programs."""
+    from xtensor.xla import segments
 
-    before = pending.threads(0)
-    yield
-    pending.threads(before)
+    with segments.paused():
+        yield
 
 
 @pytest.fixture(autouse=True)

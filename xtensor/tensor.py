@@ -18,7 +18,7 @@ from .storage import Counter, LazyStorage, MetaArray, Storage, UntypedStorage, b
 from .xla.jax_internals import programs
 from .xla.levels import KINDS, batches_of
 from .xla.number_arrays import operand
-from .xla.pending import Deferred, Pending, settled
+from .xla.pending import Pending
 from .xla.x64 import call
 
 if TYPE_CHECKING:  # the operators that `ops` attaches
@@ -158,10 +158,7 @@ def read_view(storage: Storage, view: View) -> Any:
     elif recipe.identity:
         return base
     else:
-        try:
-            values = call(lowering.read_program(recipe), base, operand(view.offset))
-        except Deferred as deferred:
-            values = settled(deferred.results)
+        values = call(lowering.read_program(recipe), base, operand(view.offset))
     view.cached = values
     view.cached_at = storage.writes
     return values

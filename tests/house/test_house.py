@@ -22,7 +22,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("storage", "copied_storage", "shared_storage", "lowering", "devices"),
     ("engine",),
     ("tensor", "methods"),
-    ("promises",),
     ("operators",),
     ("return_types",),
     ("ops",),

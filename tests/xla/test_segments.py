@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +15,9 @@ import pytest
 import xtensor
 from xtensor import nn
 from xtensor.xla import compiles, segments
-from xtensor.xla.pending import Pending
+from xtensor.xla.pending import Pending, Work
 from xtensor.xla.segments import structures
+from xtensor.xla.segments.running import pended
 
 N = 1031
 
@@ -185,6 +189,26 @@ def test_another_thread_sees_what_waits(together: None) -> None:
     assert found == [4.0 * N] and not pends(y)
 
 
+def test_where_segments_join_no_programs_calls_wait_for_their_compiling_only(
+    together: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on an accelerator."""
+    for module in (structures, segments.running, segments.calls):
+        monkeypatch.setattr(module, "joins", lambda: False)
+    segments.finish()
+    structures.state.tree = structures.Tree()
+    segments.calls.begin()
+    before = segments.stats()["whole"]
+    x = xtensor.ones(7, N)
+    y = x.atan().erf()
+    assert pends(y)
+    first = y.numpy()
+    assert not pends(x.atan().erf())
+    assert np.array_equal(x.atan().erf().numpy(), first) and segments.stats()["whole"] == before
+    structures.state.tree = structures.Tree()
+    segments.calls.begin()
+
+
 def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pytest.MonkeyPatch) -> None:
     y = xtensor.ones(N).asinh() + 1
     assert segments.waiting()
@@ -198,6 +222,71 @@ def test_what_an_interrupt_cut_off_still_pends(together: None, monkeypatch: pyte
             y.tolist()
     assert pends(y)
     assert y[0].item() == pytest.approx(1 + np.arcsinh(np.float32(1)))
+
+
+def test_a_call_noted_down_while_its_segment_runs_is_made_later(together: None) -> None:
+    """As a thread may that had looked for the segment just before another one needed its values."""
+    x = xtensor.ones(N)
+    segments.finish()
+    segment = structures.state.segment
+    y = x.asinh()
+    node, args, _ = segment.calls[-1]
+    y.tolist()
+    late = pended(segment, node.aval, node.first)
+    segment.calls.append((node, args, late))
+    assert late.value().tolist() == y.tolist() and len(segment.calls) == 1
+
+
+def test_a_failed_compile_is_raised_where_the_value_is_needed(
+    together: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = xtensor.ones(N, 3).asinh().erfinv()
+
+    def fails(*args: Any) -> Any:
+        raise RuntimeError("no code for this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(segments.calls, "prepare", fails)
+        patch.setattr(segments.running, "prepare", fails)
+        with pytest.raises(RuntimeError, match="no code for this"):
+            y.tolist()
+    assert pends(y)
+    assert y[0, 0].item() == pytest.approx(1.1035, abs=1e-4)
+
+
+def test_work_is_done_once_and_again_after_an_interrupt() -> None:
+    done: list[int] = []
+
+    def interrupted() -> int:
+        done.append(1)
+        if len(done) == 1:
+            raise KeyboardInterrupt
+        return 3
+
+    work = Work(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        work.result()
+    assert work.result() == 3 and work.result() == 3 and len(done) == 2
+
+
+def test_synchronize_runs_what_waits(together: None) -> None:
+    y = xtensor.ones(N) * 7
+    assert pends(y)
+    xtensor.devices.synchronize("cpu")
+    assert not pends(y)
+
+
+def test_a_program_that_ends_early_ends_well() -> None:
+    code = "import xtensor as x\nfor n in range(3, 9): x.ones(n, n).sinh().softmax(1)\nprint('end')"
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "XTENSOR_SEGMENTS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert found.stdout == "end\n" and found.stderr == ""
 
 
 def test_structures_that_never_come_again_let_calls_run_at_once(together: None) -> None:

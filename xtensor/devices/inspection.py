@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ..xla.pending import settle_all
+from ..xla import segments
 from .placement import (
     PLATFORMS,
     DeviceLike,
@@ -140,7 +140,7 @@ def synchronize(place: DeviceLike = None) -> None:
     if place.type == "meta":
         return
     found = jax_device(place)
-    settle_all()
+    segments.finish()
     for array in jax.live_arrays():
         if not array.is_deleted() and (of_array(array) is place or found in array.devices()):
             array.block_until_ready()

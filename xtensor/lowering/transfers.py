@@ -397,7 +397,7 @@ def _make_reader(recipe: Recipe) -> Program:
         return lambda base, offset: base
     body: Any = partial(_read_body, recipe)
     body.sized = HostReader(recipe)
-    compiled = jit(body, defers=True)
+    compiled = jit(body)
     # A scalar operand costs about a microsecond a call, so none is passed where none is used.
     return (lambda base, offset: compiled(base)) if recipe.static else compiled
 

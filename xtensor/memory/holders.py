@@ -23,8 +23,8 @@ from ..optim.optimizer import Optimizer
 from ..plans.patterns import Pattern
 from ..storage import Storage
 from ..tensor import Tensor, View
+from ..xla import segments
 from ..xla.cache import BoundedCache, caches
-from ..xla.pending import settle_all
 
 __all__ = ["KINDS", "Held", "Snapshot", "memory_snapshot", "memory_summary"]
 
@@ -108,7 +108,7 @@ def memory_snapshot(device: DeviceLike = None) -> Snapshot:
     ['tensors']
     """
     place = devices.resolve(device)
-    settle_all()
+    segments.finish()
     found = devices.jax_device(place)
     live = [array for array in jax.live_arrays() if shard_bytes(array, found)]
     who = holders_of(live)

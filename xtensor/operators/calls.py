@@ -19,11 +19,10 @@ import numpy as np
 from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
-from ..promises import wrap_pending
 from ..storage import UNREAD, LazyStorage, MetaArray
 from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
-from ..xla.pending import Deferred, settled
+from ..xla.pending import settled
 from ..xla.segments import prompt, waiter
 from ..xla.x64 import call
 from . import dispatch
@@ -135,8 +134,6 @@ def missed(error: Exception) -> None:
 
 def recover(op: Operator, error: Exception, values: tuple[Any, ...]) -> Any:
     """What a program raised that was called inline, as ours; the complete path answers where it could not take the arguments."""
-    if type(error) is Deferred:
-        return run(op, values)
     if dispatch.is_gone(error):
         return complete(op, values)
     if dispatch.is_unusual(values):
@@ -214,13 +211,10 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
     if found is None:
         found = _learn(op, mark, values, key, operands, recipes, [at for at, _ in kept])
     program, layout, reads = found
-    wait = False
     # Ints need the 64-bit types that `call` turns on; arrays have theirs.
     plain = not offsets or type(offsets[0]) is not int
     try:
         results = program(*arrays, *offsets) if plain else call(program, *arrays, *offsets)
-    except Deferred as deferred:
-        results, wait = deferred.results, True
     except Exception as error:
         if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None
@@ -233,9 +227,7 @@ def known(op: Operator, values: tuple[Any, ...]) -> Any:
             view: Any = tensor._xt_view
             arrays[at], recipes[at] = found, None
             view.cached, view.cached_at = found, tensor._xt_storage.writes
-    if wait:
-        made = [wrap_pending(r, *(layout or ())[:2]) for r in ((results,) if op.single else results)]
-    elif layout is not None:
+    if layout is not None:
         made = [wrap_strided(results, layout[0], layout[1])]
     else:
         made = [wrap(results)] if op.single else [wrap(r) for r in results]

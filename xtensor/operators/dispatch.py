@@ -20,7 +20,6 @@ from .. import geometry
 from ..engine import anomaly, modes
 from ..engine.graph import next_sequence_nr
 from ..errors import noted
-from ..promises import array_or_pending, wrap_pending
 from ..storage import MetaArray, Storage, abstract, commit
 from ..tensor import (
     Tensor,
@@ -35,7 +34,7 @@ from ..tensor import (
 )
 from ..xla.levels import KINDS
 from ..xla.number_arrays import as_operand
-from ..xla.pending import Deferred, Pending, settled, workers
+from ..xla.pending import Pending, settled
 from ..xla.transformed import has_tangent
 from ..xla.x64 import call
 from .arguments import prepare
@@ -124,15 +123,15 @@ def handed(op: Operator, results: list[Tensor]) -> Any:
 
 def arrays_of(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return array_or_pending(value)
+        return array_of(value)
     if type(value) is list:
-        return tuple([array_or_pending(t) for t in value])
+        return tuple([array_of(t) for t in value])
     return value
 
 
 def made_of(results: Any, single: bool) -> list[Tensor]:
-    """Tensors over results, pending ones among them."""
-    return [wrap_pending(r) if type(r) is Pending else wrap(r) for r in ((results,) if single else results)]
+    """Tensors over results."""
+    return [wrap(r) for r in ((results,) if single else results)]
 
 
 def has_meta(arrays: list[Any]) -> bool:
@@ -150,7 +149,7 @@ def execute(op: Operator, key: tuple[Any, ...], runtime: list[Any], arrays: list
         if layout is not None:
             sizes, strides, order = layout
             array = invoke(op, op.permuted_program(key, order), arrays)
-            return [wrap_strided(settled(array), sizes, strides)]
+            return [wrap_strided(array, sizes, strides)]
     if op.formats:
         order = channels_last(runtime[: op.formats])
         if order is not None:
@@ -181,7 +180,7 @@ def channels_last(deciding: Sequence[Any]) -> tuple[int, ...] | None:
 
 def in_order(op: Operator, key: tuple[Any, ...], arrays: list[Any], order: tuple[int, ...]) -> list[Tensor]:
     """Results that lie in memory in an order of dimensions, those of another rank aside."""
-    made = settled(invoke(op, op.permuted_program(key, order), arrays))
+    made = invoke(op, op.permuted_program(key, order), arrays)
     results = []
     for array in (made,) if op.single else made:
         if array.ndim != len(order):
@@ -203,14 +202,13 @@ def fold(op: Operator, key: tuple[Any, ...], runtime: list[Any]) -> Any:
     reads = tuple([None if recipe is None else Read(recipe, False) for _, recipe in parts])
     if not any(reads):
         return invoke(op, op.program(key), arrays)
-    arrays = settled(arrays)
     offsets = [
         v._xt_view.offset
         for v, r in zip(runtime, reads, strict=True)
         if r is not None and not r.recipe.static
     ]
     program = reading_program(op, key, Form((-1,) * len(reads), reads))
-    return settled(invoke(op, program, [*arrays, *offsets])[0])
+    return invoke(op, program, [*arrays, *offsets])[0]
 
 
 # Told of every program that runs on this path: `ops.explain` looks on here.
@@ -220,25 +218,17 @@ watchers: list[Callable[[Operator, Any, list[Any]], None]] = []
 def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None = None) -> Any:
     """Run a program; what fails while it is traced is the user's error and carries none of JAX's frames.
 
-    With a target, its array is the first argument, and the result takes its place. Results may be pending.
+    With a target, its array is the first argument, and the result takes its place.
     """
-    if not workers.count:
-        arrays = settled(arrays)
+    arrays = settled(arrays)
     for watch in watchers:
         watch(op, program, arrays if target is None else [target.array, *arrays])
     try:
         if target is not None:
             return call(commit, target, program, *arrays)
         return call(program, *arrays)
-    except Deferred as deferred:
-        return deferred.results if may_pend() else settled(deferred.results)
     except Exception as error:
         raise clean(op, error) from None
-
-
-def may_pend() -> bool:
-    """Whether results may be pending: where nobody looks at each call."""
-    return state.mode & ~(modes.NO_GRAD | modes.AUTOCAST) == 0 and not watchers
 
 
 def clean(op: Operator, error: Exception) -> Exception:
@@ -414,7 +404,7 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
         for at, name in rules.results:
             if any(e is not None for n in rules.needed[name] for e in edges_of(op, node, n)):
                 which = results if name == "results" else [results[result_index(name) or 0]]
-                entries = [save(t, array_or_pending(t)) for t in which]
+                entries = [save(t, array_of(t)) for t in which]
                 saved[at] = entries if name == "results" else entries[0]
         node.saved = tuple(saved)
     node.aval = form_of(results[0]) if op.single else tuple(map(form_of, results))

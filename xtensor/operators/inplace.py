@@ -30,7 +30,6 @@ from ..tensor import (
     strides_of,
     wrap_strided,
 )
-from ..xla.pending import Pending
 from . import dispatch
 from .arguments import prepare
 from .below.aten import declared
@@ -111,14 +110,12 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             donate = False
         del old
         dispatch.refuse(op, key, runtime)
-        waits = type(arrays[0]) is Pending
-        whole = view is None and not waits
-        if whole:
+        if view is None:
             del arrays[0]
         bump(target, op.name + "_", 3)
         try:
-            program = op.inplace_program(key, None if waits else donate)
-            if whole:
+            program = op.inplace_program(key, donate)
+            if view is None:
                 dispatch.invoke(op, program, arrays, storage)
             else:
                 store(target, dispatch.invoke(op, program, arrays))

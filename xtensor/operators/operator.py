@@ -166,7 +166,7 @@ class Operator:
             if self.sizer is not None:
                 run.sized = self.sizer(key)
             run.pushforward = Pushforward(self, key)
-            found = self.programs[key] = jit(run, defers=True)
+            found = self.programs[key] = jit(run)
             self.waits[key] = self.waiter(found, key)
         return found
 
@@ -206,11 +206,11 @@ class Operator:
         """The program of `permuted`."""
         found = self.variants.get(("order", key, order))
         if found is None:
-            found = self.variants["order", key, order] = jit(self.permuted(key, order), defers=True)
+            found = self.variants["order", key, order] = jit(self.permuted(key, order))
         return found
 
-    def inplace_program(self, key: tuple[Any, ...], donate: bool | None) -> Any:
-        """The program whose result replaces its first argument: same shape and dtype, its buffer reused if donated; None: it may pend."""
+    def inplace_program(self, key: tuple[Any, ...], donate: bool) -> Any:
+        """The program whose result replaces its first argument: same shape and dtype, its buffer reused if donated."""
         found = self.variants.get(("inplace", key, donate))
         if found is None:
             run = self.traced(key)
@@ -222,7 +222,7 @@ class Operator:
             replace.__name__ = self.name + "_"
             replace.writes = "pointwise" if self.kind == "pointwise" else "other"  # pyright: ignore[reportFunctionMemberAccess]
             replace.pushforward = Pushforward(self, key, like_target)  # pyright: ignore[reportFunctionMemberAccess]
-            found = jit(replace, defers=donate is None, donate_argnums=0 if donate else ())
+            found = jit(replace, donate_argnums=0 if donate else ())
             self.variants["inplace", key, donate] = found
         return found
 

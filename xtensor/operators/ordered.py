@@ -8,7 +8,6 @@ from .. import geometry
 from ..engine import modes
 from ..storage import MetaArray
 from ..tensor import Tensor, wrap_strided
-from ..xla.pending import settled
 from . import dispatch
 from .arguments import prepare
 from .operator import Operator
@@ -29,7 +28,7 @@ def run_ordered(
     if dispatch.has_meta(arrays):
         made: Any = MetaArray(tuple([sizes[d] for d in memory]), arrays[0].dtype)
     else:
-        made = settled(dispatch.invoke(op, op.permuted_program(key, memory), arrays))
+        made = dispatch.invoke(op, op.permuted_program(key, memory), arrays)
     result = wrap_strided(made, sizes, strides)
     if not modes.state.mode & modes.NO_GRAD and op.rules.differentiable:
         dispatch.record(op, key, runtime, arrays, [result])

@@ -100,7 +100,7 @@ def reading_program(
         program.steps = in_steps(op, key, form, order)  # pyright: ignore[reportFunctionMemberAccess]
         if op.views != "fold":
             program.sized = HostReading(op.program(key), *form, order)  # pyright: ignore[reportFunctionMemberAccess]
-        found = op.variants[name] = jit(program, defers=True)
+        found = op.variants[name] = jit(program)
     return found
 
 

@@ -42,7 +42,6 @@ from ..tensor import (
     wrap,
 )
 from ..xla.cache import bounded
-from ..xla.pending import at_once
 from ..xla.symbolic import as_size
 from .attach import attach
 from .below.aten import find
@@ -131,7 +130,7 @@ class ViewNode(Replayable):
             if not isinstance(offset, Tracer):
                 return (view_adjoint(grad, offset, recipe=recipe),)
             op = view_adjoint.operator
-            return (wrap(at_once(op.program((recipe,)), array_of(grad), offset)),)
+            return (wrap(op.program((recipe,))(array_of(grad), offset)),)
         return (
             views_adjoint(
                 [g for g, _ in present],

@@ -16,8 +16,7 @@ import numpy as np
 
 from .. import capture, checks, dtypes, geometry, lowering
 from ..engine.modes import is_inference_mode_enabled, state
-from ..promises import promise
-from ..storage import MetaArray, Storage, births, commit, commit_all, resize
+from ..storage import LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
 from ..xla.pending import Pending
@@ -172,6 +171,18 @@ def references_of_one() -> int:
 
 
 SOLE = references_of_one()
+
+
+def promise(storage: Storage, pending: Pending) -> bool:
+    """Put a pending array in the place of a storage's own; whether that can be."""
+    if others or not (type(storage) is Storage or type(storage.raw) is Pending):
+        return False
+    # No call from here on: a signal finds the old value or the new one.
+    storage.raw = pending
+    storage.__class__ = LazyStorage
+    storage.writes += 1
+    storage.shared = False
+    return True
 
 
 def store(tensor: Tensor, values: Any) -> None:

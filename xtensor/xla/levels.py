@@ -27,7 +27,6 @@ __all__ = [
     "ground",
     "host_values",
     "levels_of",
-    "open_levels",
     "tracing",
 ]
 
@@ -100,11 +99,6 @@ class Level:
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"
-
-
-def open_levels() -> bool:
-    """Whether there is any level."""
-    return bool(_alive)
 
 
 class LevelAval:

@@ -1,75 +1,36 @@
-"""Values whose programs are still being compiled: what a first call gives at once, while threads compile beside the program.
+"""Values that are not there yet: what a call that waits in a segment gives, and the threads that compile beside the program.
 
-A call of a new signature is traced, so its errors are raised and the shapes of its results are known; the program that it takes is
-compiled by a worker. What depends on a pending value may pend, too. Whoever needs the values waits, and does what no worker has begun.
-The programs are the same ones, and so are the bits; a call whose program is there never pends.
-
-`XTENSOR_COMPILE_THREADS` says how many workers there are: none by default, a number, or `auto` for as many as the process has
-processors (none of one).
+A call's errors are raised by it, and the shapes of its results are known; whoever needs the values waits. The programs are the same
+ones, and so are the bits.
 """
 
 from __future__ import annotations
 
-import atexit
 import collections
 import contextlib
 import os
 import threading
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
 from .threads import OWN
 
-__all__ = [
-    "Call",
-    "Deferred",
-    "Pending",
-    "Work",
-    "at_once",
-    "forms",
-    "settle_all",
-    "settlers",
-    "settled",
-    "threads",
-    "workers",
-]
-
-MOST = 8
-"""Workers that `auto` makes at most: one thread traces what they compile."""
-
-BEHIND = 128
-"""Programs that may wait for a worker; beyond them a call waits for its own."""
-
-
-class Deferred(Exception):
-    """What a program raises whose results are pending: `results`, as it would give them."""
-
-    def __init__(self, results: Any) -> None:
-        super().__init__("the results of this call are pending")
-        self.results = results
+__all__ = ["Pending", "Work", "Workers", "processors", "settled"]
 
 
 class Work:
-    """Something to be done once: by a worker, or by the thread that needs its result first. about: what is known before."""
+    """Something to be done once: by a worker, or by the thread that needs its result first."""
 
-    __slots__ = ("_by", "_done", "_function", "_lock", "_result", "about")
+    __slots__ = ("_by", "_done", "_function", "_lock", "_result")
 
-    def __init__(self, function: Callable[[], Any], about: Any = None) -> None:
+    def __init__(self, function: Callable[[], Any]) -> None:
         self._function: Callable[[], Any] | None = function
-        self.about = about
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._by: tuple[int, int] | None = None
         self._result: Any = None
-
-    @property
-    def done(self) -> bool:
-        """Whether the result is there, or failed to be."""
-        return self._done.is_set()
 
     def begin(self) -> bool:
         """Do it here, unless somebody has begun; whether it was done here."""
@@ -124,10 +85,6 @@ class Workers:
                 thread.start()
             self._some.notify()
 
-    def behind(self) -> bool:
-        """Whether so much waits that nothing more should."""
-        return len(self._queue) >= BEHIND
-
     def _serve(self) -> None:
         while True:
             with self._some:
@@ -161,29 +118,6 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def wanted() -> int:
-    """How many workers there shall be."""
-    told = os.environ.get("XTENSOR_COMPILE_THREADS", "").lower()
-    if told == "auto":
-        count = min(processors(), MOST)
-        return 0 if count == 1 else count
-    return int(told) if told.isdecimal() else 0
-
-
-workers = Workers(wanted())
-atexit.register(workers.end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=workers.alone)
-
-
-def threads(count: int | None = None) -> int:
-    """How many threads compile beside the program; from now on `count`, where given."""
-    before = workers.count
-    if count is not None:
-        workers.count = count
-    return before
 
 
 class Pending:
@@ -230,11 +164,6 @@ class Pending:
     def __array__(self, *args: Any, **options: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.value(), *args, **options)
 
-    def come(self, value: Any) -> None:
-        """Have the value."""
-        self._value = value
-        self._call = None
-
     def value(self) -> Any:
         """The array, once it is there."""
         value = self._value
@@ -248,69 +177,6 @@ class Pending:
         return self.value(), False
 
 
-class Call:
-    """A call that waits for its program: the leaves of its arguments, pending ones among them.
-
-    work: gives `run(leaves)`, whose results are the leaves of what the call gives.
-    """
-
-    __slots__ = ("__weakref__", "_lock", "_results", "committed", "leaves", "sharding", "work")
-
-    def __init__(self, work: Work, leaves: Sequence[Any], sharding: Any, committed: bool) -> None:
-        self.work: Work | None = work
-        self.leaves: Sequence[Any] | None = leaves
-        self.sharding = sharding
-        self.committed = committed
-        self._lock = threading.RLock()
-        self._results: list[weakref.ref[Pending]] = []
-
-    def results(self, avals: Sequence[Any]) -> list[Pending]:
-        """What it will give; called once."""
-        made = [Pending(self, aval) for aval in avals]
-        self._results = [weakref.ref(p) for p in made]
-        waiting.add(self)
-        return made
-
-    def finish(self) -> None:
-        """Make the call, and those that it waits for before: without recursion, since a chain may be long."""
-        stack = [self]
-        while stack:
-            leaves = stack[-1].leaves or ()
-            before = [c for p in leaves if type(p) is Pending and (c := p.call) is not None]
-            if before:
-                stack += before
-            else:
-                stack.pop()._run()
-
-    def _run(self) -> None:
-        with self._lock:
-            work, leaves = self.work, self.leaves
-            if work is None or leaves is None:
-                return
-            found = work.result()([settled(leaf) for leaf in leaves])
-            for reference, value in zip(self._results, found, strict=True):
-                if (pending := reference()) is not None:
-                    pending.come(value)
-            self.work = self.leaves = None
-            waiting.discard(self)
-
-
-waiting: weakref.WeakSet[Call] = weakref.WeakSet()
-"""The calls whose results somebody still holds."""
-
-
-settlers: list[Callable[[], None]] = []
-"""What else has values that are pending run."""
-
-
-def settle_all() -> None:
-    """Wait for all that is pending."""
-    for settle in settlers:
-        settle()
-    for call in list(waiting):
-        call.finish()
-
-
 def settled(value: Any) -> Any:
     """A value that is there: what pends is waited for, in tuples and lists too."""
     if type(value) is Pending:
@@ -318,26 +184,3 @@ def settled(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(settled, value))
     return value
-
-
-def at_once(program: Callable[..., Any], *args: Any) -> Any:
-    """`program(*args)`, whose results are there."""
-    try:
-        return program(*args)
-    except Deferred as deferred:
-        return settled(deferred.results)
-
-
-def forms(leaves: Sequence[Any]) -> list[Any]:
-    """The leaves as a trace takes them."""
-    return [
-        jax.ShapeDtypeStruct(
-            leaf.shape,
-            leaf.dtype,
-            sharding=leaf.sharding if leaf.committed else None,
-            weak_type=leaf.aval.weak_type,
-        )
-        if type(leaf) is Pending
-        else leaf
-        for leaf in leaves
-    ]

@@ -14,14 +14,12 @@ each process, by JAX's own way where need be.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import functools
 import hashlib
 import json
 import time
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,13 +28,13 @@ import numpy as np
 
 from . import compile_cache
 from .cache import BoundedCache, bounded, settings
-from .compiles import found_on_disk, watched
-from .executables import Entry, as_compiled, from_bytes, interned, is_simple, placement, to_bytes
+from .compiles import found_on_disk
+from .executables import Entry, as_compiled, from_bytes, is_simple, to_bytes
 from .identity import Unknown, digest_of
 from .jax_internals import programs as inside
 from .lowering_context import sharing
-from .memory import ASKED, LARGE, check, has_room, needed, sizes, temporaries
-from .pending import Call, Deferred, Pending, Work, forms, workers
+from .memory import ASKED, LARGE, check, needed, sizes, temporaries
+from .pending import Pending
 
 __all__ = ["CAPACITY", "Checker", "Program", "checker", "remembered", "signatures"]
 
@@ -48,8 +46,6 @@ One that goes takes some 30 ms of CPU: libgcc looks for its unwind tables in a l
 
 signatures: Any = None if inside is None else inside.Signatures(capacity=CAPACITY)
 _handed = [0]
-_recent: collections.deque[Entry] = collections.deque(maxlen=256)
-"""The executables that JAX's compiled call was given last: for calls whose operands are pending."""
 FACTS = "-facts"
 NUMBERS = (bool, int, float, complex)
 # Settings under which JAX looks at every call itself.
@@ -82,16 +78,13 @@ compile_cache.figures.append(figures)
 class Program:
     """A function, the options of its `jit`, and the way to its executables."""
 
-    __slots__ = ("_begun", "_digest", "_handed", "_traced", "function", "jitted", "kept", "options")
+    __slots__ = ("_digest", "_traced", "function", "jitted", "kept", "options")
 
     def __init__(self, function: Callable[..., Any], jitted: Any, options: dict[str, Any]) -> None:
         self.function = function
         self.jitted = jitted
         self.options = options
         self.kept: BoundedCache[Any, Entry] = BoundedCache(64)
-        # What workers compile, and the forms that JAX's compiled call has been given.
-        self._begun: BoundedCache[Any, Work] = BoundedCache(64)
-        self._handed: BoundedCache[Any, weakref.ref[Entry]] = BoundedCache(256)
         self._digest: bytes | bool | None = False
         self._traced: tuple[Form, Any] | None = None
 
@@ -116,88 +109,12 @@ class Program:
         outs = jax.tree.unflatten(entry.tree, entry.run(leaves))
         if entry.size <= LARGE:
             self.kept.pop(form, None)
-            self._begun.pop(form, None)
-            if workers.count:
-                self._handed[form] = weakref.ref(entry)
-                _recent.append(entry)
             _handed[0] += 1
             return outs, entry.fast, False
         # What is made is there before the free memory is asked for next. Without what its fast path needs, a large program comes
         # by here at every call.
         self.kept[form] = entry
         return jax.block_until_ready(outs), None, False
-
-    def later(self, args: tuple[Any, ...]) -> None:
-        """Raise `Deferred` with the pending results of a call whose program is to be compiled, or which waits for others.
-
-        The trace is made here, and so are its errors. Where nothing is raised, the call is one for `__call__`.
-        """
-        leaves, tree = jax.tree.flatten(args)
-        form = form_of(leaves, tree, self.options)
-        waits = any(type(leaf) is Pending and leaf.call is not None for leaf in leaves)
-        if form is None:
-            return
-        handed = self._handed.get(form)
-        entry = None if handed is None or not waits else handed()
-        if handed is not None and entry is None:
-            return
-        work = self._begun.get(form)
-        if entry is not None:
-            work = done(entry)
-        elif work is None or (work.done and not waits):
-            work = self._work(form, jax.tree.unflatten(tree, forms(leaves)), waits)
-        if work is not None:
-            tree, avals = work.about
-            committed = "out_shardings" in self.options or any(
-                leaf.committed for leaf in leaves if hasattr(leaf, "committed")
-            )
-            results = Call(work, leaves, placement(form.device)[1], committed).results(avals)
-            raise Deferred(jax.tree.unflatten(tree, results))
-
-    def _work(self, form: Form, examples: tuple[Any, ...], waits: bool) -> Work | None:
-        """What gives the executable of a form; None where the call is to be made at once."""
-        entry = self.kept.get(form)
-        if entry is None:
-            name = self._name(form)
-            content = None if name is None else compile_cache.read(name)
-            if content is None:
-                return self._begin(name, form, examples)
-            if not waits or (entry := loaded(content, form)) is None:
-                return None
-            self.kept[form] = entry
-            count_found(entry)
-        return done(entry) if waits and entry.size <= LARGE else None
-
-    def _begin(self, name: str | None, form: Form, examples: tuple[Any, ...]) -> Work | None:
-        """Have a program compiled by a worker; None where JAX has to run it in its own way, or it asks for memory at every call."""
-        if self._traced is None or self._traced[0] != form:
-            self._traced = form, self._trace(examples)
-        traced = self._traced[1]
-        size, within = sizes(traced)
-        if traced.jaxpr.effects or size > LARGE or not has_room(size + within) or workers.behind():
-            return None
-        self._traced = None
-        tell = watched(self.jitted.__name__)
-
-        def here(leaves: list[Any]) -> list[Any]:
-            with jax.enable_x64(True):
-                return jax.tree.leaves(self(jax.tree.unflatten(form.tree, leaves))[0])
-
-        def compiled() -> Callable[[list[Any]], list[Any]]:
-            with jax.enable_x64(True), tell:
-                # A worker lacks the settings of a thread: where there are some, who needs the results compiles.
-                entry = None
-                if inside is not None and inside.context()[:-1] == form.context:
-                    entry = self._compiled(name, form, examples, traced)
-            if entry is None:
-                return here
-            self.kept[form] = entry
-            return running(entry)
-
-        avals = [interned(a) for a in traced.jaxpr.out_avals]
-        work = self._begun[form] = Work(compiled, (traced.out_tree, avals))
-        workers.submit(work)
-        return work
 
     def prepare(self, *examples: Any) -> None:
         """Have the executable for these forms ready (arrays, or `jax.ShapeDtypeStruct`s of them): a first call only runs it."""
@@ -264,13 +181,10 @@ class Program:
                 checker.different.append(f"{self.jitted.__name__}{form.leaves}")
         return entry
 
-    def _compiled(
-        self, name: str | None, form: Form, args: tuple[Any, ...], traced: Any = None
-    ) -> Entry | None:
+    def _compiled(self, name: str | None, form: Form, args: tuple[Any, ...]) -> Entry | None:
         """The executable compiled, of a trace that is there or is made here, and kept under a name."""
-        if traced is None:
-            before, self._traced = self._traced, None
-            traced = before[1] if before is not None and before[0] == form else self._trace(args)
+        before, self._traced = self._traced, None
+        traced = before[1] if before is not None and before[0] == form else self._trace(args)
         size, within = sizes(traced)
         check(size)
         if traced.jaxpr.effects:
@@ -338,24 +252,6 @@ def remembered(what: str, identity: Any, find: Callable[[], Any]) -> Any:
         if name is not None:
             compile_cache.write(name, content)
     return json.loads(content)
-
-
-def done(entry: Entry) -> Work:
-    """The work of having an executable, which is there."""
-    work = Work(functools.partial(running, entry), (entry.tree, entry.avals))
-    work.begin()
-    return work
-
-
-def running(entry: Entry) -> Callable[[list[Any]], list[Any]]:
-    """An executable as a function of leaves."""
-
-    def run(leaves: list[Any]) -> list[Any]:
-        check(entry.size)
-        with jax.enable_x64(True):
-            return list(entry.run(leaves))
-
-    return run
 
 
 def count_found(entry: Entry) -> None:

@@ -18,9 +18,9 @@ from jax.core import Tracer
 
 from .compiles import watched
 from .jax_internals import jitting, programs
-from .levels import KINDS, open_levels
+from .levels import KINDS
 from .memory import has_room
-from .pending import Pending, settled, workers
+from .pending import Pending, settled
 from .sizes import Families, Sized
 from .store import Program, signatures
 
@@ -55,15 +55,14 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     return found
 
 
-def jit(function: Callable[..., Any], defers: bool = False, **options: Any) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """`jax.jit(function, **options)` whose calls with arrays alone have 64-bit types, whatever the caller's JAX is set to.
 
     Python and NumPy numbers need `call`: JAX would narrow them on their way in. Compiled programs are kept on disk.
-    defers: whether it may raise `Deferred` where its program is to be compiled, with pending results.
     """
     if jitting is not None:
         with contextlib.suppress(AttributeError, TypeError):  # a JAX in which the names mean something else
-            return _with_own_miss(jax.jit(function, **options), options, defers)
+            return _with_own_miss(jax.jit(function, **options), options)
     # Without a miss of our own nothing is given up: an interrupt in its midst would lose it.
     jitted: Any = jax.jit(function, **{n: o for n, o in options.items() if not n.startswith("donate")})
 
@@ -92,7 +91,7 @@ def spare(array: Any) -> Any:
     return array if held and not has_room(array.nbytes) else copied(array)
 
 
-def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callable[..., Any]:
+def _with_own_miss(jitted: Any, options: dict[str, Any]) -> Callable[..., Any]:
     """The same compiled call, whose way into Python on a signature not seen before has 64-bit types on.
 
     JAX's own cache of signatures serves it: a call from a thread with other settings is another signature.
@@ -106,16 +105,15 @@ def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callab
 
     def cache_miss(*args: Any) -> Any:
         leaves = jax.tree.leaves(args)
-        at_levels = not KINDS.isdisjoint(map(type, leaves))
-        traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-        if Pending in map(type, leaves) and (at_levels or traced or not defers):
+        if Pending in map(type, leaves):
             # A copy where a buffer may be given up: others hold what pended.
             args = tuple(
                 [jax.tree.map(copied, settled(a)) if i in donated else settled(a) for i, a in enumerate(args)]
             )
             return made(*args), None, False
-        if at_levels:
+        if not KINDS.isdisjoint(map(type, leaves)):
             return leveled(made, args), None, False
+        traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         if sized is not None and not traced:
             found, came = call(sized.answer, jitted._fun, args)
             if came:
@@ -128,11 +126,6 @@ def _with_own_miss(jitted: Any, options: dict[str, Any], defers: bool) -> Callab
             args = tuple([jax.tree.map(spare, a) if i in donated else a for i, a in enumerate(args)])
         if traced:
             return call(jitted._cache_miss, *args)
-        if defers:
-            if workers.count and not open_levels():
-                call(program.later, args)
-            if Pending in map(type, leaves):
-                return made(*map(settled, args)), None, False
         with watched(name):
             return call(program, args)
 

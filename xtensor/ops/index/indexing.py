@@ -34,7 +34,6 @@ from ...operators.write import check_writable, rewrite, write_out
 from ...storage import MetaArray
 from ...tensor import ARRAY, Tensor, array_of, edge_of, plain_edge, recipe_of, sizes_of, strides_of, wrap
 from ...xla.cache import bounded
-from ...xla.pending import at_once
 from ...xla.x64 import call, jit
 from . import hostindex
 from .hostindex import Placed
@@ -296,7 +295,7 @@ def gathered(view: Tensor, indices: list[Tensor], dims: tuple[int, ...]) -> Tens
         return INDEX.call((view, indices, dims))
     array = array_of(view)
     arrays = tuple([array_of(i) for i in indices])
-    result = wrap(call(at_once, INDEX.program((dims,)), array, arrays))
+    result = wrap(call(INDEX.program((dims,)), array, arrays))
     if mode == 0 and (edge := edge_of(view)) is not None:
         node = new(INDEX.node_class)
         node._xt_edges = (plain_edge(edge),)

@@ -20,8 +20,7 @@ from ...operators.declare import composite, general
 from ...operators.derivatives import FROM_KERNEL
 from ...operators.schema import Array
 from ...operators.write import bump, store
-from ...promises import array_or_pending
-from ...tensor import Tensor, sizes_of
+from ...tensor import Tensor, array_of, sizes_of
 from ...xla.levels import batches_of
 from ...xla.number_arrays import size_as
 from ...xla.platforms import on_cpu
@@ -229,7 +228,7 @@ def check_statistics(training: bool, running_mean: Tensor | None, running_var: T
 def update(running: Tensor | None, new: Tensor) -> None:
     """Write new running statistics, outside autograd."""
     if running is not None:
-        store(running, array_or_pending(new))
+        store(running, new._xt_storage.operand if new._xt_view is None else array_of(new))
         bump(running, "batch_norm")
 
 

@@ -33,7 +33,6 @@ from ...operators.reading import operand_of
 from ...operators.recording import edges_to, noted, recorded
 from ...operators.schema import Array, Operand
 from ...operators.write import bump, cast, check_no_overlap, check_writable, convert, refuse_captured, store
-from ...promises import array_or_pending, wrap_pending
 from ...storage import MetaArray, births, commit
 from ...tensor import (
     Tensor,
@@ -396,10 +395,8 @@ def clone(input: Tensor, *, memory_format: dtypes.memory_format | None = None) -
     storage, view = input._xt_storage, input._xt_view
     plain = memory_format is None or memory_format is dtypes.preserve_format
     if view is None and (plain or memory_format is dtypes.contiguous_format):
-        array = storage.array
+        array = storage.operand
         made = wrap(array, storage.shared)
-    elif memory_format is dtypes.contiguous_format and type(array := array_or_pending(input)) is Pending:
-        made = wrap_pending(array)
     elif plain or memory_format is dtypes.contiguous_format:
         array, strides = memory_array(input) if plain else (array_of(input), None)
         made = wrap(array) if strides is None else wrap_strided(array, tuple(sizes_of(input)), strides)

@@ -14,13 +14,13 @@ import jax
 from ..cache import BoundedCache, clear_all
 from ..executables import form_named, interned
 from ..jax_internals import programs as inside
-from ..pending import Pending, Work, processors, settled, settlers
+from ..pending import Pending, Work, processors, settled
 from ..store import form_of
 from ..threads import others
 from ..x64 import call, choose, chosen, facts, prepare
 from .apart import convolves
-from .running import form_like, grouped, pended, run, sharding, workers
-from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, state
+from .running import by_call, form_like, grouped, pended, run, sharding, workers
+from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, joins, state
 
 __all__ = ["Segment", "Waiter", "begin", "enable", "enabled", "finish", "paused", "prompt", "stats", "waiter"]
 
@@ -33,14 +33,15 @@ OUTSIDE = chosen()
 
 
 class Segment:
-    """Calls that wait: `(node, arguments, results)` of each, the root's first."""
+    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it has run before."""
 
-    __slots__ = ("calls", "lock")
+    __slots__ = ("calls", "late", "lock")
     leaves = ()
     committed = False
 
     def __init__(self) -> None:
         self.calls: list[Any] = [(state.tree.root, (), ())]
+        self.late = False
         self.lock = threading.RLock()
 
     @property
@@ -53,21 +54,24 @@ class Segment:
         with self.lock:
             if state.segment is self:
                 begin()
-            calls = self.calls
+            calls = self.calls[:]
             if len(calls) == 1:
                 return
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
+            how = by_call if self.late else run
             try:
                 choose(OUTSIDE)
                 if inside is None or inside.is_clean():
-                    run(calls)
+                    how(calls)
                 else:  # JAX traces something else here
                     with jax.ensure_compile_time_eval():
-                        run(calls)
+                        how(calls)
             finally:
                 choose(before)
-            self.calls = calls[:1]
+            # What another thread noted down meanwhile runs when it is asked for.
+            del self.calls[1 : len(calls)]
+            self.late = True
 
     _run = finish
 
@@ -331,8 +335,8 @@ def is_jaxpr(value: Any) -> bool:
 
 
 def is_home(device: Any) -> bool:
-    """Whether calls on a device may wait: it is the first one, and a CPU."""
-    return device.platform == "cpu" and device == jax.devices()[0]
+    """Whether calls on a device may wait: it is the first one."""
+    return device == jax.devices()[0]
 
 
 homes: BoundedCache[int, Any] = BoundedCache(256)
@@ -406,7 +410,7 @@ def flat_waiter(
     single = tree is not None and tree == SINGLE
     called = Waiter(program, single, next(_number), traced, lengths)
     arguments = "".join([f"a{i}, " for i in range(count)])
-    check = CHECK if jax.device_count() > 1 else ""
+    check = CHECK if jax.device_count() > 1 or not joins() else ""
     text = WAIT.format(
         parameters=arguments,
         arguments=arguments,
@@ -463,4 +467,3 @@ SINGLE: Any = jax.tree.structure(0)
 """The structure of one array."""
 
 begin()
-settlers.append(finish)

@@ -15,9 +15,9 @@ from ..cache import bounded
 from ..pending import Pending, Work, Workers, processors
 from ..x64 import jit, prepare
 from .apart import apart
-from .structures import IDLE, LONG, STRANGE, Node, counts, state, watchers
+from .structures import IDLE, LONG, STRANGE, Node, counts, joins, state, watchers
 
-__all__ = ["Structure", "form_like", "grouped", "pended", "run", "sharding", "workers"]
+__all__ = ["Structure", "by_call", "form_like", "grouped", "pended", "run", "sharding", "workers"]
 
 
 def pended(segment: Any, aval: Any, at: int) -> Pending:
@@ -105,7 +105,7 @@ class Structure:
                 state.strange, state.idle, state.segment = STRANGE * 7 // 8, IDLE, None
         new = {(n.called.number, n.signature): n for n in self.nodes if not n.called.is_ready(n.signature)}
         compile_all(list(new.values()))
-        if self.came < state.hot or not wanted or len(self.nodes) == 1 or wanted in self.making:
+        if self.came < state.hot or not (wanted and joins()) or len(self.nodes) == 1 or wanted in self.making:
             return None
         self.making.add(wanted)
         if state.background:
@@ -214,7 +214,7 @@ def by_call(calls: list[Any]) -> None:
             for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
                 result._value = value
         node.signature.ready = True
-        if node.signature.work > LONG:
+        if node.signature.is_long():
             node.waits = False
         node.ends = node.ends or node.work > LONG
 

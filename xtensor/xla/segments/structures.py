@@ -7,10 +7,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+
+from ..cache import bounded
 from ..jax_internals import programs as inside
 from ..pending import Work
 
-__all__ = ["Node", "Signature", "Tree", "counts", "state", "watchers"]
+__all__ = ["Node", "Signature", "Tree", "counts", "joins", "state", "watchers"]
 
 LONG = 50.0
 """Microseconds of work, about, after which a segment runs, so that the device has something to do; a call of more does not wait."""
@@ -25,6 +28,12 @@ NODES = 1 << 14
 Array: Any = None if inside is None else inside.Array
 PER_BYTE, PER_PRODUCT = 1e-4, 2e-5
 """Microseconds that a byte read or written takes, and a multiplication in a product."""
+
+
+@bounded(1)
+def joins() -> bool:
+    """Whether segments become programs of their own: on a CPU. On an accelerator calls wait for their programs' compiling only."""
+    return jax.devices()[0].platform == "cpu"
 
 
 class Signature:
@@ -46,6 +55,10 @@ class Signature:
         forms = [*[h[0] for h in held if h is not None], *avals]
         self.size = sum([a.size * a.dtype.itemsize for a in forms])
         self.work = self.size * PER_BYTE + products * PER_PRODUCT
+
+    def is_long(self) -> bool:
+        """Whether a call waits for nothing but its program: it takes longer than Python, or runs beside it, as on an accelerator."""
+        return self.work > LONG or not joins()
 
 
 class Node:
@@ -79,7 +92,7 @@ class Node:
         self.signature: Signature = signature
         self.sources = sources
         self.first = -1 if parent is None else parent.first - len(parent.avals)
-        self.waits = parent is not None and not (signature.work > LONG and called.is_ready(signature))
+        self.waits = parent is not None and not (signature.is_long() and called.is_ready(signature))
         self.avals: Sequence[Any] = signature.avals if self.waits else ()
         self.aval = self.avals[0] if self.avals else None
         # Whether a segment that comes to here is to run.
@@ -113,7 +126,7 @@ class State:
     def __init__(self) -> None:
         self.tree = Tree()
         self.segment: Any = None
-        self.on = inside is not None and told() in ("1", "on", "yes", "true", "hot")
+        self.on = inside is not None and told() not in ("0", "off", "no", "false")
         self.blocks = self.idle = self.strange = 0
         self.hot = 1 if told() == "hot" else 24
         self.background = told() != "hot"
