@@ -188,6 +188,12 @@ def array_of(tensor: Tensor) -> Any:
     return tensor._xt_storage.array if view is None else read_view(tensor._xt_storage, view)
 
 
+def operands_array(tensor: Tensor) -> Any:
+    """`array_of`, or what it is pending as where that is known."""
+    view = tensor._xt_view
+    return tensor._xt_storage.operand if view is None else read_view(tensor._xt_storage, view)
+
+
 ARRAY = None if programs is None else programs.Array
 """The type of JAX's arrays that hold values; None in a JAX that has it elsewhere."""
 

@@ -20,10 +20,10 @@ from .. import geometry
 from ..engine import profiler
 from ..engine.modes import FUNCTION_MODE, NO_GRAD, PROFILING, state
 from ..storage import UNREAD, LazyStorage, MetaArray
-from ..tensor import Tensor, array_of, asks_grad, recipe_of, sizes_of, wrap, wrap_strided
+from ..tensor import Tensor, array_of, asks_grad, operands_array, recipe_of, sizes_of, wrap, wrap_strided
 from ..xla.number_arrays import NUMBER_ARRAYS, operand
-from ..xla.pending import settled
-from ..xla.segments import prompt, waiter
+from ..xla.pending import Pending, settled
+from ..xla.segments import SINGLE, prompt, waiter
 from ..xla.x64 import call
 from . import dispatch
 from .arguments import SCALARS, is_odd, prepare
@@ -31,7 +31,7 @@ from .below.dispatching import asked_about, dispatching
 from .operator import Operator
 from .overriding import answer, arm, armed, claimed, overloaded, trimmed
 from .reading import Form, Read, operand_of, reading_program, writing_program
-from .write import check_writable, rewrite
+from .write import check_writable, may_pend, promised, rewrite
 
 __all__ = ["MISSED", "known", "known_inplace", "missed", "overridden", "recover", "run", "run_method"]
 
@@ -351,8 +351,9 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
     if not isinstance(target, Tensor):
         raise Unusual
     view, storage, meta = target._xt_view, target._xt_storage, target._xt_meta
-    if not op.single or (meta is not None and meta.inference) or type(storage) is LazyStorage:
+    if not op.single or (meta is not None and meta.inference):
         raise Unusual
+    pends = type(storage) is LazyStorage and type(storage.operand) is Pending
     recipe: Any = None
     signature: list[Any] = []
     if view is not None:
@@ -394,8 +395,15 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             reads[at - 1] = None if read is None else Read(read, False)
         else:
             signature.append(Tensor)
-            arrays.append(array_of(value))
-    donate = storage.sole_owner()
+            arrays.append(operands_array(value))
+    pends = (
+        (pends or Pending in map(type, arrays))
+        and may_pend(op, key, storage)
+        and tuple not in map(type, arrays)
+    )
+    if not pends:
+        arrays = settled(arrays)
+    donate = None if pends else storage.sole_owner()
     mark = ("inplace", donate, key, *signature)
     try:
         program = op.known.get(mark)
@@ -405,16 +413,18 @@ def known_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
         _check(op, values, key, operands)
         check_writable(target)
         if view is None and not any(reads):
-            program = op.inplace_program(key, donate)
+            program = op.inplace_program(key, bool(donate))
         else:
-            program = writing_program(op, key, recipe, tuple(reads), donate)
+            program = writing_program(op, key, recipe, tuple(reads), bool(donate))
+        if pends:
+            program = waiter(program, 1 + len(arrays) + len(offsets) + (view is not None), SINGLE)
         op.known[mark] = program
     if view is not None:
         arrays.append(operand(view.offset))
     dispatch.refuse(op, key, operands)
-    arrays = settled(arrays)
     try:
-        rewrite(target, op.name + "_", program, *arrays, *offsets)
+        write = promised if pends else rewrite
+        write(target, op.name + "_", program, *arrays, *offsets)
     except Exception as error:
         if dispatch.is_gone(error) or dispatch.is_unusual(operands):
             raise Unusual from None

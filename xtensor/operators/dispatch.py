@@ -25,6 +25,7 @@ from ..tensor import (
     Tensor,
     array_of,
     edge_of,
+    operands_array,
     plain_edge,
     recipe_of,
     sizes_of,
@@ -231,6 +232,14 @@ def invoke(op: Operator, program: Any, arrays: list[Any], target: Storage | None
         raise clean(op, error) from None
 
 
+def later(op: Operator, program: Any, arrays: list[Any]) -> Any:
+    """What a program will give whose call may wait; errors as of `invoke`."""
+    try:
+        return call(program, *arrays)
+    except Exception as error:
+        raise clean(op, error) from None
+
+
 def clean(op: Operator, error: Exception) -> Exception:
     """An error that a program raised, as ours and without JAX's frames.
 
@@ -404,7 +413,7 @@ def save_results(op: Operator, node: Any, results: list[Tensor]) -> None:
         for at, name in rules.results:
             if any(e is not None for n in rules.needed[name] for e in edges_of(op, node, n)):
                 which = results if name == "results" else [results[result_index(name) or 0]]
-                entries = [save(t, array_of(t)) for t in which]
+                entries = [save(t, operands_array(t)) for t in which]
                 saved[at] = entries if name == "results" else entries[0]
         node.saved = tuple(saved)
     node.aval = form_of(results[0]) if op.single else tuple(map(form_of, results))

@@ -25,11 +25,13 @@ from ..tensor import (
     asks_grad,
     counter_of,
     edge_of,
+    operands_array,
     plain_edge,
     sizes_of,
     strides_of,
     wrap_strided,
 )
+from ..xla.pending import Pending
 from . import dispatch
 from .arguments import prepare
 from .below.aten import declared
@@ -40,7 +42,7 @@ from .operator import Operator
 from .overriding import armed, claimed
 from .recording import noted
 from .saved import WITHIN, forward_name
-from .write import INFERENCE_UPDATE, bump, check_castable, check_no_overlap, check_writable, store
+from .write import INFERENCE_UPDATE, bump, check_castable, check_no_overlap, check_writable, may_pend, store
 
 __all__ = ["CopySlices", "check_creation", "check_inplace", "rebase", "run_inplace"]
 
@@ -87,7 +89,16 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             check_no_overlap(target, other)
     storage, view = target._xt_storage, target._xt_view
     donate = view is None and type(storage) is not LazyStorage and storage.sole_owner()
-    arrays = [dispatch.arrays_of(v) for v in runtime]
+    pends = (
+        view is None
+        and not dispatch.watchers
+        and may_pend(op, key, storage)
+        and list not in map(type, runtime)
+    )
+    arrays = [
+        operands_array(v) if pends and isinstance(v, Tensor) else dispatch.arrays_of(v) for v in runtime
+    ]
+    pends = pends and Pending in map(type, arrays)
     node = None
     if tracked and op.rules.differentiable:
         node = dispatch.node_for(op, key, runtime, arrays, inplace=True)
@@ -110,12 +121,14 @@ def _run_inplace(op: Operator, values: tuple[Any, ...]) -> Tensor:
             donate = False
         del old
         dispatch.refuse(op, key, runtime)
-        if view is None:
+        if view is None and not pends:
             del arrays[0]
         bump(target, op.name + "_", 3)
         try:
-            program = op.inplace_program(key, donate)
-            if view is None:
+            program = op.inplace_program(key, donate and not pends)
+            if pends:
+                store(target, dispatch.later(op, op.waiter(program, key), arrays))
+            elif view is None:
                 dispatch.invoke(op, program, arrays, storage)
             else:
                 store(target, dispatch.invoke(op, program, arrays))

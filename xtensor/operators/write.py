@@ -19,7 +19,7 @@ from ..engine.modes import is_inference_mode_enabled, state
 from ..storage import LazyStorage, MetaArray, Storage, births, commit, commit_all, resize
 from ..tensor import Tensor, array_of, counter_of, make_view, recipe_of, sizes_of, strides_of
 from ..xla.cache import bounded
-from ..xla.pending import Pending
+from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
 
@@ -30,6 +30,8 @@ __all__ = [
     "check_no_overlap",
     "check_writable",
     "fit_result",
+    "may_pend",
+    "promised",
     "put_results",
     "resize_tensor",
     "refuse_captured",
@@ -171,6 +173,25 @@ def references_of_one() -> int:
 
 
 SOLE = references_of_one()
+
+
+def may_pend(op: Any, key: tuple[Any, ...], storage: Storage) -> bool:
+    """Whether a storage may hold what an operator's call, which waits, will write."""
+    looks = op.refuses is not None and None not in key
+    return op.single and not (looks or others) and type(storage) in (Storage, LazyStorage)
+
+
+def promised(tensor: Tensor, name: str, program: Callable[..., Any], *args: Any, depth: int = 2) -> None:
+    """As `rewrite`, by a program whose call may wait."""
+    bump(tensor, name, depth + 1)
+    storage = tensor._xt_storage
+    try:
+        found = call(program, storage.operand, *args)
+    except Exception:
+        counter_of(tensor).version -= 1
+        raise
+    if not (type(found) is Pending and promise(storage, found)):
+        storage.replace(settled(found))
 
 
 def promise(storage: Storage, pending: Pending) -> bool:

@@ -19,8 +19,10 @@ from .. import capture, devices, dtypes
 from ..lowering.parts import TOGETHER, alike
 from ..operators.write import put_results, take_arrays, writer_at
 from ..storage import Storage
-from ..tensor import Tensor, array_of, counter_of
+from ..tensor import Tensor, array_of, counter_of, operands_array
+from ..xla import segments
 from ..xla.cache import BoundedCache, bounded
+from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import jit
 
@@ -142,15 +144,21 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         for param, states in zip(group.params, group.states, strict=True):
             tensors.append(param)
             tensors += states
-        grads += [g._xt_storage.array if g._xt_view is None else array_of(g) for g in group.grads]
+        grads += map(operands_array, group.grads)
     if place.type == "meta":
         for tensor in (*tensors, *counters):
             counter_of(tensor).version += 1
         return {}
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
-    # Gradients are held already, so that one which is its parameter's own array counts as somebody who sees it.
-    arrays = take_arrays(tensors)
-    program, pick = program_of(tuple(key), counted, not others)
+    joins = watcher is None and waits(grads, tensors)
+    program, pick = program_of(tuple(key), counted, not (joins or others))
+    if joins:
+        arrays = [*map(array_of, tensors)]
+        program = segments.last(program, len(arrays) + len(grads) + 1 + len(counts))
+    else:
+        # Gradients are held by then, so that one which is its parameter's own array counts as somebody who sees it.
+        grads = settled(grads)
+        arrays = take_arrays(tensors)
     operands: Any = tuple(numbers)
     args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
     del arrays
@@ -192,6 +200,15 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             last = storage.array
             known[id(last)] = (last, count + 1)
     return known
+
+
+def waits(grads: list[Any], tensors: list[Tensor]) -> bool:
+    """Whether a step runs together with the calls that give its gradients: where that is worth more than reusing memory."""
+    return Pending in map(type, grads) and sum([t._xt_storage.nbytes() for t in tensors]) <= SMALL
+
+
+SMALL = 1 << 16
+"""Bytes of parameters and states that a step may write to memory of their own."""
 
 
 class TracedNumber(NamedTuple):

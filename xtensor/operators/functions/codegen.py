@@ -289,7 +289,12 @@ def inplace(op: Operator) -> Callable[..., Any]:
         target, *others = op.runtime
         operands, conditions = [], []
         for p in others:
-            operands += operand(p, "fresh" if op.kind == "pointwise" else "read")
+            waits = p.kind in ("Array", "Operand")
+            operands += operand(
+                p, "fresh" if op.kind == "pointwise" else "read", "operand" if waits else "array"
+            )
+            if waits:  # then this call may wait as well
+                operands.append(f"if type(x_{p.name}) is Pending: raise LookupError")
             conditions += unseen(p)
         return fill(
             INPLACE,

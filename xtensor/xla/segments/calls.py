@@ -22,7 +22,19 @@ from .apart import convolves
 from .running import by_call, form_like, grouped, pended, run, sharding, workers
 from .structures import COUNTED, NODES, Array, Node, Signature, Tree, counts, joins, state
 
-__all__ = ["Segment", "Waiter", "begin", "enable", "enabled", "finish", "paused", "prompt", "stats", "waiter"]
+__all__ = [
+    "Segment",
+    "Waiter",
+    "begin",
+    "enable",
+    "enabled",
+    "finish",
+    "last",
+    "paused",
+    "prompt",
+    "stats",
+    "waiter",
+]
 
 MOST = 64
 """Calls of a segment: then it runs."""
@@ -152,7 +164,7 @@ def wait({parameters}):
     if not node.waits:
         return odd(({arguments}))
 {results}
-    if len(calls) > {most} or node.ends:
+    if len(calls) > {most} or node.ends:{keep}
         segment.finish()
     return {given}
 """
@@ -183,6 +195,9 @@ ONE = """
     p.at = node.first
     calls.append((node, ({arguments}), p))
 """
+KEEP = """
+        kept = [*p]"""
+"""Whoever counts references to results finds that these are wanted."""
 SEVERAL = """
     p = tuple([pended(segment, a, node.first - i) for i, a in enumerate(node.avals)])
     calls.append((node, ({arguments}), p))
@@ -424,6 +439,7 @@ def flat_waiter(
         number=called.number,
         results=(ONE if single else SEVERAL).format(arguments=arguments),
         most=MOST,
+        keep="" if single else KEEP,
         given="p" if single or tree is None else "unflatten(p)",
     )
     namespace: dict[str, Any] = {
@@ -446,6 +462,16 @@ def flat_waiter(
     exec(compile(text, "<xtensor segments>", "exec"), namespace)
     called.function = namespace["wait"]
     return called.function
+
+
+def last(program: Any, count: int) -> Callable[..., Any]:
+    """`program`, which gives a flat tuple, as one that ends the segment: it runs together with the calls that wait."""
+    wait = waiter(program, count, None)
+
+    def ends(*args: Any) -> Any:
+        return settled([*wait(*args)])
+
+    return ends
 
 
 LENGTHS = 16
