@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .__main__ import main as run
 from .plans.plans import executor
-from .xla import compile_cache, shared_store, trust
+from .xla import compile_cache, segments, shared_store, trust
 
 __all__ = ["main"]
 
@@ -67,7 +67,10 @@ def main(arguments: Sequence[str]) -> int:
         try:
             run(left[1:])
         finally:
-            executor.wait()  # what is left to a thread is let go when a process ends
+            # What waits, or is left to a thread, is let go when a process ends.
+            segments.finish()
+            segments.workers.wait()
+            executor.wait()
         return 0
     to = listed = None
     while left and left[0].partition("=")[0] in ("-h", "--help", "--to", "--list"):

@@ -7,6 +7,7 @@ lost: tensors that cannot be read, parameters without their states, modes that s
 from __future__ import annotations
 
 import dis
+import functools
 import random
 import signal
 import sys
@@ -130,13 +131,20 @@ def watched(frame: Any, event: str, argument: Any) -> None:
     frame.f_trace_opcodes = True
 
 
+@functools.lru_cache(None)
+def handler(code: Any, at: int) -> int | None:
+    """Where an exception goes that an instruction raises. What follows a call may have another: `with` has released its lock by then."""
+    table: Any = dis
+    return next((e.target for e in table._parse_exception_table(code) if e.start <= at < e.end), None)
+
+
 def stopped(body: Callable[[], Any], at: int) -> tuple[bool, int]:
     """Run `body` up to its point number `at` among those where CPython handles signals; whether it came there, and how many it met.
 
     Those are the beginnings of functions, and what follows a call or a jump back.
     """
     count = 0
-    last: dict[Any, int] = {}
+    last: dict[Any, tuple[int, int]] = {}
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         nonlocal count
@@ -144,12 +152,17 @@ def stopped(body: Callable[[], Any], at: int) -> tuple[bool, int]:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
-            now = frame.f_code.co_code[frame.f_lasti]
-            if now == RESUME or last.get(frame) in CALLS:
+            at_now = frame.f_lasti
+            now = frame.f_code.co_code[at_now]
+            before_it = last.get(frame, (0, 0))
+            called = before_it[0] in CALLS and handler(frame.f_code, before_it[1]) == handler(
+                frame.f_code, at_now
+            )
+            if now == RESUME or called:
                 count += 1
                 if count == at:
                     raise Stop
-            last[frame] = now
+            last[frame] = now, at_now
         return trace
 
     before = sys.gettrace()

@@ -133,7 +133,7 @@ def test_what_others_hold_does_not_change():
         loss.backward()
 
 
-def test_a_step_reuses_the_memory_of_parameters_and_states():
+def test_a_step_reuses_the_memory_of_parameters_and_states(waits: None):
     param = nn.Parameter(xtensor.ones(64, 64))
     optimizer = optim.Adam([param], lr=0.1)
 

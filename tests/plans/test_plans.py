@@ -156,7 +156,7 @@ def test_gradients_accumulate_and_the_graph_is_released(plans: PlanExecutor) -> 
     assert engine.stats()["runs"]["plan"] == 5
 
 
-def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor) -> None:
+def test_nothing_that_was_saved_outlives_the_pass(plans: PlanExecutor, waits: None) -> None:
     x: Any = leaf(3)
     for _ in range(4):
         hidden = x.exp()
@@ -175,7 +175,7 @@ def chain(x: Any, keep: list[Any]) -> Any:
     return hidden.sin()
 
 
-def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> None:
+def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor, waits: None) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     wanted = 2 * np.exp(2 * x.detach().numpy()) * np.cos(np.exp(2 * x.detach().numpy()))
@@ -196,7 +196,7 @@ def test_what_only_the_graph_can_see_becomes_a_gradient(plans: PlanExecutor) -> 
     assert plans.stats() == {"structures": 1, "compiled": plans.compiled, "donated": before + 19}
 
 
-def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
+def test_what_others_see_is_kept(plans: PlanExecutor, waits: None) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
     chain(x, []).backward(seed)
@@ -227,7 +227,7 @@ def test_what_others_see_is_kept(plans: PlanExecutor) -> None:
     np.testing.assert_allclose(x.grad.numpy(), 2 * wanted * np.cos(wanted), rtol=1e-12)
 
 
-def test_arrays_that_are_one_only_sometimes(plans: PlanExecutor) -> None:
+def test_arrays_that_are_one_only_sometimes(plans: PlanExecutor, waits: None) -> None:
     x: Any = leaf(3, 4)
     seed = xt.ones(3, 4, dtype=xt.float64)
 

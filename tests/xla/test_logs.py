@@ -103,7 +103,7 @@ def test_a_name_that_is_none_is_warned_of() -> None:
 
 def test_by_the_environment(tmp_path: pathlib.Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text("import torch\nx = torch.tensor([1.0, 2.0])\nx.tanh()\n")
+    program.write_text("import torch\nx = torch.tensor([1.0, 2.0])\nx.tanh().tolist()\n")
     kept = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
 
     def told() -> str:

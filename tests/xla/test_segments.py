@@ -14,7 +14,7 @@ import pytest
 
 import xtensor
 from xtensor import nn
-from xtensor.xla import compiles, segments
+from xtensor.xla import compiles, segments, store
 from xtensor.xla.pending import Pending, Work
 from xtensor.xla.segments import structures
 from xtensor.xla.segments.running import pended
@@ -246,8 +246,7 @@ def test_a_failed_compile_is_raised_where_the_value_is_needed(
         raise RuntimeError("no code for this")
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments.calls, "prepare", fails)
-        patch.setattr(segments.running, "prepare", fails)
+        patch.setattr(store.Program, "_compiled", fails)
         with pytest.raises(RuntimeError, match="no code for this"):
             y.tolist()
     assert pends(y)

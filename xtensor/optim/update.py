@@ -150,18 +150,18 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
             counter_of(tensor).version += 1
         return {}
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
-    joins = watcher is None and waits(grads, tensors)
-    program, pick = program_of(tuple(key), counted, not (joins or others))
-    if joins:
-        arrays = [*map(array_of, tensors)]
-        program = segments.last(program, len(arrays) + len(grads) + 1 + len(counts))
-    else:
+    operands: Any = tuple(numbers)
+    rest = (vector(operands, place) if watcher is None else traced_vector(operands), *counts)
+    program = None
+    if watcher is None and waits(grads, tensors):
+        plain, pick = program_of(tuple(key), counted, False)
+        args = (*map(array_of, tensors), *grads, *rest)
+        program = segments.last(plain, args)
+    if program is None:
         # Gradients are held by then, so that one which is its parameter's own array counts as somebody who sees it.
         grads = settled(grads)
-        arrays = take_arrays(tensors)
-    operands: Any = tuple(numbers)
-    args = (*arrays, *grads, vector(operands, place) if watcher is None else traced_vector(operands), *counts)
-    del arrays
+        program, pick = program_of(tuple(key), counted, not others)
+        args = (*take_arrays(tensors), *grads, *rest)
     if not counted:
         put_results(tensors, program, args, writer)
         return {}

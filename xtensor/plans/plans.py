@@ -84,6 +84,7 @@ class Plan:
     program: `(root gradients, saved values) -> the gradients of the leaves`. leaves: the order in which they are
     accumulated. ran: the nodes on the way to the `inputs` asked for, None for all. donated: the arguments whose buffers
     become gradients, and where else the same arrays are. plain: whether to do without, since other arrays were there once.
+    numbers: whether there are Python's among the arguments, for which 64-bit types are to be on.
     untried: whether the program was neither compiled nor run yet. waits: the program, whose call may wait with those before it.
     """
 
@@ -92,6 +93,7 @@ class Plan:
         "donated",
         "failed",
         "leaves",
+        "numbers",
         "plain",
         "program",
         "ran",
@@ -107,7 +109,7 @@ class Plan:
         self.waits: Callable[..., Any] | None = None
         self.leaves: tuple[int, ...] = ()
         self.ran: tuple[int, ...] | None = None
-        self.plain = False
+        self.plain = self.numbers = False
         self.donated: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
@@ -210,7 +212,7 @@ class PlanExecutor:
         if plan.donated and not self._donate(plan, nodes, args, keep_graph):
             return DECLINED["being compiled"]
         try:
-            found = call(program, *args)
+            found = call(program, *args) if plan.numbers else program(*args)
         except Exception:
             if not plan.untried:
                 raise
@@ -219,7 +221,7 @@ class PlanExecutor:
         if plan.untried:
             plan.untried = False
             self.compiled += 1
-        if plan.waits is None and not plan.donated:
+        if plan.waits is None and not (plan.donated or plan.numbers):
             plan.waits = waiter(plan.program, len(args), jax.tree.structure(found), False)
         if not keep_graph:
             for node in nodes if plan.ran is None else [nodes[i] for i in plan.ran]:
@@ -330,6 +332,7 @@ class PlanExecutor:
             run, plan.leaves, plan.ran = build(pattern, nodes, slot, wanted, args)
             plan.donated = matching(free, args, [t for i, t in enumerate(leaves) if i in plan.leaves])
             program = jit(donating(run, plan.donated), donate_argnums=tuple([i for i, _ in plan.donated]))
+            plan.numbers = not NUMBERS.isdisjoint(map(type, args))
             examples = [example(a) for a in args]
             for _, others in plan.donated:
                 for j in others:
@@ -387,6 +390,7 @@ def settle(args: list[Any]) -> None:
 
 
 UNKNOWN = object()
+NUMBERS = frozenset((bool, int, float, complex))
 
 
 class Compiler:

@@ -113,12 +113,8 @@ def equations(jaxpr: Any) -> Iterator[Any]:
                     yield from equations(found)
 
 
-def sizes(traced: Any) -> tuple[int, int]:
-    """The bytes that a traced program's results take, and those of all its values; RuntimeError where one has more than 64 bits can count.
-
-    A result that takes over the buffer of an argument given up (one of its shape and dtype, by JAX's rule) takes none of its own.
-    """
-    jaxpr = traced.jaxpr.jaxpr
+def within(jaxpr: Any) -> int:
+    """The bytes of all values of a program; RuntimeError where one has more than 64 bits can count."""
     total = 0
     for equation in equations(jaxpr):
         for variable in equation.outvars:
@@ -127,6 +123,16 @@ def sizes(traced: Any) -> tuple[int, int]:
                 sizes = list(variable.aval.shape)
                 raise RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
             total += nbytes
+    return total
+
+
+def sizes(traced: Any) -> tuple[int, int]:
+    """The bytes that a traced program's results take, and those of all its values; RuntimeError where one has more than 64 bits can count.
+
+    A result that takes over the buffer of an argument given up (one of its shape and dtype, by JAX's rule) takes none of its own.
+    """
+    jaxpr = traced.jaxpr.jaxpr
+    total = within(jaxpr)
     given_up = collections.Counter(
         [(a.shape, a.dtype) for a in jax.tree.leaves(traced.args_info) if a.donated]
     )

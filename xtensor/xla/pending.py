@@ -32,6 +32,11 @@ class Work:
         self._by: tuple[int, int] | None = None
         self._result: Any = None
 
+    @property
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._done.is_set()
+
     def begin(self) -> bool:
         """Do it here, unless somebody has begun; whether it was done here."""
         here = os.getpid(), threading.get_ident()
@@ -71,6 +76,7 @@ class Workers:
         self._queue: collections.deque[Work] = collections.deque()
         self._some = threading.Condition()
         self._threads: list[threading.Thread] = []
+        self._busy = 0
         self._ended = False
 
     def submit(self, work: Work) -> None:
@@ -83,7 +89,7 @@ class Workers:
                 thread = threading.Thread(target=self._serve, name=f"{OWN}compiles", daemon=True)
                 self._threads.append(thread)
                 thread.start()
-            self._some.notify()
+            self._some.notify_all()
 
     def _serve(self) -> None:
         while True:
@@ -93,9 +99,19 @@ class Workers:
                         return
                     self._some.wait()
                 work = self._queue.popleft()
+                self._busy += 1
             with contextlib.suppress(Exception):  # it is done again where it is needed
                 work.begin()
             del work
+            with self._some:
+                self._busy -= 1
+                self._some.notify_all()
+
+    def wait(self) -> None:
+        """Have all that was submitted done."""
+        with self._some:
+            while (self._queue and self._threads) or self._busy:
+                self._some.wait()
 
     def end(self) -> None:
         """Let what was begun come to its end, and begin nothing more."""
@@ -111,6 +127,7 @@ class Workers:
         self._queue.clear()
         self._some = threading.Condition()
         self._threads.clear()
+        self._busy = 0
 
 
 def processors() -> int:

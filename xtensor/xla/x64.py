@@ -156,9 +156,12 @@ def facts(program: Any, args: tuple[Any, ...], tell: Callable[[Any], Any]) -> An
     return call(made.facts, args, tell)
 
 
-def prepare(program: Any, *examples: Any) -> None:
-    """Have a program of `jit` ready for these arguments, given as arrays or `jax.ShapeDtypeStruct`s: its first call only runs it."""
+def prepare(program: Any, *examples: Any, told: Any = None) -> None:
+    """Have a program of `jit` ready for these arguments, given as arrays or `jax.ShapeDtypeStruct`s: its first call only runs it.
+
+    told: who is told, of the line that asked before.
+    """
     made: Program | None = getattr(program, "_xt_program", None)
     if made is not None:
-        with watched(made.jitted.__name__):
+        with watched(made.jitted.__name__) if told is None else told:
             call(made.prepare, *examples)

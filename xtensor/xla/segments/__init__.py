@@ -30,6 +30,7 @@ from .calls import (
     waiter_of_tuples,
     waiting,
 )
+from .running import workers
 from .structures import watchers
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "waiter_of_tuples",
     "waiting",
     "watchers",
+    "workers",
 ]

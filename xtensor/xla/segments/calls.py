@@ -12,8 +12,10 @@ from typing import Any
 import jax
 
 from ..cache import BoundedCache, clear_all
+from ..compiles import watched
 from ..executables import form_named, interned
 from ..jax_internals import programs as inside
+from ..memory import LARGE, within
 from ..pending import Pending, Work, processors, settled
 from ..store import form_of
 from ..threads import others
@@ -45,7 +47,7 @@ OUTSIDE = chosen()
 
 
 class Segment:
-    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it has run before."""
+    """Calls that wait: `(node, arguments, results)` of each, the root's first. late: whether it was run before."""
 
     __slots__ = ("calls", "late", "lock")
     leaves = ()
@@ -72,6 +74,7 @@ class Segment:
             # As outside of xtensor's own calls: a program's signature is another where 64-bit types are on.
             before = chosen()
             how = by_call if self.late else run
+            self.late = True
             try:
                 choose(OUTSIDE)
                 if inside is None or inside.is_clean():
@@ -83,7 +86,6 @@ class Segment:
                 choose(before)
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
-            self.late = True
 
     _run = finish
 
@@ -249,9 +251,10 @@ class Waiter:
                 if type(signature) is not Signature:
                     return signature
                 self.signatures[held] = signature
-                if processors() > 1 and not self.is_ready(signature):
-                    # It begins while the program goes on.
-                    workers.submit(self.making(signature))
+                if not self.is_ready(signature):
+                    made = self.making(signature)
+                    if processors() > 1:  # it begins while the program goes on
+                        workers.submit(made)
                 if state.segment is not segment:  # it has run meanwhile
                     return (self.function(*args),)
             sources = tuple([n if i or n is None else 0 for n, i in zip(names, inner, strict=True)])
@@ -291,7 +294,7 @@ class Waiter:
             if came:
                 return (self.at_once(args),)
         told = facts(self.program, tuple(self.forms(held)), describe)
-        if told["effects"]:
+        if told["effects"] or told["size"] > LARGE:  # what may find no memory fails at once
             return (self.at_once(args),)
         return Signature(
             [form_named(tuple(s), d, w) for s, d, w in told["results"]], form, held, told["products"]
@@ -305,7 +308,8 @@ class Waiter:
         """What compiles the program for a signature."""
         if signature.made is None:
             forms = self.forms(signature.held)
-            signature.made = Work(lambda: prepare(self.program, *forms))
+            told = watched(self.program.__name__)  # of the line that asks now
+            signature.made = Work(lambda: prepare(self.program, *forms, told=told))
         return signature.made
 
     def is_ready(self, signature: Signature) -> bool:
@@ -316,10 +320,11 @@ class Waiter:
 
 
 def describe(jaxpr: Any) -> dict[str, Any]:
-    """What a trace tells of a call: the forms of its results, whether it does more than give them, and its multiplications."""
+    """What a trace tells of a call: its results' forms, whether it does more than give them, its values' bytes, its multiplications."""
     return {
         "results": [[list(v.aval.shape), v.aval.dtype.name, bool(v.aval.weak_type)] for v in jaxpr.outvars],
         "effects": bool(jaxpr.effects),
+        "size": within(jaxpr),
         "products": products(jaxpr),
     }
 
@@ -464,14 +469,44 @@ def flat_waiter(
     return called.function
 
 
-def last(program: Any, count: int) -> Callable[..., Any]:
-    """`program`, which gives a flat tuple, as one that ends the segment: it runs together with the calls that wait."""
-    wait = waiter(program, count, None)
+def last(program: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """`program`, which gives a flat tuple, as one that runs together with the calls that wait, and so ends their segment.
 
-    def ends(*args: Any) -> Any:
-        return settled([*wait(*args)])
+    None until it has followed the same calls often enough to be compiled for that: it is another program than the one which gives up
+    its arguments' memory.
+    """
+    segment = state.segment
+    if segment is None or others or len(segment.calls) == 1:
+        return None
+    node: Node = segment.calls[-1][0]
+    known = node.follower
+    if known is None or known.program is not program:
+        known = node.follower = Follower(program)
+    known.came += 1
+    if known.came < state.hot:
+        return None
+    if known.work is None:
+        forms = [form_like((a.aval, is_committed(a, node))) for a in args]
+        known.work = Work(lambda: prepare(program, *forms))
+        if state.background:
+            workers.submit(known.work)
+        else:
+            known.work.result()
+    if not known.work.done:
+        return None
+    wait = waiter(program, len(args), None)
+    return lambda *given: settled([*wait(*given)])
 
-    return ends
+
+class Follower:
+    """A program that has followed a segment's calls. work: what compiles it for that."""
+
+    __slots__ = ("came", "program", "work")
+
+    def __init__(self, program: Any) -> None:
+        self.program = program
+        self.came = 0
+        self.work: Work | None = None
 
 
 LENGTHS = 16

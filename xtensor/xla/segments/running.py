@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -155,9 +156,10 @@ def chained(steps: tuple[Step, ...], wanted: tuple[int, ...]) -> Callable[..., A
 
 
 def compile_all(nodes: Sequence[Node]) -> None:
-    """Have the calls' own programs compiled: those here that no thread has begun."""
+    """Have the calls' own programs compiled: those here that no thread has begun. What fails fails again where it is called."""
     for node in nodes:
-        node.called.making(node.signature).result()
+        with contextlib.suppress(Exception):
+            node.called.making(node.signature).result()
         node.signature.made = None
 
 
@@ -205,18 +207,30 @@ def flat(calls: list[Any]) -> list[Pending]:
 
 
 def by_call(calls: list[Any]) -> None:
-    """Make the calls one after the other."""
+    """Make the calls one after the other. Those that one fails for are left, and its error is raised in the end."""
+    failed: Exception | None = None
     for node, args, made in calls[1:]:
-        if type(made) is Pending:
-            if made._value is None:
-                made._value = node.called.at_once(args)
-        elif made[0]._value is None:
-            for result, value in zip(made, jax.tree.leaves(node.called.at_once(args)), strict=True):
-                result._value = value
+        results = (made,) if type(made) is Pending else made
+        if results[0]._value is not None or (failed and any(map(lacks, args))):
+            continue
+        try:
+            found = node.called.at_once(args)
+        except Exception as error:
+            failed = failed or error
+            continue
+        for result, value in zip(results, jax.tree.leaves(found), strict=True):
+            result._value = value
         node.signature.ready = True
         if node.signature.is_long():
             node.waits = False
         node.ends = node.ends or node.work > LONG
+    if failed is not None:
+        raise failed
+
+
+def lacks(value: Any) -> bool:
+    """Whether an argument is a result that is not there."""
+    return type(value) is Pending and value._value is None
 
 
 def held() -> int:

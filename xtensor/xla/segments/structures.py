@@ -76,6 +76,7 @@ class Node:
         "committed",
         "ends",
         "first",
+        "follower",
         "next",
         "parent",
         "signature",
@@ -105,6 +106,8 @@ class Node:
         self.next: dict[Any, Node] = {}
         self.aliases = 0
         self.structure: Any = None
+        # What often runs once the calls up to here have run.
+        self.follower: Any = None
 
 
 class Tree:
