@@ -152,15 +152,17 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
     operands: Any = tuple(numbers)
     rest = (vector(operands, place) if watcher is None else traced_vector(operands), *counts)
-    program = None
-    if watcher is None and waits(grads, tensors):
-        plain, pick = program_of(tuple(key), counted, False)
+    waits = watcher is None and may_wait(grads, tensors)
+    program, pick = program_of(tuple(key), counted, not (waits or others))
+    args: tuple[Any, ...] = ()
+    if waits:
         args = (*map(array_of, tensors), *grads, *rest)
-        program = segments.last(plain, args)
-    if program is None:
+        program = segments.last(program, args)
+    if not waits or program is None:
         # Gradients are held by then, so that one which is its parameter's own array counts as somebody who sees it.
         grads = settled(grads)
-        program, pick = program_of(tuple(key), counted, not others)
+        if waits:
+            program, pick = program_of(tuple(key), counted, not others)
         args = (*take_arrays(tensors), *grads, *rest)
     if not counted:
         put_results(tensors, program, args, writer)
@@ -202,7 +204,7 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     return known
 
 
-def waits(grads: list[Any], tensors: list[Tensor]) -> bool:
+def may_wait(grads: list[Any], tensors: list[Tensor]) -> bool:
     """Whether a step runs together with the calls that give its gradients: where that is worth more than reusing memory."""
     return Pending in map(type, grads) and sum([t._xt_storage.nbytes() for t in tensors]) <= SMALL
 
