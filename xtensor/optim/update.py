@@ -152,17 +152,18 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
     counts = [c.array if isinstance(c, TracedCount) else count_array(c, place) for c in distinct]
     operands: Any = tuple(numbers)
     rest = (vector(operands, place) if watcher is None else traced_vector(operands), *counts)
-    waits = watcher is None and may_wait(grads, tensors)
-    program, pick = program_of(tuple(key), counted, not (waits or others))
+    joined: Any = None
     args: tuple[Any, ...] = ()
-    if waits:
+    if watcher is None and may_wait(grads, tensors):
         args = (*map(array_of, tensors), *grads, *rest)
-        program = segments.last(program, args)
-    if not waits or program is None:
+        joined = segments.last(program_of(tuple(key), counted, False)[0], args)
+    program, pick = program_of(tuple(key), counted, not others)
+    if joined is not None:
+        program = joined
+    else:
         # Gradients are held by then, so that one which is its parameter's own array counts as somebody who sees it.
+        args = ()
         grads = settled(grads)
-        if waits:
-            program, pick = program_of(tuple(key), counted, not others)
         args = (*take_arrays(tensors), *grads, *rest)
     if not counted:
         put_results(tensors, program, args, writer)
