@@ -100,7 +100,14 @@ def ran(program: Program, threaded: bool) -> list[Any]:
 
 
 def shown(tensor: xtensor.Tensor) -> tuple[Any, ...]:
-    """What a tensor and its gradient show, values as bytes."""
+    """What a tensor and its gradient show, values as bytes; looking at a view whose base was written may raise."""
+    try:
+        return looked_at(tensor)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def looked_at(tensor: xtensor.Tensor) -> tuple[Any, ...]:
     grad = tensor.grad if tensor.is_leaf else None
     told: tuple[Any, ...] = (
         tuple(tensor.shape),

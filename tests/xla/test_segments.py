@@ -14,7 +14,7 @@ import pytest
 
 import xtensor
 from xtensor import nn
-from xtensor.xla import compiles, segments, store
+from xtensor.xla import compiles, segments, sizes, store
 from xtensor.xla.pending import Pending, Work
 from xtensor.xla.segments import structures
 from xtensor.xla.segments.running import pended
@@ -303,6 +303,41 @@ def test_structures_that_never_come_again_let_calls_run_at_once(together: None) 
     state.idle = 1
     _ = x + 1
     assert segments.enabled() and pends(x + 1)
+
+
+def test_calls_that_are_read_each_stop_waiting(together: None) -> None:
+    x = xtensor.ones(N)
+    assert pends(x.expm1())
+    for _ in range(structures.EARLY + 1):
+        x.expm1().tolist()
+    assert not pends(x.expm1())
+    assert pends(x.expm1().log1p())
+
+
+def test_sizes_that_vary_are_compiled_once_however_they_run(together: None) -> None:
+    x = xtensor.arange(47.0)
+
+    def run() -> float:
+        v = x
+        for _ in range(6):
+            v = v[1:] * v[:-1]
+        return v.sum().item()
+
+    for _ in range(sizes.OFTEN + 4):
+        run()
+    asked: list[str] = []
+
+    def watcher(name: str) -> Any:
+        return lambda loaded: asked.append(name)
+
+    with segments.paused():
+        run()
+        compiles.watch(watcher)
+        try:
+            run()
+        finally:
+            compiles.unwatch(watcher)
+    assert asked == []
 
 
 def test_a_block_in_which_no_call_waits(together: None) -> None:

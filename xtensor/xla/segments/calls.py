@@ -86,6 +86,11 @@ class Segment:
                 choose(before)
             # What another thread noted down meanwhile runs when it is asked for.
             del self.calls[1 : len(calls)]
+            first: Node = calls[1][0]
+            if len(calls) > 3:
+                first.short = 0
+            else:
+                first.ended_early()
 
     _run = finish
 
@@ -164,6 +169,11 @@ def wait({parameters}):
         if type(node) is not Node:
             return node[0]
     if not node.waits:
+        if node.short < 0:
+            node.short += 1
+            node.waits = not node.short
+        if len(calls) == 1:
+            return program({arguments})
         return odd(({arguments}))
 {results}
     if len(calls) > {most} or node.ends:{keep}
@@ -289,6 +299,8 @@ class Waiter:
         sized = self.program.sized
         if sized is not None:
             found, came = call(sized.answer, self.program._fun, tuple(grouped(self.lengths, args)))
+            if came:  # JAX's cache has it as a signature that always comes by
+                self.program._clear_cache()
             if found is not None:
                 return (found,)
             if came:

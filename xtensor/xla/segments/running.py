@@ -67,7 +67,7 @@ class Structure:
     """How the segments that end with a node run.
 
     nodes: of all their calls. outside: where the arguments from outside stand: of which call, and at which place. used: how often a
-    result is an argument within. programs: by the results that they give.
+    result is an argument within. programs: by the results that they give. answers: those that give what is wanted, and maybe more.
     """
 
     def __init__(self, leaf: Node) -> None:
@@ -86,6 +86,7 @@ class Structure:
                 if source:
                     self.used[-1 - source] += 1
         self.programs: dict[tuple[int, ...], Any] = {}
+        self.answers: dict[tuple[int, ...], Any] = {}
         self.making: set[tuple[int, ...]] = set()
         self.came = 0
         self.seen: list[int] = []
@@ -93,9 +94,13 @@ class Structure:
 
     def program(self, wanted: tuple[int, ...]) -> Any:
         """The program that gives these results, or None where the calls run by themselves."""
+        found = self.answers.get(wanted)
+        if found is not None:
+            return found
         for given, program in self.programs.items():
             if set(given) >= set(wanted):
-                return given, program
+                found = self.answers[wanted] = given, program
+                return found
         self.came += 1
         if self.came > 1:
             state.strange = 0

@@ -21,6 +21,8 @@ HELD_BYTES = 1 << 28
 """Bytes of the arguments and results of calls that wait for their programs: then they run."""
 STRANGE = 64
 """Segments of new structures, one after the other, after which no call waits for a while."""
+EARLY = 64
+"""Segments of a call or two, one after the other, after which their first call runs at once for a while."""
 IDLE = 4096
 """Calls that do not wait then."""
 NODES = 1 << 14
@@ -80,6 +82,7 @@ class Node:
         "next",
         "parent",
         "signature",
+        "short",
         "size",
         "sources",
         "structure",
@@ -105,9 +108,19 @@ class Node:
         self.committed = parent is not None and called.commits(signature)
         self.next: dict[Any, Node] = {}
         self.aliases = 0
+        # How often segments that begin here had one call or two, the last so many; below zero how often this call is still to run at once.
+        self.short = 0
         self.structure: Any = None
         # What often runs once the calls up to here have run.
         self.follower: Any = None
+
+
+    def ended_early(self) -> None:
+        """Count a segment of a call or two that began here: if most are, waiting costs more than a program less gains."""
+        self.short += 1
+        if self.short >= EARLY and self.called.is_ready(self.signature):
+            self.short = -IDLE
+            self.waits = False
 
 
 class Tree:
