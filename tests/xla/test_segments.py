@@ -323,6 +323,9 @@ def test_sizes_that_vary_are_compiled_once_however_they_run(together: None) -> N
             v = v[1:] * v[:-1]
         return v.sum().item()
 
+    with segments.paused():
+        run()
+        run()
     for _ in range(sizes.OFTEN + 4):
         run()
     asked: list[str] = []
