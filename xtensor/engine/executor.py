@@ -226,13 +226,16 @@ class Interpreter:
             grads = self._tensor_hooks(meta, grads)
             if meta.pre_hooks:
                 grads = self._pre_hooks(meta.pre_hooks, grads)
+        hooked = meta is not None and meta.post_hooks
         token = profiler.begin(name_of(node), None, "backward") if mode & PROFILING else None
         try:
             outputs = anomaly.watch(node, grads) if mode & ANOMALY else node.apply(grads)
             if not node._xt_trusted:
                 outputs = self._validate(node, node._xt_edges, outputs)
-            if meta is not None and meta.post_hooks:
-                outputs = self._post_hooks(meta.post_hooks, tuple(outputs), grads)
+            if (ran := node._xt_meta) is not None and ran.post_hooks:
+                # Those that came while it ran, from an unpack hook, see no gradients, which it may have used up.
+                seen = grads if hooked else (None,) * len(grads)
+                outputs = self._post_hooks(ran.post_hooks, tuple(outputs), seen)
             if not task.keep_graph:
                 node._xt_release()
             if mode & ANOMALY:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import capture, checks, dtypes, geometry
 from ...engine import modes
+from ...engine.graph import LeafEdge
 from ...geometry import Geometry
 from ...operators.attach import attach_methods
 from ...operators.functions.overloads import overloads
@@ -254,6 +255,8 @@ def set_(
     capture.moved(False)
     self._xt_storage = storage
     self._xt_view = make_view(storage, storage, dtype, g.sizes, g.strides, g.offset)
+    if type(self._xt_edge) is LeafEdge:  # the graphs made before lead to what it was
+        self._xt_edge = LeafEdge(self, self._xt_edge.device)
     bump(self, "set_")
     return self
 
