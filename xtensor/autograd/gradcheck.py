@@ -575,7 +575,9 @@ def check_undefined_forward(
         others = {i: directions(inputs[i], 1)[0] for i in chosen if i != place}
         zeros = inputs[place].detach().new_zeros(sizes_of(inputs[place]))
         defined = tangents_along(func, inputs, {**others, place: zeros})
-        undefined = tangents_along(func, inputs, others) if others else [d.new_zeros(d.shape) for d in defined]
+        undefined = (
+            tangents_along(func, inputs, others) if others else [d.new_zeros(d.shape) for d in defined]
+        )
         for o, (with_zeros, without) in enumerate(zip(defined, undefined, strict=True)):
             if not np.allclose(host(with_zeros), host(without), rtol, atol, equal_nan=True):
                 raise GradcheckError(

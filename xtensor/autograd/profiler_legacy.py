@@ -86,7 +86,11 @@ class profile(profiler.profile):
         self._functions().export_chrome_trace(path)
 
     def __str__(self) -> str:
-        return "<unfinished torch.autograd.profile>" if self.function_events is None else str(self._functions())
+        return (
+            "<unfinished torch.autograd.profile>" if self.function_events is None else str(self._functions())
+        )
 
     def __repr__(self) -> str:
-        return "<unfinished torch.autograd.profile>" if self.function_events is None else repr(self._functions())
+        return (
+            "<unfinished torch.autograd.profile>" if self.function_events is None else repr(self._functions())
+        )

@@ -170,7 +170,11 @@ class EventList(list[Any]):
             if len(name) > max_name_column_width > 3:
                 name = name[: max_name_column_width - 3] + "..."
             line = [name, _share(event.self_cpu_time_total, whole), format_time(event.self_cpu_time_total)]
-            line += [_share(event.cpu_time_total, whole), format_time(event.cpu_time_total), format_time(event.cpu_time)]
+            line += [
+                _share(event.cpu_time_total, whole),
+                format_time(event.cpu_time_total),
+                format_time(event.cpu_time),
+            ]
             if self.memory:
                 line += [_bytes(event.cpu_memory_usage), _bytes(event.self_cpu_memory_usage)]
             line += [str(event.count)]

@@ -392,7 +392,9 @@ VF = Functions("torch._VF")
 vars(VF)["unique_dim"] = unique_parts_along
 
 NAMES: dict[str, Any] = {
-    "_unique": lambda input, sorted=True, return_inverse=False: unique_parts(input, sorted, return_inverse)[:2],
+    "_unique": lambda input, sorted=True, return_inverse=False: unique_parts(input, sorted, return_inverse)[
+        :2
+    ],
     "_unique2": unique_parts,
     "autograd._functions.Resize": Resize,
     "autograd._functions.tensor.Resize": Resize,

@@ -483,9 +483,9 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
         key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)
     refuse(op, key, runtime)
-    for target, source in zip(outs, results, strict=True):
+    for place, (target, source) in enumerate(zip(outs, results, strict=True)):
         exact = op.kind if op.exact_out else None
-        write_out(op.name, target, source, tensors, exact, op.disjoint, op.joins)
+        write_out(op.name, target, source, tensors, exact, op.disjoint, op.joins, place)
     if op.single:
         return out
     return op.returns(*outs) if op.returns is not None else tuple(outs)

@@ -134,6 +134,14 @@ def pick_dtype(function: str, dtype: Any, default: dtypes.dtype | None = None) -
         raise checks.argument_error(function, "dtype", None, "xtensor.dtype", dtype) from None
 
 
+def check_legacy_device(device: Any, expected: devices.device) -> None:
+    """RuntimeError where an older constructor is asked for another kind of device than its own."""
+    if device is not None and (given := devices.device(device).type) != expected.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {expected.type} but device type: {given} was passed"
+        )
+
+
 def pick_device(function: str, place: Any) -> devices.device:
     """The device argument; None is the current device."""
     if place is None:

@@ -23,6 +23,7 @@ from ..xla.cache import bounded
 from ..xla.pending import Pending
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
+from .out_rules import RULES, refuse_out
 
 __all__ = [
     "bump",
@@ -279,10 +280,12 @@ def write_out(
     exact: str | None = None,
     disjoint: bool = False,
     joins: bool = False,
+    place: int = 0,
 ) -> None:
     """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
 
     exact: the operator's kind, where only the result's own dtype will do. disjoint, joins: as `declare.py` says of `out`.
+    place: which of several results it is.
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
@@ -290,7 +293,10 @@ def write_out(
         raise RuntimeError(INFERENCE_UPDATE)
     if target.device != source.device:
         checks.check_same_device(name, [target, source])
-    if exact is not None:
+    rule = RULES.get(name)
+    if rule is not None:
+        refuse_out(rule, place, source.dtype, target.dtype)
+    elif exact is not None:
         check_same_dtype(exact, source.dtype, target.dtype)
     if joins and not dtypes.can_cast(source.dtype, target.dtype):
         kind = scalar_name(target.dtype)

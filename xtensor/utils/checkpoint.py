@@ -251,7 +251,9 @@ class _Frame:
             at = count
             count += 1
             if at >= len(self.holders):
-                if not self.complete:  # a gradient is taken within the first computation, of what it has saved so far
+                if (
+                    not self.complete
+                ):  # a gradient is taken within the first computation, of what it has saved so far
                     return tensor.detach()
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "

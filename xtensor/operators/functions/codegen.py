@@ -661,9 +661,9 @@ def composite(
             return result
         targets = [out] if isinstance(out, Tensor) else out
         sources = [result] if isinstance(result, Tensor) else result
-        for target, source in zip(targets, sources, strict=True):
+        for place, (target, source) in enumerate(zip(targets, sources, strict=True)):
             inputs = [a for a in args if isinstance(a, Tensor)]
-            write_out(implementation.__name__, target, source, inputs, exact, joins=joins)
+            write_out(implementation.__name__, target, source, inputs, exact, joins=joins, place=place)
         return out
 
     with_out.takes_out = True  # pyright: ignore[reportAttributeAccessIssue]

@@ -14,6 +14,7 @@ from ...operators.attach import attach_methods, named
 from ...operators.functions.overloads import overloads
 from ...operators.options import (
     check_layout,
+    check_legacy_device,
     check_sizes,
     filled,
     finish,
@@ -437,6 +438,12 @@ def new(self: Tensor, *args: Any, size: Any = None, device: devices.DeviceLike =
 
     Raises: RuntimeError for negative sizes; TypeError for values of other kinds.
     """
+    if args and isinstance(args[0], Tensor) and device is not None:
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) "
+            "instead."
+        )
+    check_legacy_device(device, self.device)
     if not args:
         return new_empty(self, (0,) if size is None else size, device=device)
     first = args[0]

@@ -19,6 +19,7 @@ from ...engine import modes
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (
+    check_legacy_device,
     filled,
     finish,
     number_array,
@@ -205,7 +206,7 @@ def infer_dtype(data: Any) -> dtypes.dtype:
         item = data[i]
         if item is data:
             raise TypeError("new(): self-referential lists are incompatible")
-        if isinstance(item, str):
+        if isinstance(item, str) and i == 0:
             raise ValueError("too many dimensions 'str'")
         inferred = infer_dtype(item)
         found = inferred if found is None else dtypes.promote_types(found, inferred)
@@ -582,8 +583,14 @@ def new_tensor(
 
 def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None = None) -> Tensor:
     """`Tensor(...)`: a tensor of the default dtype from sizes, from a sequence of values, or another tensor."""
-    place = devices.current() if device is None else pick_device("Tensor", device)
     data = args[0] if args else (0,)
+    if isinstance(data, Tensor) and len(args) == 1 and device is not None:
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
+            "torch.tensor(...) or torch.as_tensor(...) instead."
+        )
+    check_legacy_device(device, devices.current())
+    place = devices.current() if device is None else pick_device("Tensor", device)
     if isinstance(data, Tensor) and len(args) == 1:
         if dtype is not None and data.dtype is not dtype:
             raise TypeError(

@@ -370,7 +370,7 @@ def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Te
 
     Raises: RuntimeError for fewer than two dimensions.
     """
-    return given(eigh(input, UPLO)[0], out)
+    return given(eigh(input, UPLO)[0], out, "general")
 
 
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -382,13 +382,16 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if input.dim() < 2:
         check_matrix("linalg.eigvals", array_of(input))
-    return given(eig(input)[0], out)
+    return given(eig(input)[0], out, name="linalg.eigvals")
 
 
-def given(made: Tensor, out: Tensor | None, exact: str | None = None) -> Tensor:
+def given(
+    made: Tensor, out: Tensor | None, exact: str | None = None, name: str = "linalg", place: int = 0
+) -> Tensor:
+    """A result, or the tensor given for it with its values; `name`, where the operator has words of its own for a wrong one."""
     if out is None:
         return made
-    write_out("linalg", out, made, [], exact)
+    write_out(name, out, made, [], exact, place=place)
     return out
 
 
@@ -481,7 +484,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
     Raises: RuntimeError for fewer than two dimensions.
     """
-    return given(svd(A, False, driver=driver)[1], out)
+    return given(svd(A, False, driver=driver)[1], out, "general")
 
 
 svd_full.operator.returns = structure("linalg_svd", ("U", "S", "Vh"))

@@ -102,7 +102,9 @@ def pinv(
             )
     if hermitian:
         checks.check_square("linalg.pinv", array_of(input))
-    return given(pseudo_inverses(input, atol, rtol if rcond is None else rcond, hermitian), out, "general")
+    return given(
+        pseudo_inverses(input, atol, rtol if rcond is None else rcond, hermitian), out, name="linalg.pinv"
+    )
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -217,7 +219,9 @@ def lstsq(
     made = LstsqResult(solution, residuals, rank, values)
     if out is None:
         return made
-    return LstsqResult(*[given(m, o, "general") for m, o in zip(made, out, strict=True)])
+    return LstsqResult(
+        *[given(m, o, None, "linalg.lstsq", i) for i, (m, o) in enumerate(zip(made, out, strict=True))]
+    )
 
 
 LstsqResult: Any = structure("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))

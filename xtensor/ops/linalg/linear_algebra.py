@@ -361,9 +361,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
         )
     if upper:
         half = solve_triangular(L.mH, input, upper=False)
-        return given(solve_triangular(L, half, upper=True), out)
+        return given(solve_triangular(L, half, upper=True), out, name="cholesky_solve")
     half = solve_triangular(L, input, upper=False)
-    return given(solve_triangular(L.mH, half, upper=True), out)
+    return given(solve_triangular(L.mH, half, upper=True), out, name="cholesky_solve")
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -382,7 +382,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
             f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
         )
     eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
-    return given(cholesky_solve(eye, L, upper), out)
+    return given(cholesky_solve(eye, L, upper), out, name="cholesky_inverse")
 
 
 # ---- powers and exponentials ---------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         size = sizes_of(input)[-1]
         eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
         # The input stays in the graph, with a gradient of zero.
-        return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, "general")
+        return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, name="linalg.matrix_power")
     x = inv(input) if n < 0 else input
     n = abs(n)
     result: Tensor | None = None
@@ -411,7 +411,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             x = matmul(x, x)
     assert result is not None
-    return given(result.clone() if result is input else result, out, "general")
+    return given(result.clone() if result is input else result, out, name="linalg.matrix_power")
 
 
 @jax.custom_vjp
@@ -509,7 +509,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         made = made.squeeze(0)
     if last:
         made = made.squeeze(-1)
-    return given(made, out)
+    return given(made, out, name="linalg.multi_dot")
 
 
 @general(autocast="short", out="exact", name="linalg_vecdot", node="LinalgVecdot", derivatives=FROM_KERNEL)

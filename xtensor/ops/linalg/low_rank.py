@@ -118,7 +118,20 @@ def lobpcg(
             )
         with no_grad():
             found = lobpcg(
-                A, k, None, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams
+                A,
+                k,
+                None,
+                X,
+                n,
+                iK,
+                niter,
+                tol,
+                largest,
+                method,
+                tracker,
+                ortho_iparams,
+                ortho_fparams,
+                ortho_bparams,
             )
         return decomposed(A, found[1], largest is None or largest)
     if method not in (None, "ortho", "basic"):

@@ -46,7 +46,7 @@ def matrix_norm(
     if a == b:
         raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return vector_norm(input, 2, (a, b), keepdim, dtype=dtype, out=out)
+        return given(vector_norm(input, 2, (a, b), keepdim, dtype=dtype), out, name=name)
     x = input if dtype is None else input.to(dtype)
     if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
         values = svdvals(x.movedim((a, b), (-2, -1)))
@@ -57,7 +57,7 @@ def matrix_norm(
         if keepdim:
             for d in sorted((a, b)):
                 made = made.unsqueeze(d)
-        return given(made, out)
+        return given(made, out, name=name)
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     summed, kept = (a, b) if abs(ord) == 1 else (b, a)
@@ -70,7 +70,7 @@ def matrix_norm(
     if not keepdim:
         for d in sorted((a, b), reverse=True):
             made = made.squeeze(d)
-    return given(made, out)
+    return given(made, out, name=name)
 
 
 def linalg_norm(
@@ -119,9 +119,9 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     if p is None or p in (2, -2):
         values = svdvals(input)
         if input.numel() == 0:
-            return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out)
+            return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out, name="linalg.cond")
         top, low = values.select(-1, 0), values.select(-1, sizes_of(values)[-1] - 1)
-        return given(low / top if p == -2 else top / low, out)
+        return given(low / top if p == -2 else top / low, out, name="linalg.cond")
     infinity = float("inf")
     if p not in ("fro", "nuc", 1, -1, infinity, -infinity):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
@@ -129,4 +129,6 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     checks.check_square(f"linalg.cond(ord={order})", array_of(input))
     made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
     # An inverse that is not there has the norm infinity; the sum of no singular values is no number.
-    return given(made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out)
+    return given(
+        made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out, name="linalg.cond"
+    )

@@ -40,7 +40,11 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return given(inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out)
+    return given(
+        inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])),
+        out,
+        name="linalg.tensorinv",
+    )
 
 
 def tensorsolve(
@@ -63,7 +67,11 @@ def tensorsolve(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
             f"got {columns} != {rows}"
         )
-    return given(solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail), out)
+    return given(
+        solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail),
+        out,
+        name="linalg.tensorsolve",
+    )
 
 
 def triangular_solve(
