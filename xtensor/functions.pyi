@@ -263,7 +263,7 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine of every element."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1."""
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: int | None = None) -> Tensor:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
 def count_nonzero(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The number of elements over `dim` that are not zero, as int64."""
@@ -585,7 +585,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + input)`, exact for small elements."""
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2 of every element."""
-def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """`log(softmax(input, dim))` without overflow; half types in float32."""
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(exp(input) + exp(other))` without overflow."""
@@ -765,7 +765,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop."""
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False, *, keepdims: bool | None = None) -> Tensor:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The q (6) principal components of the rows of A, about, as `(U, S, V)`; with `center` the columns' means are taken off."""
@@ -837,7 +837,7 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element, or 0 where it is negative; the derivative at 0 is 0."""
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
-def renorm(input: Tensor, p: float, dim: int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
+def renorm(input: Tensor, p: float, dim: int, maxnorm: Number, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
 def repeat_interleave(input: Tensor, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Every slice along `dim` (or every element of the flattened tensor) repeated, each as often as `repeats` says."""
@@ -927,7 +927,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     """The squared difference over `2 * beta` where it is below `beta`, else the absolute one less half of it."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """The logistic loss of scores against targets of 1 or -1."""
-def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
 def solve(*args: Any, **kwargs: Any) -> Any:
     """Removed: use `linalg.solve`."""

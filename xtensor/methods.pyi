@@ -763,7 +763,7 @@ class Methods:
         """In-place version of `log`."""
     def log_normal_(self, mean: builtins.float = 1, std: builtins.float = 2, *, generator: Any = None) -> Tensor:
         """Fill with numbers whose logarithms are normal with `mean` and `std`."""
-    def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """`log(softmax(input, dim))` without overflow; half types in float32."""
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """`log(exp(input) + exp(other))` without overflow."""
@@ -1014,9 +1014,9 @@ class Methods:
         """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
     def remainder_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `remainder`."""
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
-    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number) -> Tensor:
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, axis: builtins.int | None = None) -> Tensor:
         """In-place version of `renorm`."""
     @overload
     def repeat(self, repeats: Sequence[builtins.int]) -> Tensor:
@@ -1114,7 +1114,7 @@ class Methods:
         """The signs and the logarithms of the absolute values of determinants."""
     def smm(self, mat: Tensor) -> Tensor:
         """The product of a sparse matrix and a dense one, as a sparse tensor."""
-    def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def solve(self, **kwargs: Any) -> Any:
         """Removed: use `linalg.solve`."""
@@ -1294,6 +1294,9 @@ class Methods:
         """The same elements with other sizes, or reinterpreted as another dtype; never a copy."""
     def view_as(self, other: Tensor) -> Tensor:
         """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that."""
+    @property
+    def volatile(self) -> builtins.bool:
+        """False, with a warning: what `no_grad` was before it."""
     @overload
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by rows."""

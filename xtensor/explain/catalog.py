@@ -412,11 +412,10 @@ def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
         yield parameter(
             p.name, " | ".join([str(TENSOR_NAMES.get(n, n)) for n in names]), p.default, p.keyword_only
         )
-    if op.kind == "reduction":
-        for p in op.schema.parameters:
-            if p.name in AXIS_NAMES:
-                annotation = p.annotation if p.optional else f"{p.annotation} | None"
-                yield parameter(AXIS_NAMES[p.name], annotation, None, True)
+    for p in op.schema.parameters:
+        if p.name in AXIS_NAMES:
+            annotation = p.annotation if p.optional else f"{p.annotation} | None"
+            yield parameter(AXIS_NAMES[p.name], annotation, None, True)
     if entry.takes_out:
         yield parameter("out", "Tensor | None" if op.single else "Sequence[Tensor] | None", None, True)
 

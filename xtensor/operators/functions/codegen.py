@@ -34,6 +34,7 @@ from ..schema import EMPTY, MISSING, Parameter
 from ..write import refuse_captured, write_out
 from .deferred import deferred
 from .older import call_older
+from .overloads import AXES
 from .shown import in_place_doc
 from .template import fill
 from .unknown import is_strict, unfit
@@ -148,7 +149,7 @@ def <name>(<parameters>):
 
 # What the inline path calls its own.
 LOCALS = frozenset("aval c donate error f flags m node program r r1 r2 storage t".split())
-AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+AXIS_NAMES = {name: other for other, name in AXES.items()}
 RECIPROCAL = ("__rdiv__", "__rtruediv__")
 
 
@@ -424,9 +425,7 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
 
 
 def axes(op: Operator) -> list[tuple[str, str]]:
-    """NumPy's names beside PyTorch's, of a reduction's arguments."""
-    if op.kind != "reduction":
-        return []
+    """NumPy's names beside PyTorch's, of an operator's arguments."""
     return [(p.name, AXIS_NAMES[p.name]) for p in op.schema.parameters if p.name in AXIS_NAMES]
 
 
@@ -454,8 +453,11 @@ def missing(op: Operator, inplace: bool = False, varargs: str | None = None) -> 
 
 
 def is_defaulted(op: Operator, p: Parameter, varargs: str | None) -> bool:
-    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it."""
-    return is_strict(op) or p.name == varargs or (op.kind == "reduction" and p.name in AXIS_NAMES)
+    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it, or for one before."""
+    if is_strict(op) or p.name == varargs:
+        return True
+    parameters = op.schema.parameters
+    return any(q.name in AXIS_NAMES for q in parameters[: parameters.index(p) + 1])
 
 
 def spread(varargs: str | None) -> list[str]:

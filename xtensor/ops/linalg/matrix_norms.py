@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ... import checks, dtypes
 from ...operators.autocast import cast_for
+from ...operators.functions.overloads import numpy_names
 from ...tensor import Tensor, array_of, sizes_of
 from ..reduce.norms import vector_norm
 from .decompositions import check_matrix, given, svdvals
@@ -17,6 +18,7 @@ __all__: list[str] = []
 # ---- norms of matrices ---------------------------------------------------------------------------------------------
 
 
+@numpy_names
 def matrix_norm(
     input: Tensor,
     ord: float | str = "fro",
@@ -73,6 +75,7 @@ def matrix_norm(
     return given(made, out, name=name)
 
 
+@numpy_names
 def linalg_norm(
     input: Tensor,
     ord: float | str | None = None,
