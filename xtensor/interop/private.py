@@ -391,7 +391,14 @@ class Resize(Function):
 VF = Functions("torch._VF")
 vars(VF)["unique_dim"] = unique_parts_along
 
+
+def infer_size(a: Any, b: Any) -> Size:
+    """The sizes that two broadcast to."""
+    return Size(geometry.broadcast_shapes(tuple(a), tuple(b)))
+
+
 NAMES: dict[str, Any] = {
+    "_C._infer_size": infer_size,
     "_unique": lambda input, sorted=True, return_inverse=False: unique_parts(input, sorted, return_inverse)[
         :2
     ],

@@ -155,6 +155,7 @@ RULES: dict[str, Rule] = {
     "geqrf": _safely("torch.geqrf", "a", "tau"),
     "linalg_eig": _safely("torch.linalg.eig", "eigenvalues", "eigenvectors"),
     "linalg.eigvals": _safely("torch.linalg.eigvals", "eigenvalues"),
+    "linalg.matrix_rank": _safely("torch.linalg.matrix_rank"),
     "linalg.lstsq": _safely("torch.linalg.lstsq", "solution", "residuals", "rank", "singular_values"),
 }
 

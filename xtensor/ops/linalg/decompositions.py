@@ -18,6 +18,7 @@ from ...dtypes import complex_type, dtype_of
 from ...operators.declare import general
 from ...operators.index_bounds import check_values
 from ...operators.operator import structure
+from ...operators.refusals import all_finite, passes
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
@@ -334,7 +335,14 @@ def _eig_grad(grads: Any, results: Any) -> Array:
     return jnp.linalg.solve(adjoint(vectors), dot(inner, adjoint(vectors)))
 
 
+def _refuse_unbounded(input: Tensor) -> None:
+    """RuntimeError where a matrix on a CPU holds NaN or infinity."""
+    if not passes(all_finite, array_of(input)):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
 @general(
+    refuses=_refuse_unbounded,
     autocast=dict(cpu="float32"),
     name="linalg_eig",
     node="LinalgEig",

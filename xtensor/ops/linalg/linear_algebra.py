@@ -381,6 +381,14 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
         raise RuntimeError(
             f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
         )
+    zeros = (L.detach().diagonal(dim1=-2, dim2=-1) == 0).to(dtypes.int32)
+    # The number of the first 0 of the diagonal, from 1; 0 where there is none.
+    info = zeros.argmax(-1).add(1).mul(zeros.amax(-1)) if n else zeros.sum(-1)
+    check_info(
+        "cholesky_inverse",
+        info,
+        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    )
     eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
     return given(cholesky_solve(eye, L, upper), out, name="cholesky_inverse")
 
@@ -494,6 +502,12 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
                 else f"tensor {i} must be 2D"
             )
             raise RuntimeError(f"multi_dot(): {where} but got {m.dim()}D")
+    for i, m in enumerate(matrices):
+        if m.dtype is not matrices[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{dtypes.c_name(matrices[0].dtype)} and tensor {i} {dtypes.c_name(m.dtype)}"
+            )
     if first:
         matrices[0] = matrices[0].unsqueeze(0)
     if last:

@@ -8,7 +8,7 @@ from ... import checks, dtypes
 from ...operators.autocast import cast_for
 from ...operators.functions.overloads import numpy_names
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.norms import vector_norm
+from ..reduce.norms import refuse_complex_order, vector_norm
 from .decompositions import check_matrix, given, svdvals
 from .linear_algebra import inverses
 
@@ -39,6 +39,7 @@ def matrix_norm(
         (input,) = cast_for(input, accelerator="float32")
     checks.check_floating(name, input.dtype)
     check_matrix(name, array_of(input))
+    refuse_complex_order(name, ord)
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     dims = tuple(dim)
@@ -97,6 +98,8 @@ def linalg_norm(
     """
     if isinstance(dim, int):
         dim = (dim,)
+    if isinstance(ord, str) and (dim is not None or input.dim() in (1, 2)):
+        return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if dim is not None and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is not None and input.dim() not in (1, 2):
@@ -105,8 +108,6 @@ def linalg_norm(
         )
     if ord is not None and ((dim is not None and len(dim) == 2) or (dim is None and input.dim() == 2)):
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
-    if isinstance(ord, str):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -130,8 +131,11 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     order = f"{p:.6f}" if isinstance(p, float) and abs(p) != infinity else p if p is not True else 1
     checks.check_square(f"linalg.cond(ord={order})", array_of(input))
-    made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
-    # An inverse that is not there has the norm infinity; the sum of no singular values is no number.
+    inverse, info = inverses(input)
+    made = matrix_norm(input, p) * matrix_norm(inverse, p)
+    if p == "nuc":
+        made = made.where(info == 0, infinity)
+    # An inverse that is not there has the norm infinity.
     return given(
         made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out, name="linalg.cond"
     )

@@ -61,7 +61,7 @@ def tensorsolve(
         input = input.movedim(tuple(moved), tuple(range(input.dim() - len(moved), input.dim())))
     sizes = tuple(sizes_of(input))
     tail = sizes[other.dim() :]
-    rows, columns = math.prod(sizes[: other.dim()]), math.prod(tail)
+    rows, columns = other.numel(), math.prod(tail)
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
