@@ -274,15 +274,25 @@ def operator_method(
     return made
 
 
-def inplace(op: Operator) -> Callable[..., Any]:
-    """The in-place variant `name_`: the result replaces the values of the first argument."""
+def inplace(op: Operator, dunder: bool = False) -> Callable[..., Any]:
+    """The in-place variant `name_`: the result replaces the values of the first argument.
+
+    dunder: as Python calls it for `x += y`, which is NotImplemented for an operand that is none.
+    """
 
     def lines() -> list[str]:
+        unknown = []
+        if dunder:
+            given = op.schema.parameters[1].name
+            unknown = [
+                f"if not isinstance({given}, Tensor) and type({given}) not in SCALARS and not is_number({given}):",
+                "    return NotImplemented",
+            ]
         common = dict(
             name=op.name + "_",
             parameters=header(op, False, None),
             spellings=surplus(op, True) + older(op, inplace=True),
-            check=missing(op, True),
+            check=missing(op, True) + unknown,
         )
         values = tupled([p.name for p in op.schema.parameters])
         if not is_inlined(op) or is_wide(op):

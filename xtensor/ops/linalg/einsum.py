@@ -39,7 +39,8 @@ def terms_of(text: str, offset: int, where: str) -> list[str]:
         place = where or f"operand {operand}"
         if c == ELLIPSIS:
             if ELLIPSIS in found[-1]:
-                raise RuntimeError(f"einsum(): found '.' for {place} but an ellipsis (...) was already found")
+                already = "but an ellipsis (...)" if where else "for which an ellipsis"
+                raise RuntimeError(f"einsum(): found '.' for {place} {already} was already found")
             if text[i : i + 3] != "...":
                 tail = " (...)" if where else ""
                 raise RuntimeError(f"einsum(): found '.' for {place} that is not part of any ellipsis{tail}")
