@@ -543,7 +543,10 @@ def number(p: Parameter) -> list[str]:
             f"x_{n} = None if {n} is None else {take}",
         ]
     lines = [f"if type({n}) not in SCALARS: raise LookupError"]
-    return [*lines, f"x_{n} = {take if p.default is EMPTY else f'None if {n} == default_{n} else {take}'}"]
+    # 1.0 and True are no 1: operators of integers refuse them.
+    alike = f" and type({n}) is int" if type(p.default) is int else ""
+    same = f"{n} is default_{n} or {n} == default_{n}{alike}"
+    return [*lines, f"x_{n} = {take if p.default is EMPTY else f'None if {same} else {take}'}"]
 
 
 def unseen(p: Parameter) -> list[str]:
