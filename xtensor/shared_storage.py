@@ -131,6 +131,14 @@ class SharedStorage(Storage):
     def is_meta(self) -> bool:
         return False
 
+    def data_ptr(self) -> int:
+        """The address of the memory, which from now on may be written by whoever knows it; that of the copy, if it was asked for before."""
+        if self.address != 0 or self.nbytes() == 0:
+            return super().data_ptr()
+        sharing = _slot.__get__(self)
+        sharing.foreign = True
+        return sharing.flat().__array_interface__["data"][0]
+
     @property
     def writes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         _met(self)

@@ -543,7 +543,8 @@ class Tensor(Methods):
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.
 
         Differs from PyTorch: on the CPU it is the address of a copy, which has what the tensor had when this was last
-        asked for: it may be read, and what is written there the tensor does not see. On other devices it is a name.
+        asked for: it may be read, and what is written there the tensor does not see (but where it shares its memory with
+        a NumPy array or a buffer). On other devices it is a name.
 
         Raises: RuntimeError for sparse tensors.
         """
