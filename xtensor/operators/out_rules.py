@@ -1,16 +1,17 @@
-"""What PyTorch says where the dtype of an `out=` tensor does not suit an operator: those that have words of their own.
+"""What PyTorch says where the dtype or the sizes of an `out=` tensor do not suit an operator: those that have words of their own.
 
 All others speak as their kind does, in `write.py`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .. import dtypes
+from .. import checks, dtypes
 
-__all__ = ["RULES", "Rule", "refuse_out"]
+__all__ = ["RULES", "Rule", "refuse_out", "warn_of_resizing"]
 
 
 class Rule(NamedTuple):
@@ -172,4 +173,33 @@ def refuse_out(rule: Rule, place: int, source: dtypes.dtype, target: dtypes.dtyp
             c_have=dtypes.c_name(target),
             narrow=source is dtypes.int32,
         )
+    )
+
+
+RESIZED_QUIETLY = frozenset(
+    "zeros ones empty full eye linspace logspace range rand randn randint randperm multinomial bernoulli addbmm "
+    "logsigmoid narrow_copy".split()
+)
+"""Operators that give an `out=` tensor other sizes without a warning."""
+
+COUNTED = frozenset(("arange", "fftfreq", "rfftfreq"))
+"""Operators that warn of it as of a count that may have been rounded."""
+
+
+def warn_of_resizing(name: str, given: list[int], sizes: list[int]) -> None:
+    """Warn that an `out=` tensor that has elements gets other sizes, as the operator does."""
+    if name in RESIZED_QUIETLY:
+        return
+    if name in COUNTED:
+        checks.warn(
+            f"The number of elements in the out tensor of shape {given} is {math.prod(given)} which does not match the "
+            f"computed number of elements {math.prod(sizes)}. Note that this may occur as a result of rounding error. The "
+            f"out tensor will be resized to a tensor of shape ({sizes[0]},)."
+        )
+        return
+    checks.warn(
+        f"An output with one or more elements was resized since it had shape {given}, which does not match the required "
+        f"output shape {sizes}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized "
+        "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero "
+        "elements with t.resize_(0)."
     )

@@ -23,7 +23,7 @@ from ..xla.cache import bounded
 from ..xla.pending import Pending
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
-from .out_rules import RULES, refuse_out
+from .out_rules import RULES, refuse_out, warn_of_resizing
 
 __all__ = [
     "bump",
@@ -307,13 +307,7 @@ def write_out(
         check_writable(target)
     if tuple(sizes_of(target)) != sizes:
         if target.numel() != 0:
-            checks.warn(
-                f"An output with one or more elements was resized since it had shape {list(sizes_of(target))}, which "
-                f"does not match the required output shape {list(sizes)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
-                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-            )
+            warn_of_resizing(name, list(sizes_of(target)), list(sizes))
         resize_tensor(target, sizes, strides_of(source))
     check_writable(target)
     for operand in operands:

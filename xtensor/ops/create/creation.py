@@ -78,6 +78,9 @@ def make(
     """The body of `zeros`, `ones` and `empty`."""
     sizes = pick_sizes(function, args, size)
     if layout is not None:
+        if out is not None and layout is not out.layout:
+            kind = str(layout).partition(".")[2].partition("_")[0].capitalize()
+            raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
         other = in_layout(function, layout, sizes, value, dtype, device, requires_grad)
         if other is not None:
             return other

@@ -203,7 +203,12 @@ def infer_dtype(data: Any) -> dtypes.dtype:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     found: dtypes.dtype | None = None
     for i in range(len(data)):
-        item = data[i]
+        try:
+            item = data[i]
+        except TypeError as error:
+            raise ValueError(
+                f"could not determine the shape of object type '{type(data).__name__}'"
+            ) from error
         if item is data:
             raise TypeError("new(): self-referential lists are incompatible")
         if isinstance(item, str) and i == 0:
@@ -461,6 +466,10 @@ def asarray(
     if made is not None and (copy is not False or type(made._xt_storage) is SharedStorage):
         made = made.to(made.device if device is None else device, copy=bool(copy))
         return finish("asarray", made, requires_grad)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+        )
     if copy is False and not isinstance(obj, jax.Array):
         raise ValueError(f"can't alias arbitrary {'buffer' if foreign else 'sequence'} into a tensor.")
     return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), requires_grad)
