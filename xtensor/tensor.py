@@ -806,6 +806,10 @@ class Tensor(Methods):
     def data(self, source: Tensor) -> None:
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        if source.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
         if type(self._xt_storage.raw) in KINDS and batches_of(array_of(self)):
             raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if asks_grad(self) and not (source.dtype.is_floating_point or source.dtype.is_complex):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, devices
+from .. import checks, devices, dtypes
 from ..engine import Node, enable_grad, no_grad
 from ..gradients import grad
 from ..operators.below.dispatching import twin
@@ -378,6 +378,10 @@ def check_linear(
             continue
         if g.layout != x.layout and not isinstance(x, SparseTensor):
             raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
+        if g.layout is dtypes.sparse_coo:
+            for what in ("sparse_dim", "dense_dim"):
+                if getattr(g, what)() != getattr(x, what)():
+                    raise GradcheckError(f"grad is sparse tensor, but has incorrect {what}")
         if np.any(host(g) != 0):
             raise GradcheckError("backward not multiplied by grad_output")
         if check_dtypes and g.dtype is not x.dtype:

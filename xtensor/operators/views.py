@@ -113,6 +113,17 @@ class ViewNode(Replayable):
     def _xt_num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is list else 1
 
+    def __getattr__(self, name: str) -> Any:
+        """What was saved, under PyTorch's names: the input's sizes, and the arguments of the call."""
+        if name == "_saved_self_sym_sizes":
+            return tuple(self.sizes)
+        if name.startswith("_saved_"):
+            names = list(inspect.signature(self.op.make).parameters)[1:]
+            for parameter, value in zip(names, self.args, strict=False):
+                if name[7:] == parameter:
+                    return value
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         if self._xt_edges[0] is None:
             return (None,)

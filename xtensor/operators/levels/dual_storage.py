@@ -23,7 +23,7 @@ from ...tensor import (
     tensor_over,
     wrap,
 )
-from ...xla.levels import KINDS, Dual, Level
+from ...xla.levels import KINDS, Dual, Level, batches_of
 from ...xla.transformed import paired, parts, program_of
 from ...xla.x64 import call
 
@@ -149,6 +149,8 @@ def dual_over(tensor: Tensor, tangent: Tensor, level: Level) -> Tensor | None:
     if type(tensor) is not Tensor or not (_plain(tensor) and _plain(tangent)):
         return None
     view = tensor._xt_view
+    if view is not None and batches_of(array_of(tangent)):
+        return None  # the tangents of a batch lie nowhere in the memory of one
     value = _whole(tensor)
     if _lies_as(tangent, tensor):
         along = tangent
