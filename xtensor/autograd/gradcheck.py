@@ -573,20 +573,22 @@ def check_forward(
 def check_undefined_forward(
     func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float
 ) -> None:
-    """A tangent of zeros of every input against none, along directions of the others; along nothing else, zeros."""
+    """A tangent of zeros of every input, along directions of the others, against one zero for all; of nothing else, zeros."""
     chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     for place in chosen:
         others = {i: directions(inputs[i], 1)[0] for i in chosen if i != place}
         zeros = inputs[place].detach().new_zeros(sizes_of(inputs[place]))
         defined = tangents_along(func, inputs, {**others, place: zeros})
+        one = zeros.new_zeros(()).expand(tuple(sizes_of(zeros)))
         undefined = (
-            tangents_along(func, inputs, others) if others else [d.new_zeros(d.shape) for d in defined]
+            tangents_along(func, inputs, {**others, place: one})
+            if others
+            else [d.new_zeros(d.shape) for d in defined]
         )
         for o, (with_zeros, without) in enumerate(zip(defined, undefined, strict=True)):
             if not np.allclose(host(with_zeros), host(without), rtol, atol, equal_nan=True):
                 raise GradcheckError(
-                    f"Expected forward mode to treat a tangent of zeros as one that is not there, but output {o} differs "
-                    f"for input {place}"
+                    f"Expected forward mode to treat all tangents of zeros alike, but output {o} differs for input {place}"
                 )
 
 

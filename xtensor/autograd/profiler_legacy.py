@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ..engine import profiler
@@ -80,10 +79,6 @@ class profile(profiler.profile):
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
         """The events as text, with the options of `EventList.table`."""
         return self._functions().table(sort_by, row_limit, **options)
-
-    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write a file for chrome://tracing or Perfetto."""
-        self._functions().export_chrome_trace(path)
 
     def __str__(self) -> str:
         return (

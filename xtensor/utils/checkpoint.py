@@ -268,7 +268,7 @@ class _Frame:
                 )
             holder = self.holders[at]()
             if holder is not None:
-                holder.values[task] = tensor.detach()
+                holder.values[task] = tensor.detach() if tensor.requires_grad else tensor
             if self.early_stop and count == len(self.holders):
                 raise _Stop
             return tensor.detach()

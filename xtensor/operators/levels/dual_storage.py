@@ -124,7 +124,9 @@ def _whole(tensor: Tensor) -> Tensor:
 
 
 def _geometry(tensor: Tensor) -> Any:
-    return tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset()
+    # Where nothing lies does not matter.
+    offset = tensor.storage_offset() if tensor.numel() else 0
+    return tuple(sizes_of(tensor)), tuple(strides_of(tensor)), offset
 
 
 def _lies_as(tensor: Tensor, other: Tensor) -> bool:
