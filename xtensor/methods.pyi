@@ -78,7 +78,7 @@ class Methods:
     def __ior__(self, other: Any) -> Tensor:
         """In-place version of `bitwise_or`."""
     def __ipow__(self, other: Any) -> Tensor:
-        """In-place version of `pow`."""
+        """`input **= other`."""
     def __irshift__(self, other: Any) -> Tensor:
         """In-place version of `bitwise_right_shift`."""
     def __isub__(self, other: Any) -> Tensor:
@@ -1046,7 +1046,7 @@ class Methods:
         """`input` itself, or a copy without the negative bit."""
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad` when it is computed."""
-    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ()) -> Tensor:
+    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ()) -> Tensor:
         """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = ...) -> Tensor:
         """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""

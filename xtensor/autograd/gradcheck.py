@@ -380,8 +380,11 @@ def check_linear(
             raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
         if g.layout is dtypes.sparse_coo:
             for what in ("sparse_dim", "dense_dim"):
-                if getattr(g, what)() != getattr(x, what)():
-                    raise GradcheckError(f"grad is sparse tensor, but has incorrect {what}")
+                found, wanted = getattr(g, what)(), getattr(x, what)()
+                if found != wanted:
+                    raise GradcheckError(
+                        f"grad is sparse tensor, but has incorrect {what} {found}, expected {wanted}"
+                    )
         if np.any(host(g) != 0):
             raise GradcheckError("backward not multiplied by grad_output")
         if check_dtypes and g.dtype is not x.dtype:

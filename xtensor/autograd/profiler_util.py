@@ -120,7 +120,8 @@ class FunctionEventAvg:
         self.stack: list[str] = []
         self.scope: int | None = None
         self.flops = 0
-        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_time_total: float = 0
+        self.self_cpu_time_total: float = 0
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.cpu_children: list[FunctionEvent] = []
         self.cpu_parent: FunctionEvent | None = None
