@@ -154,7 +154,7 @@ COMPRESSED = {
 }
 
 
-def part_differences(a: Tensor, b: Tensor, rules: Rules) -> Iterator[str]:
+def part_differences(a: Any, b: Any, rules: Rules) -> Iterator[str]:
     """What is wrong with the values of two tensors of one layout: first with how they lie, where it is a sparse one."""
     if a.layout is dtypes.sparse_coo:
         yield from coo_differences(a, b, rules)

@@ -384,7 +384,8 @@ class Resize(Function):
         return tensor.contiguous().view(sizes).clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad,) = grad_outputs
         return grad.contiguous().view(ctx.sizes), None
 
 

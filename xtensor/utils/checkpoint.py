@@ -538,13 +538,14 @@ def create_selective_checkpoint_contexts(
             raise ValueError(
                 f"Expected op in `op_list` to be an OpOverload but got: {op!s} of type {type(op)}.{more}"
             )
+    policy: Callable[..., Any] = policy_fn_or_list
     if isinstance(policy_fn_or_list, list):
         chosen = frozenset(policy_fn_or_list)
 
-        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+        def listed(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
             return CheckpointPolicy.MUST_SAVE if op in chosen else CheckpointPolicy.PREFER_RECOMPUTE
-    else:
-        policy = policy_fn_or_list
+
+        policy = listed
     storage: dict[Any, list[Any]] = {}
     return (
         _CachingTorchDispatchMode(policy, storage),
