@@ -211,7 +211,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
     """The inverses of matrices given by their Cholesky factors."""
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X with `A @ X == input`, given the Cholesky factor L of A."""
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
@@ -715,7 +715,7 @@ def nanquantile(input: Tensor, q: float | Tensor, dim: int | None = None, keepdi
     """The quantiles `q` along `dim` of the elements that are not NaN."""
 def nansum(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The sum over `dim` with NaNs counted as zero."""
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: int, length: int, *, axis: int | None = None) -> Tensor:
     """The view of `length` indices of a dimension from `start` on."""
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `narrow`."""
@@ -895,7 +895,7 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor | float, *, out_int32: b
     """Where every value of `input` would be inserted into the sorted rows to keep their order."""
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False, initial: float | None = None) -> Tensor:
     """The sum, prod, mean, max or min of every segment of the dimension `axis`."""
-def select(input: Tensor, dim: int, index: int) -> Tensor:
+def select(input: Tensor, dim: int, index: int, *, axis: int | None = None) -> Tensor:
     """The view at one index of a dimension, which it loses."""
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `select`."""
@@ -937,7 +937,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     """Pieces of `split_size_or_sections` indices along a dimension (the last may be smaller), or of these lengths."""
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split`."""
-def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
     """Pieces of these lengths along a dimension."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split_with_sizes`."""
@@ -946,10 +946,10 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of every element."""
 @overload
-def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *, axis: int | Sequence[int] | None = None) -> Tensor:
     """The view without dimensions of size one: all, or those named that have it."""
 @overload
-def squeeze(input: Tensor, *dim: int) -> Tensor:
+def squeeze(input: Tensor, *dim: int, axis: int | Sequence[int] | None = None) -> Tensor:
     """The view without dimensions of size one: all, or those named that have it."""
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A copy of `squeeze`."""
@@ -991,7 +991,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent of every element."""
 def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: devices.DeviceLike = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested sequences, a NumPy array, a tensor."""
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
     """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The sum of products over the last `dims` dimensions of `a` and the first of `b`, or over two lists of them."""
@@ -1031,11 +1031,11 @@ def true_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input / other`, element by element."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element rounded towards zero."""
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(input: Tensor, dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it."""
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `unbind`."""
-def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int], *, axis: int | None = None) -> Tensor:
     """One dimension split into `sizes`."""
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A copy of `Tensor.unfold`."""
@@ -1051,7 +1051,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     """`split`, each part of which may be written in place, which no graph sees but its own."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own."""
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: int, *, axis: int | None = None) -> Tensor:
     """The view with a new dimension of size one."""
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
     """A copy of `unsqueeze`."""

@@ -363,7 +363,7 @@ class Methods:
         """The inverses of matrices given by their Cholesky factors."""
     def cholesky_solve(self, L: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
         """The X with `A @ X == input`, given the Cholesky factor L of A."""
-    def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
@@ -885,7 +885,7 @@ class Methods:
         """The quantiles `q` along `dim` of the elements that are not NaN."""
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The sum over `dim` with NaNs counted as zero."""
-    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view of `length` indices of a dimension from `start` on."""
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A copy of `narrow`."""
@@ -1072,7 +1072,7 @@ class Methods:
         """A copy with `src` folded in at `index` along `dim`."""
     def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
         """Fold `src` in at `index` along `dim`, in place."""
-    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
+    def select(self, dim: builtins.int, index: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view at one index of a dimension, which it loses."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """A copy of `input` with `src` at one index of a dimension."""
@@ -1138,7 +1138,7 @@ class Methods:
         """In-place version of `igammac`."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
-    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """Pieces of these lengths along a dimension."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The square root of every element."""
@@ -1149,10 +1149,10 @@ class Methods:
     def square_(self) -> Tensor:
         """In-place version of `square`."""
     @overload
-    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     @overload
-    def squeeze(self, *dim: builtins.int) -> Tensor:
+    def squeeze(self, *dim: builtins.int, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
@@ -1204,7 +1204,7 @@ class Methods:
         """The hyperbolic tangent of every element."""
     def tanh_(self) -> Tensor:
         """In-place version of `tanh`."""
-    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
     def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """The tensor repeated along its last dimensions, or, given more, along new ones too."""
@@ -1262,9 +1262,9 @@ class Methods:
         """The name of the tensor's type (`xtensor.FloatTensor`), or the tensor converted to a dtype or such a name."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor with the dtype and on the device of `other`."""
-    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def unbind(self, dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """All slices along a dimension, without it."""
-    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int], *, axis: builtins.int | None = None) -> Tensor:
         """One dimension split into `sizes`."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
@@ -1280,7 +1280,7 @@ class Methods:
         """`split`, each part of which may be written in place, which no graph sees but its own."""
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own."""
-    def unsqueeze(self, dim: builtins.int) -> Tensor:
+    def unsqueeze(self, dim: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""

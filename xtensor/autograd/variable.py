@@ -45,7 +45,10 @@ class Variable(metaclass=_VariableType):
 
 
 def volatile(self: Tensor) -> bool:
-    """False, with a warning: what `no_grad` was before it."""
+    """False, with a warning: what `no_grad` was before it.
+
+    Raises: nothing of its own.
+    """
     checks.warn("volatile was removed (Variable.volatile is always False)")
     return False
 

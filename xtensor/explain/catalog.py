@@ -368,6 +368,10 @@ def spellings_of(entry: Entry) -> Iterator[Spelling]:
     else:
         own = inspect.signature(entry.op.make)
         parameters = [parameter("input", "Tensor"), *list(own.parameters.values())[1:]]
+        for p in list(parameters):
+            if p.name in AXIS_NAMES:
+                annotation = p.annotation if p.default is None else f"{p.annotation} | None"
+                parameters.append(parameter(AXIS_NAMES[p.name], str(annotation), None, True))
         returns = "tuple[Tensor, ...]" if entry.op.multiple else "Tensor"
     yield Spelling(entry.name, inspect.Signature(parameters, return_annotation=returns))
     star = star_name(entry.function)
