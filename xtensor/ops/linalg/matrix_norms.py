@@ -132,9 +132,10 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     order = f"{p:.6f}" if isinstance(p, float) and abs(p) != infinity else p if p is not True else 1
     checks.check_square(f"linalg.cond(ord={order})", array_of(input))
     inverse, info = inverses(input)
-    made = matrix_norm(input, p) * matrix_norm(inverse, p)
+    own, other = matrix_norm(input, p), matrix_norm(inverse, p)
     if p == "nuc":
-        made = made.where(info == 0, infinity)
+        other = other.where(info == 0, infinity)
+    made = own * other
     # An inverse that is not there has the norm infinity.
     return given(
         made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out, name="linalg.cond"
