@@ -538,7 +538,7 @@ def create_selective_checkpoint_contexts(
             raise ValueError(
                 f"Expected op in `op_list` to be an OpOverload but got: {op!s} of type {type(op)}.{more}"
             )
-    policy: Callable[..., Any] = policy_fn_or_list
+    policy: Any = policy_fn_or_list
     if isinstance(policy_fn_or_list, list):
         chosen = frozenset(policy_fn_or_list)
 
