@@ -294,10 +294,23 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def warn_once(message: str) -> None:
-    """A UserWarning at the user's own line, the first time in a process."""
-    if message not in _told:
-        _told.add(message)
+    """A UserWarning at the user's own line, the first time in a process; always, where `set_warn_always` says so."""
+    if is_news(message):
         warnings.warn(message, UserWarning, stacklevel=_users_level())
+
+
+def is_news(subject: str) -> bool:
+    """Whether the user has not been warned of something yet in this process, or is to be warned always."""
+    if subject in _told and not Always.on:
+        return False
+    _told.add(subject)
+    return True
+
+
+class Always:
+    """Whether what warns once warns always."""
+
+    on = False
 
 
 def _users_level() -> int:

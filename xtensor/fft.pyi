@@ -10,47 +10,47 @@ from .tensor import Size, Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.complex | builtins.bool
 
-def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The discrete Fourier transform along `dim`, of `n` points (cut or filled with zeros)."""
 def fft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`fftn` over the last two dimensions, or those in `dim`."""
 def fftfreq(n: int, d: float = 1.0, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """The frequencies of the points of an `fft` of `n` points that lie `d` apart."""
-def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The Fourier transform over the dimensions `dim` (all, or the last `len(s)`), of `s` points along each."""
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all)."""
-def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The real Fourier transform of a Hermitian signal, of which one half is given."""
 def hfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`hfftn` over the last two dimensions, or those in `dim`."""
-def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The real Fourier transform, over several dimensions, of a signal that is Hermitian in the last."""
-def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse discrete Fourier transform along `dim`."""
 def ifft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`ifftn` over the last two dimensions, or those in `dim`."""
-def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse of `fftn`."""
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
-def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfft`: the half of a Hermitian signal whose transform is the real input."""
 def ihfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`ihfftn` over the last two dimensions, or those in `dim`."""
-def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfftn`."""
-def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse of `rfft`: a real signal of `n` (even by default) points."""
 def irfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`irfftn` over the last two dimensions, or those in `dim`."""
-def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The inverse of `rfftn`."""
-def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of a real signal: the `n // 2 + 1` points that the others mirror."""
 def rfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = ..., norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """`rfftn` over the last two dimensions, or those in `dim`."""
 def rfftfreq(n: int, d: float = 1.0, *, dtype: dtypes.dtype | None = None, layout: dtypes.layout | None = None, device: devices.device | str | int | None = None, pin_memory: bool = False, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """The frequencies of the points of an `rfft` of `n` points that lie `d` apart."""
-def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None, *, axis: Sequence[int] | None = None, out: Tensor | None = None) -> Tensor:
     """The Fourier transform of a real signal over several dimensions, the last cut to its half."""

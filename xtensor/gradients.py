@@ -31,7 +31,7 @@ from .tensor import (
     wrap,
 )
 from .xla.cache import BoundedCache, bounded
-from .xla.levels import Leveled, ground
+from .xla.levels import BATCHED_GRADS, Leveled, ground
 
 __all__ = ["GradientEdge", "accumulate_grad", "backward", "grad", "gradient_edge", "register_hook"]
 
@@ -406,7 +406,7 @@ def batched_grad(
             for k in range(count)
         ]
         return tuple([None if column[0] is None else stack(column) for column in zip(*parts, strict=True)])
-    with running("grad(is_grads_batched=True)", count) as level:
+    with running(BATCHED_GRADS, count) as level:
         rows = tuple([None if g is None else enter(g, level, 0) for g in given])
         found = grad(
             outs,

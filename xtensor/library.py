@@ -6,6 +6,7 @@ Differs from PyTorch: nothing is compiled around an operator, so the shapes give
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import pathlib
@@ -18,7 +19,7 @@ from typing import Any
 from . import devices
 from .autograd.function import Function
 from .autograd.levels import levels_in, run_rule
-from .engine import enable_grad, is_grad_enabled, modes, no_grad
+from .engine import enable_grad, is_grad_enabled, modes, no_grad, record_function
 from .engine.modes import DISPATCH_MODE, state
 from .operators.below.aten import Packet, packet
 from .operators.below.custom import AddedOverload, asked_below
@@ -427,12 +428,14 @@ class Library:
         if kind not in ("DEF", "FRAGMENT", "IMPL"):
             raise ValueError(f"Unsupported library type {kind}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self.defined: list[str] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Name an operator by its schema, `name(Tensor x) -> Tensor`; its name comes back."""
         found = NAME.match(schema)
         if found is None or not found["rest"]:
             raise RuntimeError(f"could not parse the schema {schema!r}")
+        self.defined.append(found["name"])
         operator = _operator(f"{self.ns}::{found['name']}")
         operator.schema, operator.signature = schema, _parameters(found["rest"])
         operator.mutated = frozenset(re.findall(r"\(\w+!\)\S*\s+(\w+)", found["rest"]))
@@ -471,7 +474,37 @@ class Library:
         _operator(op_name if "::" in op_name else f"{self.ns}::{op_name}").fake = fn
 
     def _destroy(self) -> None:
-        """Nothing happens: operators stay."""
+        """The operators that were named through it are there no more; calls of those that a program holds still run."""
+        for name in self.defined:
+            getattr(ops, self.ns)._operators.pop(name, None)
+        self.defined.clear()
+
+
+@contextlib.contextmanager
+def _scoped_library(ns: str, kind: str, dispatch_key: str = "") -> Iterator[Library]:
+    """A `Library` whose operators are there inside the block alone."""
+    made = Library(ns, kind, dispatch_key)
+    try:
+        yield made
+    finally:
+        made._destroy()
+
+
+class _Region:
+    """A region of a profile that is open, as `torch.ops.profiler` hands it on."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.function = record_function(name, args)
+        self.function.__enter__()
+
+    def end(self) -> None:
+        """Close it."""
+        self.function.__exit__(None, None, None)
+
+
+# The regions of profiles as operators.
+for _name, _kernel in {"enter": _Region, "enter_new": _Region, "exit": _Region.end}.items():
+    _operator(f"profiler::_record_function_{_name}").composite = _kernel
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:

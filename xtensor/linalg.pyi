@@ -89,7 +89,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Sequence[int] | None = None,
     """The X with `tensordot(input, X, X.dim()) == other`, the dimensions `dims` of input first moved to its end."""
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of the elements of vectors, as rows: Vandermonde matrices."""
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The dot products of vectors along `dim`, the first conjugated."""
 def vector_norm(input: Tensor, ord: float = 2, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None, axis: int | Sequence[int] | None = None, keepdims: bool | None = None, out: Tensor | None = None) -> Tensor:
     """The `ord`-norm of the elements over `dim` (all by default), as vectors."""

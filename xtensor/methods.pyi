@@ -78,7 +78,7 @@ class Methods:
     def __ior__(self, other: Any) -> Tensor:
         """In-place version of `bitwise_or`."""
     def __ipow__(self, other: Any) -> Tensor:
-        """In-place version of `pow`."""
+        """`input **= other`."""
     def __irshift__(self, other: Any) -> Tensor:
         """In-place version of `bitwise_right_shift`."""
     def __isub__(self, other: Any) -> Tensor:
@@ -363,7 +363,7 @@ class Methods:
         """The inverses of matrices given by their Cholesky factors."""
     def cholesky_solve(self, L: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None) -> Tensor:
         """The X with `A @ X == input`, given the Cholesky factor L of A."""
-    def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """At most `chunks` pieces of equal length along a dimension (the last may be smaller)."""
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
         """Every element brought between two bounds (numbers or tensors); `max` wins where they cross, NaN stays."""
@@ -763,7 +763,7 @@ class Methods:
         """In-place version of `log`."""
     def log_normal_(self, mean: builtins.float = 1, std: builtins.float = 2, *, generator: Any = None) -> Tensor:
         """Fill with numbers whose logarithms are normal with `mean` and `std`."""
-    def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def log_softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """`log(softmax(input, dim))` without overflow; half types in float32."""
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """`log(exp(input) + exp(other))` without overflow."""
@@ -885,7 +885,7 @@ class Methods:
         """The quantiles `q` along `dim` of the elements that are not NaN."""
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False, *, dtype: dtypes.dtype | None = None, axis: builtins.int | Sequence[builtins.int] | None = None, keepdims: builtins.bool | None = None, out: Tensor | None = None) -> Tensor:
         """The sum over `dim` with NaNs counted as zero."""
-    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view of `length` indices of a dimension from `start` on."""
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A copy of `narrow`."""
@@ -1014,9 +1014,9 @@ class Methods:
         """The remainder of `input / other` with the sign of `other`, as Python's `%`."""
     def remainder_(self, other: Tensor | Number) -> Tensor:
         """In-place version of `remainder`."""
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """The tensor with every slice along `dim` whose p-norm exceeds `maxnorm` scaled down to it."""
-    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number) -> Tensor:
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: Number, *, axis: builtins.int | None = None) -> Tensor:
         """In-place version of `renorm`."""
     @overload
     def repeat(self, repeats: Sequence[builtins.int]) -> Tensor:
@@ -1046,7 +1046,7 @@ class Methods:
         """`input` itself, or a copy without the negative bit."""
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad` when it is computed."""
-    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ()) -> Tensor:
+    def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ()) -> Tensor:
         """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = ...) -> Tensor:
         """A copy rotated `k` times by 90 degrees in the plane of two dimensions, from the first to the second."""
@@ -1072,7 +1072,7 @@ class Methods:
         """A copy with `src` folded in at `index` along `dim`."""
     def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
         """Fold `src` in at `index` along `dim`, in place."""
-    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
+    def select(self, dim: builtins.int, index: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view at one index of a dimension, which it loses."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """A copy of `input` with `src` at one index of a dimension."""
@@ -1114,7 +1114,7 @@ class Methods:
         """The signs and the logarithms of the absolute values of determinants."""
     def smm(self, mat: Tensor) -> Tensor:
         """The product of a sparse matrix and a dense one, as a sparse tensor."""
-    def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def softmax(self, dim: builtins.int, dtype: dtypes.dtype | None = None, *, axis: builtins.int | None = None, out: Tensor | None = None) -> Tensor:
         """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
     def solve(self, **kwargs: Any) -> Any:
         """Removed: use `linalg.solve`."""
@@ -1138,7 +1138,7 @@ class Methods:
         """In-place version of `igammac`."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Pieces of `split_size` indices along a dimension (the last may be smaller), or of these lengths."""
-    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """Pieces of these lengths along a dimension."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """The square root of every element."""
@@ -1149,10 +1149,10 @@ class Methods:
     def square_(self) -> Tensor:
         """In-place version of `square`."""
     @overload
-    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+    def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None, *, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     @overload
-    def squeeze(self, *dim: builtins.int) -> Tensor:
+    def squeeze(self, *dim: builtins.int, axis: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """The view without dimensions of size one: all, or those named that have it."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `squeeze`: changes the sizes and strides of the tensor itself."""
@@ -1204,7 +1204,7 @@ class Methods:
         """The hyperbolic tangent of every element."""
     def tanh_(self) -> Tensor:
         """In-place version of `tanh`."""
-    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """Pieces along a dimension: as many as given, of nearly equal length, or cut at these indices."""
     def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """The tensor repeated along its last dimensions, or, given more, along new ones too."""
@@ -1262,9 +1262,9 @@ class Methods:
         """The name of the tensor's type (`xtensor.FloatTensor`), or the tensor converted to a dtype or such a name."""
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor with the dtype and on the device of `other`."""
-    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def unbind(self, dim: builtins.int = 0, *, axis: builtins.int | None = None) -> tuple[Tensor, ...]:
         """All slices along a dimension, without it."""
-    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
+    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int], *, axis: builtins.int | None = None) -> Tensor:
         """One dimension split into `sizes`."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
         """Windows of `size` elements, `step` apart, along a dimension; their elements come last."""
@@ -1280,7 +1280,7 @@ class Methods:
         """`split`, each part of which may be written in place, which no graph sees but its own."""
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """`split_with_sizes`, each part of which may be written in place, which no graph sees but its own."""
-    def unsqueeze(self, dim: builtins.int) -> Tensor:
+    def unsqueeze(self, dim: builtins.int, *, axis: builtins.int | None = None) -> Tensor:
         """The view with a new dimension of size one."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """In-place version of `unsqueeze`: changes the sizes and strides of the tensor itself."""
@@ -1294,6 +1294,9 @@ class Methods:
         """The same elements with other sizes, or reinterpreted as another dtype; never a copy."""
     def view_as(self, other: Tensor) -> Tensor:
         """The elements as a view of the sizes of `other`; RuntimeError where strides do not allow that."""
+    @property
+    def volatile(self) -> builtins.bool:
+        """False, with a warning: what `no_grad` was before it."""
     @overload
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` by rows."""

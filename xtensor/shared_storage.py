@@ -131,6 +131,15 @@ class SharedStorage(Storage):
     def is_meta(self) -> bool:
         return False
 
+    def data_ptr(self) -> int:
+        """The address of the memory, which from now on may be written by whoever knows it; that of the copy, if it was asked for before."""
+        # To ask for its size is to look whether anybody outside is left.
+        if self.address != 0 or self.nbytes() == 0 or type(self) is not SharedStorage:
+            return Storage.data_ptr(self)
+        sharing = _slot.__get__(self)
+        sharing.foreign = True
+        return sharing.flat().__array_interface__["data"][0]
+
     @property
     def writes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         _met(self)

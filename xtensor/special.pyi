@@ -72,7 +72,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + input)`, exact for small elements."""
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of `ndtr`, exact far below zero."""
-def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """`log(softmax(input, dim))` without overflow; half types in float32."""
 def logit(input: Tensor, eps: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """`log(input / (1 - input))`, the input first clamped to `[eps, 1 - eps]`."""
@@ -112,7 +112,7 @@ def shifted_chebyshev_polynomial_w(x: Tensor | Number, n: Tensor | Number, *, ou
     """`chebyshev_polynomial_w` at `2 * x - 1`."""
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`sin(pi * input) / (pi * input)`, and 1 at 0."""
-def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """`exp(input)` over its sum along `dim`, the input first converted to `dtype`; half types in float32."""
 def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The spherical Bessel function of the first kind of order 0: `sin(x) / x`."""

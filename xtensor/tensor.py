@@ -546,7 +546,8 @@ class Tensor(Methods):
         """A stable number naming the first element: two views of a storage differ by offset times itemsize.
 
         Differs from PyTorch: on the CPU it is the address of a copy, which has what the tensor had when this was last
-        asked for: it may be read, and what is written there the tensor does not see. On other devices it is a name.
+        asked for: it may be read, and what is written there the tensor does not see (but where it shares its memory with
+        a NumPy array or a buffer). On other devices it is a name.
 
         Raises: RuntimeError for sparse tensors.
         """
@@ -808,6 +809,10 @@ class Tensor(Methods):
     def data(self, source: Tensor) -> None:
         if not isinstance(source, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(source).__name__}")
+        if source.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
         if type(self._xt_storage.raw) in KINDS and batches_of(array_of(self)):
             raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if asks_grad(self) and not (source.dtype.is_floating_point or source.dtype.is_complex):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import dtypes
+from . import checks, dtypes
 from .ops.create.ingest import as_tensor
 from .ops.create.random import rand
 from .tensor import Tensor
@@ -64,53 +65,139 @@ def assert_close(
         raise ValueError(
             f"Both 'rtol' and 'atol' must be either specified or unspecified, but got rtol={rtol} and atol={atol}."
         )
+    rules = Rules(rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
     for place, a, b in pairs_of(actual, expected):
-        text = difference(
-            a, b, rtol, atol, equal_nan, check_device, check_dtype, check_stride, allow_subclasses
-        )
+        text = difference(a, b, rules, allow_subclasses)
         if text:
             text += f"\n\nThe failure occurred for item {place}" if place else ""
             raise AssertionError(msg(text) if callable(msg) else msg or text)
 
 
+class Rules(NamedTuple):
+    """What a pair of tensors is compared by, as `assert_close` is told."""
+
+    rtol: float | None
+    atol: float | None
+    equal_nan: bool
+    check_device: bool
+    check_dtype: bool
+    check_layout: bool
+    check_stride: bool
+
+
+NUMBERS = (bool, int, float, complex)
+
+
 def tensor_of(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+    if isinstance(value, (*NUMBERS, np.ndarray, np.generic)):
         return as_tensor(value, dtype=dtypes.float64 if isinstance(value, float) else None)
-    raise TypeError(
-        f"No comparison pair was able to handle inputs of type {type(value)}: tensors, arrays and numbers are compared"
-    )
+    raise unhandled(value)
 
 
-def difference(
-    actual: Any,
-    expected: Any,
-    rtol: float | None,
-    atol: float | None,
-    equal_nan: bool,
-    check_device: bool,
-    check_dtype: bool,
-    check_stride: bool,
-    allow_subclasses: bool,
-) -> str:
+def unhandled(*values: Any) -> TypeError:
+    """The error of what cannot be compared."""
+    kinds = [str(type(value)) for value in values]
+    return TypeError(f"No comparison pair was able to handle inputs of type {' and '.join(kinds)}.")
+
+
+def difference(actual: Any, expected: Any, rules: Rules, allow_subclasses: bool) -> str:
     """What is wrong with a pair of leaves; "" where nothing is."""
-    if actual is None or expected is None or isinstance(actual, str):
-        return "" if actual == expected else f"{actual!r} is not {expected!r}"
-    if not allow_subclasses and type(actual) is not type(expected):
-        raise TypeError(
-            f"If allow_subclasses=False, the types must match: {type(actual)} and {type(expected)}"
-        )
-    numbers = not isinstance(actual, Tensor) and not isinstance(expected, Tensor)
+    if actual is None or expected is None:
+        return "" if actual is expected else f"None mismatch: {actual!r} is not {expected!r}"
+    if type(actual) is not type(expected):
+        tensors = isinstance(actual, Tensor) and isinstance(expected, Tensor)
+        numbers = isinstance(actual, NUMBERS) and isinstance(expected, NUMBERS)
+        if not ((tensors and allow_subclasses) or numbers):
+            raise unhandled(actual, expected)
+    if not isinstance(actual, (Tensor, *NUMBERS, np.ndarray, np.generic)):
+        raise unhandled(actual, expected)
+    if isinstance(actual, NUMBERS) and rules.check_dtype:
+        rules = rules._replace(check_dtype=False)
     a, b = tensor_of(actual).detach(), tensor_of(expected).detach()
-    if a.shape != b.shape:
-        return f"The values for attribute 'shape' do not match: {a.shape} != {b.shape}."
-    if check_device and a.device != b.device:
-        return f"The values for attribute 'device' do not match: {a.device} != {b.device}."
-    if check_dtype and a.dtype is not b.dtype and not numbers:
-        return f"The values for attribute 'dtype' do not match: {a.dtype} != {b.dtype}."
-    if check_stride and a.stride() != b.stride():
-        return f"The values for attribute 'stride()' do not match: {a.stride()} != {b.stride()}."
+    wrong = attribute_difference(a, b, rules)
+    if wrong or "meta" in (a.device.type, b.device.type):
+        return wrong
+    if a.is_quantized:
+        a, b = a.dequantize(), b.dequantize()
+    if a.layout is not b.layout:
+        a, b = (t if t.layout is dtypes.strided else t.to_dense() for t in (a, b))
+    return "".join(part_differences(a, b, rules))
+
+
+def attribute_difference(a: Tensor, b: Tensor, rules: Rules) -> str:
+    """What two tensors are that they should be alike."""
+    checked: list[tuple[str, Any, Any]] = [("shape", a.shape, b.shape)]
+    if rules.check_layout:
+        checked.append(("layout", a.layout, b.layout))
+    if rules.check_device:
+        checked.append(("device", a.device, b.device))
+    checked.append(("is_quantized", a.is_quantized, b.is_quantized))
+    if a.is_quantized and b.is_quantized:
+        checked.append(("qscheme()", a.qscheme(), b.qscheme()))
+    if rules.check_dtype:
+        checked.append(("dtype", a.dtype, b.dtype))
+    if rules.check_stride and a.layout is b.layout is dtypes.strided:
+        checked.append(("stride()", a.stride(), b.stride()))
+    for name, x, y in checked:
+        if x != y:
+            return f"The values for attribute '{name}' do not match: {x} != {y}."
+    return ""
+
+
+COMPRESSED = {
+    dtypes.sparse_csr: ("CSR", "crow_indices", "col_indices"),
+    dtypes.sparse_bsr: ("BSR", "crow_indices", "col_indices"),
+    dtypes.sparse_csc: ("CSC", "ccol_indices", "row_indices"),
+    dtypes.sparse_bsc: ("BSC", "ccol_indices", "row_indices"),
+}
+
+
+def part_differences(a: Any, b: Any, rules: Rules) -> Iterator[str]:
+    """What is wrong with the values of two tensors of one layout: first with how they lie, where it is a sparse one."""
+    if a.layout is dtypes.sparse_coo:
+        yield from coo_differences(a, b, rules)
+        return
+    if a.layout not in COMPRESSED:
+        yield value_difference(a, b, rules, "Tensor-likes")
+        return
+    kind, outer, inner = COMPRESSED[a.layout]
+    if a._nnz() != b._nnz():
+        yield f"The number of specified values in sparse {kind} tensors does not match: {a._nnz()} != {b._nnz()}"
+        return
+    exact = rules._replace(rtol=0.0, atol=0.0)
+    for name in (outer, inner, "values"):
+        text = value_difference(
+            getattr(a, name)(),
+            getattr(b, name)(),
+            rules if name == "values" else exact,
+            f"Sparse {kind} {name}",
+        )
+        yield text
+        if text:
+            return
+
+
+def coo_differences(a: Any, b: Any, rules: Rules) -> Iterator[str]:
+    """What is wrong with two COO tensors, as they are stored where both are coalesced or neither is."""
+    if a.sparse_dim() != b.sparse_dim():
+        yield (
+            f"The number of sparse dimensions in sparse COO tensors does not match: {a.sparse_dim()} != {b.sparse_dim()}"
+        )
+        return
+    if a._nnz() != b._nnz():
+        yield f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}"
+        return
+    text = value_difference(
+        a._indices(), b._indices(), rules._replace(rtol=0.0, atol=0.0), "Sparse COO indices"
+    )
+    yield text or value_difference(a._values(), b._values(), rules, "Sparse COO values")
+
+
+def value_difference(a: Tensor, b: Tensor, rules: Rules, what: str) -> str:
+    """What is wrong with the values of two dense tensors, which messages call `what`; "" where nothing is."""
+    rtol, atol = rules.rtol, rules.atol
     if rtol is None or atol is None:
         found = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (a, b)]
         rtol, atol = max(f[0] for f in found), max(f[1] for f in found)
@@ -118,13 +205,14 @@ def difference(
         return ""
     x, y = (t.cpu().to(wide(t.dtype)).numpy() for t in (a, b))
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = np.abs(np.subtract(x, y, dtype=np.result_type(x, y, np.float64)))
+        integers = not (a.dtype.is_floating_point or a.dtype.is_complex)
+        gap = np.abs(np.subtract(x, y, dtype=np.result_type(x, y, np.int64 if integers else np.float64)))
         close = (gap <= atol + rtol * np.abs(y)) & np.isfinite(y) | (x == y)
-    if equal_nan:
+    if rules.equal_nan:
         close |= np.isnan(x) & np.isnan(y)
     if close.all():
         return ""
-    return explained(x, y, close, gap, rtol, atol)
+    return explained(x, y, close, gap, rtol, atol, what)
 
 
 def wide(dtype: dtypes.dtype) -> dtypes.dtype:
@@ -134,7 +222,9 @@ def wide(dtype: dtypes.dtype) -> dtypes.dtype:
     return dtypes.float64 if dtype.is_floating_point else dtype
 
 
-def explained(x: Any, y: Any, close: Any, gap: Any, rtol: float, atol: float) -> str:
+def explained(
+    x: Any, y: Any, close: Any, gap: Any, rtol: float, atol: float, what: str = "Tensor-likes"
+) -> str:
     """The mismatch in PyTorch's words."""
     equal = rtol == 0 and atol == 0
     if x.ndim == 0:
@@ -154,7 +244,7 @@ def explained(x: Any, y: Any, close: Any, gap: Any, rtol: float, atol: float) ->
     count = int(wrong.sum())
     a_up, r_up = ("", "") if equal else (f" (up to {atol} allowed)", f" (up to {rtol} allowed)")
     return (
-        f"Tensor-likes are not {'equal' if equal else 'close'}!\n\n"
+        f"{what} are not {'equal' if equal else 'close'}!\n\n"
         f"Mismatched elements: {count} / {x.size} ({count / x.size:.1%})\n"
         f"Greatest absolute difference: {masked.max()} at index {tuple(map(int, at))}{a_up}\n"
         f"Greatest relative difference: {relative.max()} at index {tuple(map(int, where))}{r_up}"
@@ -177,6 +267,44 @@ def assert_allclose(
     )
 
 
+def bounds_of(dtype: dtypes.dtype, low: float | None, high: float | None) -> tuple[float, float]:
+    """From where, and up to where, the values of a tensor are drawn."""
+    inexact = dtype.is_floating_point or dtype.is_complex
+    if dtype is dtypes.bool:
+        lowest, highest, usual = 0, 2, (0, 2)
+    elif inexact:
+        highest = dtypes.finfo(dtype).max
+        lowest, usual = -highest, (-9, 9)
+    else:
+        limits = dtypes.iinfo(dtype)
+        lowest, highest, usual = limits.min, limits.max + 1, (max(-9, limits.min), 10)
+    start = usual[0] if low is None else low
+    end = usual[1] if high is None else high
+    if start != start or end != end:
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if start == end and inexact:
+        checks.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and "
+            "will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+        )
+    elif start >= end:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    elif end < lowest or start >= highest:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{lowest}, "
+            f"{highest})"
+        )
+    start, end = max(start, lowest), min(end, highest)
+    return (start, end) if inexact else (math.ceil(start), math.ceil(end))
+
+
+def between(start: float, end: float, sizes: Any) -> Tensor:
+    """Random numbers; the distance may be more than a number can hold."""
+    share = rand(sizes, dtype=dtypes.float64)
+    return share * end + (1 - share) * start
+
+
 def make_tensor(
     *shape: Any,
     dtype: dtypes.dtype,
@@ -188,18 +316,24 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random values from `low` up to `high` (from -9 to 9 by default; bools and bytes from 0)."""
+    """A tensor of random values from `low` up to `high` (from -9 to 9 by default; bools and bytes from 0).
+
+    Both are brought into the dtype's range; ValueError where that leaves nothing, or one of them is NaN.
+    """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-    if dtype is dtypes.bool:
-        start, end = (0 if low is None else low), (2 if high is None else high)
-    elif dtype.is_floating_point or dtype.is_complex or dtype.is_signed:
-        start, end = (-9 if low is None else low), (9 if high is None else high)
-    else:
-        start, end = (0 if low is None else low), (9 if high is None else high)
-    drawn = rand(sizes, dtype=dtypes.float64) * (end - start) + start
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and "
+            f"{memory_format=!s}"
+        )
+    if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(
+            f"`requires_grad` must be False for boolean and integral dtypes, but got {requires_grad=} and {dtype=}"
+        )
+    start, end = bounds_of(dtype, low, high)
+    drawn = between(start, end, sizes)
     if dtype.is_complex:
-        other = rand(sizes, dtype=dtypes.float64) * (end - start) + start
-        drawn = drawn + 1j * other
+        drawn = drawn + 1j * between(start, end, sizes)
     elif not dtype.is_floating_point:
         drawn = drawn.floor()
     made = drawn.to(device=device, dtype=dtype)
@@ -209,4 +343,4 @@ def make_tensor(
         made = made.repeat_interleave(2, dim=-1)[..., ::2]
     if memory_format is not None:
         made = made.contiguous(memory_format=memory_format)
-    return made.requires_grad_(requires_grad) if made.is_floating_point() or made.is_complex() else made
+    return made.requires_grad_(requires_grad)

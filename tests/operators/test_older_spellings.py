@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import xtensor
-from xtensor.operators.functions import older
+from xtensor import checks
 
 CALLS = [
     "lib.add(a, 2, a)",
@@ -59,7 +59,7 @@ def outcome(library, call: str):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_older_orders_warn_and_work(torch, call, monkeypatch):
-    monkeypatch.setattr(older, "warned", set())
+    monkeypatch.setattr(checks, "_told", set())
     before = torch.is_warn_always_enabled()
     torch.set_warn_always(True)
     try:
@@ -82,14 +82,15 @@ def test_older_orders_warn_and_work(torch, call, monkeypatch):
 
 
 def test_an_operator_warns_once(monkeypatch):
-    monkeypatch.setattr(older, "warned", set())
+    monkeypatch.setattr(checks, "_told", set())
     assert len(outcome(xtensor, "a.add(2, a)")[2]) == 1
     assert outcome(xtensor, "a.add(2, a)")[2] == []
     assert len(outcome(xtensor, "a.sub(2, a)")[2]) == 1
 
 
 def test_gradients_flow_through_older_orders(monkeypatch):
-    monkeypatch.setattr(older, "warned", {"add", "addmm"})
+    told = {f"This overload of {name} is deprecated" for name in ("add", "addmm")}
+    monkeypatch.setattr(checks, "_told", told)
     x = xtensor.ones(2, 2, requires_grad=True)
     x.add(3, x).sum().backward()
     assert x.grad.tolist() == [[4.0] * 2] * 2

@@ -14,7 +14,7 @@ from ..engine import (
 from ..engine.profiler import ProfilerActivity
 from ..gradients import backward, grad
 from ..operators.saved import SavedTensor
-from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler, profiler_legacy
+from . import anomaly_mode, forward_ad, functional, grad_mode, graph, profiler, profiler_legacy, profiler_util
 from .drawing import draw
 from .function import Function, FunctionCtx
 from .grad_mode import (
@@ -51,6 +51,7 @@ __all__ = [
     "no_grad",
     "profiler",
     "profiler_legacy",
+    "profiler_util",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

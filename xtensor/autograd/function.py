@@ -50,7 +50,7 @@ from ..tensor import (
     strides_of,
     tensor_over,
 )
-from ..xla.levels import KINDS
+from ..xla.levels import AS_THEY_ARE, KINDS
 from .levels import (
     beyond,
     check_style,
@@ -393,7 +393,7 @@ class Function:
             check_style(separate or cls._of_library)
             levels = levels_in(tensors)
             own_vmap = cls.vmap is not Function.vmap
-            batches = [level for level in levels if level.size is not None]
+            batches = [level for level in levels if level.size is not None and level.name not in AS_THEY_ARE]
             if batches:
                 check_vmap(cls, own_vmap, kwargs)
                 if own_vmap and len(batches) == len(levels) and is_physical(batches[0]):

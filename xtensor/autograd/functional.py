@@ -43,6 +43,16 @@ def prepared(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ..
     return tuple([x.detach().requires_grad_() for x in inputs])
 
 
+def _construct_standard_basis_for(tensors: tuple[Tensor, ...], numels: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """The columns of one identity matrix, each tensor's own in its dtype and on its device: a basis for all of them at once."""
+    total, start, found = sum(numels), 0, []
+    for tensor, count in zip(tensors, numels, strict=True):
+        whole = eye(total, dtype=tensor.dtype, device=tensor.device)
+        found.append(whole.narrow(1, start, count))
+        start += count
+    return tuple(found)
+
+
 def zeros(x: Tensor) -> Tensor:
     return x.new_zeros(tuple(sizes_of(x)))
 

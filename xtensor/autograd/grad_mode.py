@@ -6,6 +6,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from ..engine import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..ops.shape.metadata import Replay
 
 __all__ = [
     "enable_grad",
@@ -25,14 +26,10 @@ class _Layout:
     enabled = True
 
 
-class _Replay:
-    enabled = False
-
-
 class _Remembered:
     """A choice kept at once and for the block, which nothing here depends on."""
 
-    holder: type[_Threads | _Layout | _Replay]
+    holder: type[_Threads | _Layout | Replay]
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
@@ -64,9 +61,9 @@ class enforce_grad_layout_policy(_Remembered, ContextDecorator):
 
 
 class _force_original_view_tracking(_Remembered):
-    """Remembered, at once and for the block: a view's history is its geometry, never a replay of the calls that made it."""
+    """Whether, at once and for the block, a view whose base was written has the calls that made it for its history, not its geometry alone."""
 
-    holder = _Replay
+    holder = Replay
 
 
 def is_multithreading_enabled() -> bool:
@@ -76,4 +73,4 @@ def is_multithreading_enabled() -> bool:
 
 def is_view_replay_enabled() -> bool:
     """What `_force_original_view_tracking` was told."""
-    return _Replay.enabled
+    return Replay.enabled

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks, devices
+from .. import checks, devices, dtypes
 from ..engine import Node, enable_grad, no_grad
 from ..gradients import grad
 from ..operators.below.dispatching import twin
@@ -23,7 +23,7 @@ from ..sparse.layout import SparseTensor
 from ..sparse.layout import put as put_back
 from ..storage import WrapperArray
 from ..tensor import Tensor, alias, array_of, edge_of, plain_edge, sizes_of, strides_of, wrap
-from ..transforms.batches import vmapped
+from ..transforms.batches import older_vmap
 from .forward_ad import dual_level, make_dual, unpack_dual
 
 __all__ = [
@@ -274,6 +274,8 @@ def gradcheck(
                 check_undefined(func, given, chosen)
         if check_forward_ad:
             check_forward(func, given, eps, atol, rtol)
+            if check_undefined_grad:
+                check_undefined_forward(func, given, atol, rtol)
         if check_batched_forward_grad:
             check_batched_forward(func, given, atol, rtol)
         if check_batched_grad:
@@ -376,6 +378,13 @@ def check_linear(
             continue
         if g.layout != x.layout and not isinstance(x, SparseTensor):
             raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
+        if g.layout is dtypes.sparse_coo:
+            for what in ("sparse_dim", "dense_dim"):
+                found, wanted = getattr(g, what)(), getattr(x, what)()
+                if found != wanted:
+                    raise GradcheckError(
+                        f"grad is sparse tensor, but has incorrect {what} {found}, expected {wanted}"
+                    )
         if np.any(host(g) != 0):
             raise GradcheckError("backward not multiplied by grad_output")
         if check_dtypes and g.dtype is not x.dtype:
@@ -515,14 +524,23 @@ def random_like(output: Tensor, apart: bool, seed: int) -> Tensor:
 def tangents_of(
     func: Callable[..., Any], inputs: tuple[Any, ...], place: int, direction: Tensor
 ) -> list[Tensor]:
-    """The tangents of the differentiable outputs along a direction of one input."""
-    given = list(inputs)
+    """The tangents of the differentiable outputs along a direction of one input: all others have zeros."""
+    zeros = {
+        i: direction.new_zeros(sizes_of(x), dtype=x.dtype)
+        for i, x in enumerate(inputs)
+        if isinstance(x, Tensor) and x.requires_grad
+    }
+    return tangents_along(func, inputs, {**zeros, place: direction})
+
+
+def tangents_along(
+    func: Callable[..., Any], inputs: tuple[Any, ...], tangents: dict[int, Tensor]
+) -> list[Tensor]:
+    """The tangents of the differentiable outputs, from those of the inputs at some places."""
+    given = [x.detach() if isinstance(x, Tensor) and x.requires_grad else x for x in inputs]
     with dual_level():
-        # All that may have a tangent has one, of zeros but in one place.
-        for i, x in enumerate(inputs):
-            if isinstance(x, Tensor) and x.requires_grad:
-                along_it = direction if i == place else direction.new_zeros(sizes_of(x), dtype=x.dtype)
-                given[i] = make_dual(x.detach(), along_it)
+        for i, along_it in tangents.items():
+            given[i] = make_dual(given[i], along_it)
         outputs = [o for o in as_tuple(func(*given)) if isinstance(o, Tensor)]
         found = []
         for o in outputs:
@@ -553,6 +571,28 @@ def check_forward(
                             f"Jacobian computed with forward mode mismatch for output {o} with respect to input {at},\n"
                             f"numerical:{expected}\nanalytical:{found}\n"
                         )
+
+
+def check_undefined_forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], atol: float, rtol: float
+) -> None:
+    """A tangent of zeros of every input, along directions of the others, against one zero for all; of nothing else, zeros."""
+    chosen = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    for place in chosen:
+        others = {i: directions(inputs[i], 1)[0] for i in chosen if i != place}
+        zeros = inputs[place].detach().new_zeros(sizes_of(inputs[place]))
+        defined = tangents_along(func, inputs, {**others, place: zeros})
+        one = zeros.new_zeros(()).expand(tuple(sizes_of(zeros)))
+        undefined = (
+            tangents_along(func, inputs, {**others, place: one})
+            if others
+            else [d.new_zeros(d.shape) for d in defined]
+        )
+        for o, (with_zeros, without) in enumerate(zip(defined, undefined, strict=True)):
+            if not np.allclose(host(with_zeros), host(without), rtol, atol, equal_nan=True):
+                raise GradcheckError(
+                    f"Expected forward mode to treat all tangents of zeros alike, but output {o} differs for input {place}"
+                )
 
 
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation."
@@ -601,7 +641,7 @@ def check_batched_forward(
 
         each = [along(row) for row in rows]
         try:
-            found = vmapped(along, None)(rows)
+            found = older_vmap(along)(rows)
         except RuntimeError as error:
             raise GradcheckError(
                 f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}"

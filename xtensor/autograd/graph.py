@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .. import engine
 from ..devices import device
 from ..engine import (
-    Node,
     disable_saved_tensors_hooks,
     modes,
     register_multi_grad_hook,
@@ -30,6 +30,26 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
+
+
+class _Interface(type):
+    """The class of a class whose instances are the engine's nodes, which do not inherit from it."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, engine.Node)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, engine.Node) or type.__subclasscheck__(cls, subclass)
+
+
+class Node(metaclass=_Interface):
+    """What every node of the graph is (`isinstance`), with what can be asked of it."""
+
+    name = engine.Node.name
+    next_functions = engine.Node.next_functions
+    metadata = engine.Node.metadata
+    register_hook = engine.Node.register_hook
+    register_prehook = engine.Node.register_prehook
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

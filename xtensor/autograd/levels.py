@@ -15,7 +15,7 @@ from ..operators.write import store
 from ..ops.create.creation import zeros_like
 from ..tensor import Tensor, array_of
 from ..trees import _broadcast_to_and_flatten, tree_flatten, tree_structure, tree_unflatten
-from ..xla.levels import KINDS, Dual, Level, Leveled, layers, levels_of
+from ..xla.levels import AS_THEY_ARE, KINDS, Dual, Level, Leveled, layers, levels_of
 
 __all__ = [
     "VmapInfo",
@@ -40,9 +40,12 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
+TAKEN_AS_THEY_ARE = AS_THEY_ARE | {"forward_ad.dual_level"}
+
+
 def check_style(separate: bool) -> None:
     """Refuse, inside of `torch.func`'s transforms, a function whose `forward` takes the context."""
-    active = [t for t in modes.state.transforms if t.name != "forward_ad.dual_level"]
+    active = [t for t in modes.state.transforms if t.name not in TAKEN_AS_THEY_ARE]
     if active and not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
@@ -173,7 +176,7 @@ def outputs_at_levels(
         return forward(args)
     level, *rest = levels
     if level.size is not None:
-        if cls.generate_vmap_rule:
+        if cls.generate_vmap_rule or level.name in AS_THEY_ARE:
             return forward(args)
         found = run_vmap(cls, level, args)
         cls.setup_context(node, args, found)

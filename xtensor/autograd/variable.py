@@ -42,3 +42,21 @@ class Variable(metaclass=_VariableType):
     """`Variable(tensor, requires_grad=True)`: the same values as a tensor that wants a gradient."""
 
     _execution_engine = ImperativeEngine()
+
+
+def volatile(self: Tensor) -> bool:
+    """False, with a warning: what `no_grad` was before it.
+
+    Raises: nothing of its own.
+    """
+    checks.warn("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
+def listed(self: Tensor) -> list[str]:
+    """What `dir` gives: without the name that only warns."""
+    return [name for name in object.__dir__(self) if name != "volatile"]
+
+
+Tensor.__dir__ = listed
+Tensor.volatile = property(volatile)  # pyright: ignore[reportAttributeAccessIssue]

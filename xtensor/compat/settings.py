@@ -33,7 +33,6 @@ class _Settings:
     threads: int | None = None
     between: int | None = None
     warn_only = False
-    warn_always = False
 
 
 def processors() -> int:
@@ -141,12 +140,12 @@ def get_deterministic_debug_mode() -> int:
 
 def set_warn_always(mode: bool) -> None:
     """Remembered: every warning here goes through `warnings`, whose filters decide how often it shows."""
-    _Settings.warn_always = bool(mode)
+    checks.Always.on = bool(mode)
 
 
 def is_warn_always_enabled() -> bool:
     """What `set_warn_always` was told."""
-    return _Settings.warn_always
+    return checks.Always.on
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -169,6 +169,8 @@ class Interpreter:
                 outputs = node.apply(grads if type(grads) is tuple else tuple(grads))
                 if not node._xt_trusted:
                     outputs = self._validate(node, node._xt_edges, outputs)
+                if node._xt_meta is not None:
+                    outputs = self._hooked_late(node._xt_meta, outputs, len(grads))
                 if not keep_graph:
                     node._xt_release()
             else:
@@ -233,6 +235,8 @@ class Interpreter:
                 outputs = self._validate(node, node._xt_edges, outputs)
             if meta is not None and meta.post_hooks:
                 outputs = self._post_hooks(meta.post_hooks, tuple(outputs), grads)
+            elif meta is None and node._xt_meta is not None:
+                outputs = self._hooked_late(node._xt_meta, outputs, len(grads))
             if not task.keep_graph:
                 node._xt_release()
             if mode & ANOMALY:
@@ -297,6 +301,12 @@ class Interpreter:
             if result is not None:
                 outputs = self._replaced(outputs, result, hook)
         return outputs
+
+    def _hooked_late(self, meta: NodeMeta, outputs: Gradients, count: int) -> Gradients:
+        """Run the hooks that an unpack hook put on a node while it ran: they see no gradients, which it may have used up."""
+        return (
+            self._post_hooks(meta.post_hooks, tuple(outputs), (None,) * count) if meta.post_hooks else outputs
+        )
 
     def _replaced(self, original: Gradients, result: Any, hook: Any) -> Gradients:
         """Check a node hook's replacement: a tuple of as many values, each of which fits or is None."""

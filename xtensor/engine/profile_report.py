@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["OPERATORS", "Event", "EventAverage", "EventList", "chrome_trace"]
+__all__ = ["OPERATORS", "Event", "EventAverage", "EventList", "chrome_trace", "format_time"]
 
 OPERATORS = {"operator": "cpu_op", "function": "cpu_op", "backward": "backward"}
 """The kinds of events whose time is not that of compiling, with their categories in a Chrome trace."""
@@ -169,8 +169,12 @@ class EventList(list[Any]):
             name = event.key
             if len(name) > max_name_column_width > 3:
                 name = name[: max_name_column_width - 3] + "..."
-            line = [name, _share(event.self_cpu_time_total, whole), _time(event.self_cpu_time_total)]
-            line += [_share(event.cpu_time_total, whole), _time(event.cpu_time_total), _time(event.cpu_time)]
+            line = [name, _share(event.self_cpu_time_total, whole), format_time(event.self_cpu_time_total)]
+            line += [
+                _share(event.cpu_time_total, whole),
+                format_time(event.cpu_time_total),
+                format_time(event.cpu_time),
+            ]
             if self.memory:
                 line += [_bytes(event.cpu_memory_usage), _bytes(event.self_cpu_memory_usage)]
             line += [str(event.count)]
@@ -183,13 +187,14 @@ class EventList(list[Any]):
         ]
         head = [header.center(len(rule)).rstrip()] if header is not None else []
         body = [rule, text[0], rule, *text[1:], rule]
-        return "\n".join([*head, *body, f"Self CPU time total: {_time(whole)}", ""])
+        return "\n".join([*head, *body, f"Self CPU time total: {format_time(whole)}", ""])
 
     def __str__(self) -> str:
         return self.table()
 
 
-def _time(microseconds: float) -> str:
+def format_time(microseconds: float) -> str:
+    """Microseconds with the unit that suits them."""
     if microseconds >= 1e6:
         return f"{microseconds / 1e6:.3f}s"
     if microseconds >= 1e3:

@@ -336,7 +336,7 @@ class profile:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for chrome://tracing or Perfetto, gzipped if `path` ends with ".gz"."""
-        trace = chrome_trace(self.events(), self._started, self._device_events, self.record_shapes)
+        trace = chrome_trace(profile.events(self), self._started, self._device_events, self.record_shapes)
         path = os.fspath(path)
         opener = gzip.open if path.endswith(".gz") else open
         with opener(path, "wt", encoding="utf-8") as file:

@@ -368,6 +368,10 @@ def spellings_of(entry: Entry) -> Iterator[Spelling]:
     else:
         own = inspect.signature(entry.op.make)
         parameters = [parameter("input", "Tensor"), *list(own.parameters.values())[1:]]
+        for p in list(parameters):
+            if p.name in AXIS_NAMES:
+                annotation = p.annotation if p.default is None else f"{p.annotation} | None"
+                parameters.append(parameter(AXIS_NAMES[p.name], str(annotation), None, True))
         returns = "tuple[Tensor, ...]" if entry.op.multiple else "Tensor"
     yield Spelling(entry.name, inspect.Signature(parameters, return_annotation=returns))
     star = star_name(entry.function)
@@ -412,11 +416,10 @@ def operator_parameters(entry: Entry) -> Iterator[inspect.Parameter]:
         yield parameter(
             p.name, " | ".join([str(TENSOR_NAMES.get(n, n)) for n in names]), p.default, p.keyword_only
         )
-    if op.kind == "reduction":
-        for p in op.schema.parameters:
-            if p.name in AXIS_NAMES:
-                annotation = p.annotation if p.optional else f"{p.annotation} | None"
-                yield parameter(AXIS_NAMES[p.name], annotation, None, True)
+    for p in op.schema.parameters:
+        if p.name in AXIS_NAMES:
+            annotation = p.annotation if p.optional else f"{p.annotation} | None"
+            yield parameter(AXIS_NAMES[p.name], annotation, None, True)
     if entry.takes_out:
         yield parameter("out", "Tensor | None" if op.single else "Sequence[Tensor] | None", None, True)
 

@@ -32,6 +32,7 @@ from ..control_flow import map as map_over
 from ..distributions.distribution import sum_rightmost
 from ..engine import modes
 from ..engine.modes import DecoratorContext
+from ..engine.profile_report import format_time
 from ..func import vmap
 from ..nn import grad as nn_grad
 from ..nn import init
@@ -48,11 +49,13 @@ from ..operators.below.dispatching import disabled, without_modes
 from ..operators.overriding import DISABLED
 from ..ops.create.creation import Uninitialized
 from ..ops.create.random import randn
+from ..ops.reduce.statistics import unique
 from ..ops.shape.joining import cat
 from ..ops.tensor.conversion import parse_to
 from ..ops.tensor.typed_storages import LEGACY, LegacyStorage, TypedStorage
 from ..storage import UntypedStorage
 from ..tensor import Size, Tensor, sizes_of, strides_of
+from ..transforms.batches import older_vmap
 from ..utils.data.dataloader import Batches, PooledBatches
 from ..utils.data.fetch import DatasetKind
 from .private_engine import ENGINE
@@ -299,12 +302,12 @@ BLOCKS = """
 
 
 # Names of PyTorch's that are here by what they mean: private ones, and switches of its compilers.
-def older_vmap(
+def vmap_with_none(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
 ) -> Callable[..., Any]:
     """`vmap` as PyTorch's own packages called it before `torch.func`; None may be among the results."""
     if not allow_none_pass_through:
-        return vmap(func, in_dims, out_dims)
+        return older_vmap(func, in_dims, out_dims)
 
     @functools.wraps(func)
     def wrapped(*args: Any) -> Any:
@@ -315,7 +318,7 @@ def older_vmap(
             whole[:] = found if isinstance(found, tuple) else (found,)
             return tuple([o for o in whole if o is not None])
 
-        results = iter(vmap(present, in_dims, out_dims)(*args))
+        results = iter(older_vmap(present, in_dims, out_dims)(*args))
         made = tuple([None if o is None else next(results) for o in whole])
         return made[0] if len(whole) == 1 else made
 
@@ -351,14 +354,67 @@ def fill_uninitialized(mode: bool) -> None:
     Uninitialized.filled = mode
 
 
+def unique_parts(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What `unique` gives, always three: what was not asked for is empty."""
+    return three_of(unique(input, sorted, return_inverse, return_counts), return_inverse, return_counts)
+
+
+def unique_parts_along(
+    input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What `unique` gives along a dimension, always three: what was not asked for is empty."""
+    return three_of(unique(input, sorted, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+def three_of(found: Any, inverse: bool, counts: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The results of `unique` at their places."""
+    values, *rest = found if isinstance(found, tuple) else (found,)
+    empty = values.new_empty((0,), dtype=dtypes.int64)
+    return values, rest[0] if inverse else empty, rest[-1] if counts else empty
+
+
+class Resize(Function):
+    """Another shape of the same number of elements, as PyTorch's oldest functions have it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, sizes: Any) -> Tensor:
+        ctx.sizes = tensor.shape
+        return tensor.contiguous().view(sizes).clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (grad,) = grad_outputs
+        return grad.contiguous().view(ctx.sizes), None
+
+
+VF = Functions("torch._VF")
+vars(VF)["unique_dim"] = unique_parts_along
+
+
+def infer_size(a: Any, b: Any) -> Size:
+    """The sizes that two broadcast to."""
+    return Size(geometry.broadcast_shapes(tuple(a), tuple(b)))
+
+
 NAMES: dict[str, Any] = {
+    "_C._infer_size": infer_size,
+    "_unique": lambda input, sorted=True, return_inverse=False: unique_parts(input, sorted, return_inverse)[
+        :2
+    ],
+    "_unique2": unique_parts,
+    "autograd._functions.Resize": Resize,
+    "autograd._functions.tensor.Resize": Resize,
+    "autograd._profiler_enabled": lambda: bool(modes.state.mode & modes.PROFILING),
+    "autograd.profiler_util._format_time": format_time,
     **{f"_C._nn.{name}_pad{n}d": edge_padding(mode, n) for name, mode in EDGES for n in (1, 2, 3)},
     "_C._get_deterministic_fill_uninitialized_memory": lambda: Uninitialized.filled,
     "_C._set_deterministic_fill_uninitialized_memory": fill_uninitialized,
     "_assert_async": assert_async,
     "_debug_has_internal_overlap": internal_overlap,
     **ENGINE,
-    "_vmap_internals._vmap": older_vmap,
+    "_vmap_internals._vmap": vmap_with_none,
     "_vmap_internals.vmap": vmap,
     **dict.fromkeys(UNCHANGED.split(), same_function),
     **dict.fromkeys(WITHOUT_EFFECT.split(), nothing),
@@ -402,7 +458,7 @@ NAMES: dict[str, Any] = {
     "_higher_order_ops.map.map": map_over,
     "_higher_order_ops.scan.scan": scan,
     "_higher_order_ops.while_loop.while_loop": while_loop,
-    "_VF": Functions("torch._VF"),
+    "_VF": VF,
     "_C._get_default_device": lambda: str(devices.current()),
     "_tensor_str._str": lambda tensor, *, tensor_contents=None: repr(tensor),
     "_utils._get_available_device_type": lambda: "cuda" if cuda.is_available() else None,

@@ -15,6 +15,7 @@ from ..engine.task import current_task_id, local, will_execute
 from ..operators.inplace import CopySlices
 from ..operators.recording import recorded
 from ..operators.saved import SavedTensor
+from ..ops.create.ingest import as_tensor
 from ..tensor import Tensor, alias, counter_of, edge_of, plain_edge, sizes_of, strides_of
 
 __all__ = ["ENGINE"]
@@ -110,7 +111,7 @@ def calculated_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[An
 
     def sizes(tensor: Any) -> Any:
         nested = tensor.is_nested and tensor.layout is dtypes.strided
-        return tensor._nested_tensor_size() if nested else tensor.shape
+        return as_tensor([list(row.shape) for row in tensor.unbind()]) if nested else tensor.shape
 
     return sizes(output), sizes(grad)[1:] if is_grads_batched else sizes(grad)
 

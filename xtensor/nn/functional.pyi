@@ -70,7 +70,7 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transposed convolution of `(N, C, D, H, W)` or `(C, D, H, W)` with a weight `(C, O / groups, KD, KH, KW)`."""
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = 'mean') -> Tensor:
     """Vectors turned towards each other for targets of 1 and apart, up to a margin of their cosine, for -1."""
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08, *, axis: int | None = None) -> Tensor:
     """The cosine of the angle between vectors along `dim`; norms count as at least `eps`."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None, reduction: str = 'mean', label_smoothing: float = 0.0) -> Tensor:
     """The cross entropy of logits `(N, C, *)` against classes `(N, *)` or class probabilities `(N, C, *)`."""
@@ -108,7 +108,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     """The negative log-likelihood of `target` under Gaussians of mean `input` and variance `var`, at least `eps`."""
 def gelu(input: Tensor, *, approximate: str = 'none', out: Tensor | None = None) -> Tensor:
     """`x` times the normal distribution function at x, or its approximation by tanh."""
-def glu(input: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
+def glu(input: Tensor, dim: int = -1, *, axis: int | None = None, out: Tensor | None = None) -> Tensor:
     """The first half of a dimension times the sigmoid of its second half."""
 def grid_sample(input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool | None = None) -> Tensor:
     """Images `(N, C, H, W)` at the places `grid` `(N, Ho, Wo, 2)`, or volumes with `(N, Do, Ho, Wo, 3)`."""
@@ -210,7 +210,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """One-hot vectors, along a new last dimension, of class numbers."""
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
     """The tensor padded around its last dimensions: pairs of sizes, the last dimension first; negative ones crop."""
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False, *, keepdims: bool | None = None) -> Tensor:
     """The p-norm along the last dimension of `x1 - x2 + eps`."""
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norm distance between every two rows of a matrix, in the order (0, 1), (0, 2), ..."""

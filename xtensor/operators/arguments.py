@@ -60,7 +60,10 @@ def convert(op: Operator, position: int, parameter: Any, value: Any) -> Any:
             value = value.item()
         value = number(op, parameter, position, value)
         default = parameter.default
-        return None if default is not None and type(default) in SCALARS and value == default else value
+        if default is None or type(default) not in SCALARS or value != default:
+            return value
+        # 1.0 and True are no 1: operators of integers refuse them.
+        return value if type(default) is int and type(value) is not int else None
     if isinstance(value, Tensor) or not isinstance(value, (list, tuple)):
         raise wrong(op, parameter, position, value)
     for i, item in enumerate(value):

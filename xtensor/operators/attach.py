@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..tensor import Tensor
-from .functions.codegen import operator_method
+from .functions.codegen import inplace, operator_method
 
 __all__ = [
     "DUNDERS",
@@ -114,14 +114,17 @@ def attach(op: Any) -> None:
             setattr(Tensor, dunder, op.function)
     for dunder, name in INPLACE_DUNDERS.items():
         if name == op.name and op.inplace is not None:
-            setattr(Tensor, dunder, inplace_dunder(op, dunder) if dunder in ASKED_APART else op.inplace)
+            setattr(Tensor, dunder, inplace_dunder(op, dunder))
 
 
 def inplace_dunder(op: Any, dunder: str) -> Any:
-    """An in-place dunder that is asked about by its own name, as functions written in Python are."""
+    """An in-place dunder; some are asked about by their own names, as functions written in Python are."""
+    made = inplace(op, True)
+    if dunder not in ASKED_APART:
+        return made
 
     def write(self: Tensor, other: Any) -> Any:
-        return op.inplace(self, other)
+        return made(self, other)
 
     return named(write, dunder, f"In-place version of `{op.name}`.")
 

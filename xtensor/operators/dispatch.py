@@ -478,13 +478,13 @@ def into(op: Operator, runtime: list[Any], key: tuple[Any, ...], out: Any) -> An
         )
     arrays = [arrays_of(v) for v in runtime]
     at = op.adopts_at
+    exact = op.kind if op.exact_out or (at is not None and key[at] is not None) else None
     if at is not None and key[at] is None and isinstance(outs[0], Tensor):
         key = (*key[:at], outs[0].dtype, *key[at + 1 :])
     results = execute(op, key, runtime, arrays)
     refuse(op, key, runtime)
-    for target, source in zip(outs, results, strict=True):
-        exact = op.kind if op.exact_out else None
-        write_out(op.name, target, source, tensors, exact, op.disjoint, op.joins)
+    for place, (target, source) in enumerate(zip(outs, results, strict=True)):
+        write_out(op.name, target, source, tensors, exact, op.disjoint, op.joins, place)
     if op.single:
         return out
     return op.returns(*outs) if op.returns is not None else tuple(outs)

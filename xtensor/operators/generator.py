@@ -16,7 +16,7 @@ import numpy as np
 from .. import capture, checks, devices, dtypes
 from ..engine import modes
 from ..tensor import Tensor, array_of
-from ..xla.levels import Batched, Level
+from ..xla.levels import OLDER_VMAP, Batched, Level
 from ..xla.x64 import call
 from .options import placed
 
@@ -148,6 +148,11 @@ def levels_apart() -> list[Level]:
     levels = [t for t in modes.state.transforms if isinstance(t, Level) and t.size is not None]
     for level in levels:
         if level.randomness == "error":
+            if level.name == OLDER_VMAP:
+                raise RuntimeError(
+                    "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+                    "outside of vmap as a workaround"
+                )
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"

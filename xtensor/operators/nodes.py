@@ -164,6 +164,8 @@ class OpNode(Replayable):
                     check_version(entry, self)
                 array = entry[2]
                 args.append(array.value() if type(array) is Pending else array)
+            elif dispatching and type(entry) is Hooked:
+                return self._apply_recorded(grads)  # it may hold a wrapper, and is unpacked once
             else:
                 args.append(unpack_array(entry, self))
         if dispatching and WrapperArray in map(type, args):

@@ -101,6 +101,8 @@ def check_sizes(function: str, sizes: Sequence[int]) -> None:
             raise RuntimeError(f"Trying to create tensor with negative dimension {value}: {list(sizes)}")
     if at_most(2**62 + 1, math.prod(sizes)):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+    if 0 in sizes and math.prod([max(n, 1) for n in sizes[1:]]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def _is_index(value: Any) -> bool:
@@ -132,6 +134,14 @@ def pick_dtype(function: str, dtype: Any, default: dtypes.dtype | None = None) -
                 return dtype
             raise checks.not_implemented_for(KERNELS.get(function, f"{function}_cpu"), dtype) from None
         raise checks.argument_error(function, "dtype", None, "xtensor.dtype", dtype) from None
+
+
+def check_legacy_device(device: Any, expected: devices.device) -> None:
+    """RuntimeError where an older constructor is asked for another kind of device than its own."""
+    if device is not None and (given := devices.device(device).type) != expected.type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {expected.type} but device type: {given} was passed"
+        )
 
 
 def pick_device(function: str, place: Any) -> devices.device:
@@ -181,7 +191,10 @@ def into_out(function: str, out: Any, dtype: Any, device: Any) -> tuple[Any, Any
         wanted = pick_dtype(function, dtype).scalar_name
         raise RuntimeError(f"dtype {wanted} does not match dtype of out parameter ({out.dtype.scalar_name})")
     if device is not None and pick_device(function, device) is not out.device:
-        raise RuntimeError(f"device {device} does not match device of out parameter ({out.device})")
+        given = pick_device(function, device).type
+        raise RuntimeError(
+            f"device type {given} does not match device type of out parameter ({out.device.type})"
+        )
     return out.dtype, out.device
 
 

@@ -21,7 +21,7 @@ from ..xla.levels import ground
 from ..xla.x64 import call, jit
 from .index_bounds import later, on_cpu
 
-__all__ = ["refuse_zero_divisors", "refuse_no_probabilities"]
+__all__ = ["all_finite", "passes", "refuse_no_probabilities", "refuse_zero_divisors"]
 
 NUMBER_KINDS = {bool: "b", int: "i", float: "f", complex: "c"}
 
@@ -32,6 +32,12 @@ _passed: BoundedCache[tuple[Any, int], weakref.ref[Any]] = BoundedCache(4096)
 @jit
 def no_zeros(array: Any) -> Any:
     return jnp.all(array != 0)
+
+
+@jit
+def all_finite(array: Any) -> Any:
+    """Whether no value is infinite or NaN."""
+    return jnp.all(jnp.isfinite(array))
 
 
 @jit

@@ -225,6 +225,8 @@ def unpack_tensor(entry: Any, node: Any, edge: Any) -> Any:
         tensor = wrap(settled(entry[2]))
     elif kind is Hooked:
         found = entry.tensor()
+        if edge is None and found._xt_edge is None:
+            return found  # nothing leads to it, so that it may be the one that the hook gave
         array = array_of(found)
         tensor = twin(found) if type(array) is WrapperArray else wrap(array)
     elif kind is Kept:

@@ -112,6 +112,17 @@ class ViewNode(Replayable):
     def _xt_num_inputs(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.aval) if type(self.aval) is list else 1
 
+    def __getattr__(self, name: str) -> Any:
+        """What was saved, under PyTorch's names: the input's sizes, and the arguments of the call."""
+        if name == "_saved_self_sym_sizes":
+            return tuple(self.sizes)
+        if name.startswith("_saved_"):
+            names = list(inspect.signature(self.op.make).parameters)[1:]
+            for parameter, value in zip(names, self.args, strict=False):
+                if name[7:] == parameter:
+                    return value
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         if self._xt_edges[0] is None:
             return (None,)
@@ -403,20 +414,33 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
     lines = []
     many = "rest"
     unfit = ""
+    others = False
     for p in parameters:
         if p.name == varargs:
             many = f"{p.name}_"
             header.append(f"*{many}")
             lines += [f"if {many}:", f"    {p.name} = {many}[0] if len({many}) == 1 else {many}"]
-        optional = strict or p.default is not empty or p.name == varargs
+        others = (
+            others or p.name == "dim"
+        )  # which `axis` may stand for, so that what follows needs a default too
+        optional = strict or p.default is not empty or p.name == varargs or others
         header.append(f"{p.name}=default_{p.name}" if optional else p.name)
+    axis = any(p.name == "dim" for p in parameters)
+    if axis:
+        lines += ["if axis is not None:", "    dim = axis"]
     if strict:
-        header += [*(["*rest"] if varargs is None else []), "**unknown"]
-    needed = [p.name for p in parameters if p.default is empty and (strict or p.name == varargs)]
-    if strict or varargs is not None:
-        others = "" if varargs is None else f"*(() if {many} else ({varargs},)), *{many}, "
+        header += [
+            *(["*rest"] if varargs is None else []),
+            *(["axis=None"] if axis else []),
+            "**unknown",
+        ]
+    elif axis:
+        header += [*(["*"] if varargs is None else []), "axis=None"]
+    needed = [p.name for p in parameters if f"{p.name}=default_{p.name}" in header and p.default is empty]
+    if strict or varargs is not None or needed:
+        spread = "" if varargs is None else f"*(() if {many} else ({varargs},)), *{many}, "
         given = "".join(f"{p.name}, " for p in parameters if p.name != varargs)
-        unfit = f"raise unfit(op, (input, {others}{given}{'*rest, ' if varargs is None else ''}), {'unknown' if strict else '{}'})"
+        unfit = f"raise unfit(op, (input, {spread}{given}{'*rest, ' if varargs is None and strict else ''}), {'unknown' if strict else '{}'})"
         refused = [*(["unknown"] if strict else []), *(["rest"] if strict and varargs is None else [])]
         if refused:
             lines += [f"if {' or '.join(refused)}:", f"    {unfit}"]
@@ -425,6 +449,8 @@ def view_source(op: ViewOperator, varargs: str | None) -> tuple[str, dict[str, A
         *(
             [f"    if {' or '.join(f'{n} is MISSING' for n in ['input', *needed])}:", f"        {unfit}"]
             if strict
+            else [f"    if {' or '.join(f'{n} is MISSING' for n in needed)}:", f"        {unfit}"]
+            if needed and varargs is None
             else []
         ),
         f"    return slow(op, input, ({names}))",
@@ -484,8 +510,11 @@ def unfit_view(op: ViewOperator, args: Sequence[Any], unknown: dict[str, Any]) -
     if op.signatures:
         return unfit_call(op.name, tuple(given), unknown, op.signatures)
     names = list(inspect.signature(op.make).parameters)[1:]
-    if len(given) < 2:
-        return TypeError(f'{op.name}() missing 1 required positional arguments: "{names[0]}"')
+    absent = [n for n, a in zip(names, args[1:], strict=False) if a is MISSING]
+    if absent or len(given) < 2:
+        absent = absent or names[:1]
+        listed = ", ".join([f'"{name}"' for name in absent])
+        return TypeError(f"{op.name}() missing {len(absent)} required positional arguments: {listed}")
     return TypeError(f"{op.name}() takes {len(names) + 1} positional arguments but {len(given)} were given")
 
 

@@ -22,6 +22,7 @@ from ..xla.cache import bounded
 from ..xla.pending import Pending, settled
 from ..xla.threads import others
 from ..xla.x64 import call, copied, jit
+from .out_rules import RULES, refuse_out, warn_of_resizing
 
 __all__ = [
     "bump",
@@ -311,10 +312,12 @@ def write_out(
     exact: str | None = None,
     disjoint: bool = False,
     joins: bool = False,
+    place: int = 0,
 ) -> None:
     """Write a result to an `out=` tensor, resized where it must be; the checks are PyTorch's.
 
     exact: the operator's kind, where only the result's own dtype will do. disjoint, joins: as `declare.py` says of `out`.
+    place: which of several results it is.
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {checks.type_name(target)}")
@@ -322,7 +325,10 @@ def write_out(
         raise RuntimeError(INFERENCE_UPDATE)
     if target.device != source.device:
         checks.check_same_device(name, [target, source])
-    if exact is not None:
+    rule = RULES.get(name)
+    if rule is not None:
+        refuse_out(rule, place, source.dtype, target.dtype)
+    elif exact is not None:
         check_same_dtype(exact, source.dtype, target.dtype)
     if joins and not dtypes.can_cast(source.dtype, target.dtype):
         kind = scalar_name(target.dtype)
@@ -333,13 +339,7 @@ def write_out(
         check_writable(target)
     if tuple(sizes_of(target)) != sizes:
         if target.numel() != 0:
-            checks.warn(
-                f"An output with one or more elements was resized since it had shape {list(sizes_of(target))}, which "
-                f"does not match the required output shape {list(sizes)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
-                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-            )
+            warn_of_resizing(name, list(sizes_of(target)), list(sizes))
         resize_tensor(target, sizes, strides_of(source))
     check_writable(target)
     for operand in operands:

@@ -84,10 +84,7 @@ def as_values(values: Any, dtype: Any, device: Any) -> Tensor:
 
 def as_indices(indices: Any, place: devices.device) -> Tensor:
     found = as_tensor(indices)
-    if not found.dtype.is_floating_point and found.dtype is not dtypes.int64:
-        found = found.to(dtypes.int64)
-    if found.dtype.is_floating_point:
-        checks.check(found.numel() == 0, "indices must be an int64 tensor")
+    if found.dtype is not dtypes.int64:
         found = found.to(dtypes.int64)
     return found.detach() if found.device is place else found.detach().to(place)
 

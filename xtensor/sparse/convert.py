@@ -91,6 +91,8 @@ def convert(
     tensor: Tensor, layout: Any, blocksize: Sequence[int] | None = None, dense: int | None = None
 ) -> SparseTensor:
     """A tensor in a sparse layout, from any."""
+    if isinstance(blocksize, int):
+        blocksize = (blocksize, blocksize)
     if isinstance(tensor, SparseTensor) and tensor._layout is layout and blocksize is None:
         return tensor
     return passing(

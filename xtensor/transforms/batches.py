@@ -18,10 +18,10 @@ from ..trees import (
     tree_structure,
     tree_unflatten,
 )
-from ..xla.levels import levels_of
+from ..xla.levels import OLDER_VMAP, levels_of
 from .viewing import view_of
 
-__all__ = ["vmap", "vmapped"]
+__all__ = ["older_vmap", "vmap", "vmapped"]
 
 
 def vmap(
@@ -77,6 +77,17 @@ def vmapped(func: Callable[..., Any], chunk_size: int | None, randomness: str = 
     return vmap(func, 0, 0, randomness, chunk_size=chunk_size)
 
 
+def older_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """`vmap` as it was before `torch.func`: custom functions run in it as they are, on all samples at once."""
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        size, dims, leaves, structure = arguments_of(func, in_dims, args)
+        return run(func, size, dims, leaves, structure, out_dims, "error", kwargs, OLDER_VMAP)
+
+    return wrapped
+
+
 def run(
     func: Callable[..., Any],
     size: int,
@@ -86,9 +97,10 @@ def run(
     out_dims: Any,
     randomness: str,
     kwargs: dict[str, Any],
+    title: str = "vmap",
 ) -> Any:
     """The results of `func`, run once over `size` samples."""
-    with running("vmap", size, randomness) as level:
+    with running(title, size, randomness) as level:
         given = [
             leaf if dim is None else enter(leaf, level, dim) for leaf, dim in zip(leaves, dims, strict=True)
         ]

@@ -6,7 +6,7 @@ import contextlib
 import enum
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from .. import checks, devices
@@ -23,6 +23,8 @@ from ..gradients import backward
 from ..operators.below.aten import Overload, Packet
 from ..operators.generator import fork_rng, get_rng_state, kept_state, put_back, set_rng_state
 from ..tensor import Tensor
+from ..trees import tree_map
+from ._python_dispatch import TorchDispatchMode
 
 __all__ = [
     "CheckpointError",
@@ -212,6 +214,7 @@ class _Frame:
         self.holders: list[weakref.ref[_Holder]] = []
         self.metadata: list[Any] = []
         self.filled: set[int] = set()
+        self.complete = False
 
     def pack(self, tensor: Tensor) -> _Holder:
         holder = _Holder()
@@ -248,6 +251,10 @@ class _Frame:
             at = count
             count += 1
             if at >= len(self.holders):
+                if (
+                    not self.complete
+                ):  # a gradient is taken within the first computation, of what it has saved so far
+                    return tensor.detach()
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
                     f"forward pass.\n{self.tip()}"
@@ -261,14 +268,14 @@ class _Frame:
                 )
             holder = self.holders[at]()
             if holder is not None:
-                holder.values[task] = tensor.detach()
+                holder.values[task] = tensor.detach() if tensor.requires_grad else tensor
             if self.early_stop and count == len(self.holders):
                 raise _Stop
             return tensor.detach()
 
         with contextlib.suppress(_Stop), saved_tensors_hooks(keep, lambda kept: kept), enable_grad():
             self.recompute()
-        if count != len(self.holders):
+        if self.complete and count != len(self.holders):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
@@ -361,7 +368,9 @@ def checkpoint(
     told = debug if _Debug.enabled is None else _Debug.enabled
     frame = _Frame(again, stop, CHECKS[determinism_check], repr(function), told)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint_sequential(
@@ -418,13 +427,103 @@ class SelectiveCheckpointContext:
         self.is_recompute = is_recompute
 
 
+class _Cached:
+    """A result that a policy keeps, with the version that it had."""
+
+    def __init__(self, value: Any) -> None:
+        self.val = value
+        self.version = value._version if isinstance(value, Tensor) else None
+
+    def get_val(self, allow_mutation: bool) -> Any:
+        """The result; RuntimeError where it was written since, unless that is allowed."""
+        if self.version is not None and not allow_mutation and self.val._version != self.version:
+            raise RuntimeError(
+                "Tensor cached during selective activation checkpoint has been mutated. This is not allowed. If your "
+                "use case requires this, pass allow_cache_entry_mutation=True."
+            )
+        return self.val
+
+
+# What only tells of a tensor, or gives another one over its memory, is never kept.
+_IGNORED = frozenset(
+    "aten::detach aten::is_contiguous aten::is_strides_like_format aten::is_non_overlapping_and_dense aten::size "
+    "aten::sym_size aten::stride aten::sym_stride aten::storage_offset aten::sym_storage_offset aten::numel "
+    "aten::sym_numel aten::dim prim::layout prim::device".split()
+)
+_KEEPS = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+
+
+class _Selective(TorchDispatchMode):
+    """What both computations of a selective checkpoint do with an operator: ask the policy, which has the last word."""
+
+    is_recompute: bool
+
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]]) -> None:
+        super().__init__()
+        self.policy_fn = policy_fn
+        self.storage = storage
+
+    def keeps(self, func: Any, args: Any, kwargs: Any) -> bool:
+        """Whether the policy has an operator's results kept."""
+        if func.overloadpacket._qualified_op_name in _IGNORED:
+            return False
+        ctx = SelectiveCheckpointContext(is_recompute=self.is_recompute)
+        policy = self.policy_fn(ctx, func, *args, **kwargs)
+        if isinstance(policy, bool):
+            policy = CheckpointPolicy.MUST_SAVE if policy else CheckpointPolicy.PREFER_RECOMPUTE
+        return policy in _KEEPS
+
+
+class _CachingTorchDispatchMode(_Selective):
+    """The first computation: results are kept where the policy says so."""
+
+    is_recompute = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        keeps = self.keeps(func, args, kwargs)
+        out = func(*args, **kwargs)
+        if keeps:
+            kept = tree_map(lambda x: _Cached(x.detach() if isinstance(x, Tensor) else x), out)
+            self.storage.setdefault(func, []).append(kept)
+        return out
+
+
+class _CachedTorchDispatchMode(_Selective):
+    """The second computation: what was kept is given again, and forgotten."""
+
+    is_recompute = True
+
+    def __init__(
+        self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]], allow_mutation: bool
+    ) -> None:
+        super().__init__(policy_fn, storage)
+        self.allow_mutation = allow_mutation
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.keeps(func, args, kwargs):
+            return func(*args, **kwargs)
+        kept = self.storage.get(func)
+        if kept is None:
+            raise RuntimeError(f"{func} encountered during backward, but not found in storage")
+        if not kept:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under "
+                "selective activation checkpoint."
+            )
+        return tree_map(lambda x: x.get_val(self.allow_mutation), kept.pop(0))
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
     """The two contexts that `checkpoint(context_fn=...)` asks for.
 
-    Differs from PyTorch: the policy is a choice between memory and time, and is not asked: everything is recomputed,
-    to the same values.
+    The first keeps the results of the operators that the policy has saved, the second gives them again instead of computing
+    them. A policy is a list of operators (`torch.ops.aten.mm.default`) or a function of a `SelectiveCheckpointContext`, an
+    operator and its arguments that gives a `CheckpointPolicy`.
+    Differs from PyTorch: nothing waits on the CPU; the policies of that name compute again.
     """
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
@@ -439,4 +538,16 @@ def create_selective_checkpoint_contexts(
             raise ValueError(
                 f"Expected op in `op_list` to be an OpOverload but got: {op!s} of type {type(op)}.{more}"
             )
-    return nullcontext(), nullcontext()
+    policy: Any = policy_fn_or_list
+    if isinstance(policy_fn_or_list, list):
+        chosen = frozenset(policy_fn_or_list)
+
+        def listed(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+            return CheckpointPolicy.MUST_SAVE if op in chosen else CheckpointPolicy.PREFER_RECOMPUTE
+
+        policy = listed
+    storage: dict[Any, list[Any]] = {}
+    return (
+        _CachingTorchDispatchMode(policy, storage),
+        _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation),
+    )

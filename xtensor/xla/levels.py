@@ -18,6 +18,9 @@ import numpy as np
 from .cache import BoundedCache
 
 __all__ = [
+    "AS_THEY_ARE",
+    "BATCHED_GRADS",
+    "OLDER_VMAP",
     "Batched",
     "Dual",
     "Level",
@@ -99,6 +102,12 @@ class Level:
 
     def __repr__(self) -> str:
         return f"<level {self.number} of {self.name}>"
+
+
+OLDER_VMAP = "torch._vmap_internals._vmap"
+BATCHED_GRADS = "grad(is_grads_batched=True)"
+AS_THEY_ARE = frozenset((OLDER_VMAP, BATCHED_GRADS))
+"""The transforms of batches in which custom functions run as they are, on all samples at once, without a rule."""
 
 
 class LevelAval:

@@ -18,6 +18,7 @@ __all__ = [
     "math_sdp_enabled",
     "matmul",
     "mem_efficient_sdp_enabled",
+    "preferred_blas_library",
     "preferred_linalg_library",
     "sdp_kernel",
 ]
@@ -74,6 +75,11 @@ def enable_math_sdp(enabled: bool) -> None:
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Remembered; see `enable_flash_sdp`."""
     _sdp["cudnn"] = bool(enabled)
+
+
+def preferred_blas_library(backend: str | None = None) -> str:
+    """XLA's, whatever is preferred."""
+    return "default"
 
 
 def preferred_linalg_library(backend: str | None = None) -> str:

@@ -166,6 +166,9 @@ class Packet:
         self.operator: Any = None
         self._overloads: dict[str, Overload] = {}
 
+    def __deepcopy__(self, memo: Any) -> Packet:
+        return self
+
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"
 
@@ -216,6 +219,9 @@ class Overload:
         self.__module__ = f"torch._ops.{packet.namespace}"
         self.__qualname__ = self.__name__
         self.tags: list[Any] = []
+
+    def __deepcopy__(self, memo: Any) -> Overload:
+        return self
 
     @property
     def overloadpacket(self) -> Packet:

@@ -34,6 +34,7 @@ from ..schema import EMPTY, MISSING, Parameter
 from ..write import refuse_captured, write_out
 from .deferred import deferred
 from .older import call_older
+from .overloads import AXES
 from .shown import in_place_doc
 from .template import fill
 from .unknown import is_strict, unfit
@@ -148,7 +149,7 @@ def <name>(<parameters>):
 
 # What the inline path calls its own.
 LOCALS = frozenset("aval c donate error f flags m node program r r1 r2 storage t".split())
-AXIS_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+AXIS_NAMES = {name: other for other, name in AXES.items()}
 RECIPROCAL = ("__rdiv__", "__rtruediv__")
 
 
@@ -273,15 +274,25 @@ def operator_method(
     return made
 
 
-def inplace(op: Operator) -> Callable[..., Any]:
-    """The in-place variant `name_`: the result replaces the values of the first argument."""
+def inplace(op: Operator, dunder: bool = False) -> Callable[..., Any]:
+    """The in-place variant `name_`: the result replaces the values of the first argument.
+
+    dunder: as Python calls it for `x += y`, which is NotImplemented for an operand that is none.
+    """
 
     def lines() -> list[str]:
+        unknown = []
+        if dunder:
+            given = op.schema.parameters[1].name
+            unknown = [
+                f"if not isinstance({given}, Tensor) and type({given}) not in SCALARS and not is_number({given}):",
+                "    return NotImplemented",
+            ]
         common = dict(
             name=op.name + "_",
             parameters=header(op, False, None),
             spellings=surplus(op, True) + older(op, inplace=True),
-            check=missing(op, True),
+            check=missing(op, True) + unknown,
         )
         values = tupled([p.name for p in op.schema.parameters])
         if not is_inlined(op) or is_wide(op):
@@ -429,9 +440,7 @@ def header(op: Operator, out: bool, varargs: str | None) -> str:
 
 
 def axes(op: Operator) -> list[tuple[str, str]]:
-    """NumPy's names beside PyTorch's, of a reduction's arguments."""
-    if op.kind != "reduction":
-        return []
+    """NumPy's names beside PyTorch's, of an operator's arguments."""
     return [(p.name, AXIS_NAMES[p.name]) for p in op.schema.parameters if p.name in AXIS_NAMES]
 
 
@@ -459,8 +468,11 @@ def missing(op: Operator, inplace: bool = False, varargs: str | None = None) -> 
 
 
 def is_defaulted(op: Operator, p: Parameter, varargs: str | None) -> bool:
-    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it."""
-    return is_strict(op) or p.name == varargs or (op.kind == "reduction" and p.name in AXIS_NAMES)
+    """Whether a required parameter has a default in Python: `cumsum(x, axis=0)`, another name may stand for it, or for one before."""
+    if is_strict(op) or p.name == varargs:
+        return True
+    parameters = op.schema.parameters
+    return any(q.name in AXIS_NAMES for q in parameters[: parameters.index(p) + 1])
 
 
 def spread(varargs: str | None) -> list[str]:
@@ -536,7 +548,10 @@ def number(p: Parameter) -> list[str]:
             f"x_{n} = None if {n} is None else {take}",
         ]
     lines = [f"if type({n}) not in SCALARS: raise LookupError"]
-    return [*lines, f"x_{n} = {take if p.default is EMPTY else f'None if {n} == default_{n} else {take}'}"]
+    # 1.0 and True are no 1: operators of integers refuse them.
+    alike = f" and type({n}) is int" if type(p.default) is int else ""
+    same = f"{n} is default_{n} or {n} == default_{n}{alike}"
+    return [*lines, f"x_{n} = {take if p.default is EMPTY else f'None if {same} else {take}'}"]
 
 
 def unseen(p: Parameter) -> list[str]:
@@ -666,9 +681,9 @@ def composite(
             return result
         targets = [out] if isinstance(out, Tensor) else out
         sources = [result] if isinstance(result, Tensor) else result
-        for target, source in zip(targets, sources, strict=True):
+        for place, (target, source) in enumerate(zip(targets, sources, strict=True)):
             inputs = [a for a in args if isinstance(a, Tensor)]
-            write_out(implementation.__name__, target, source, inputs, exact, joins=joins)
+            write_out(implementation.__name__, target, source, inputs, exact, joins=joins, place=place)
         return out
 
     with_out.takes_out = True  # pyright: ignore[reportAttributeAccessIssue]

@@ -17,8 +17,6 @@ from .unknown import unfit
 
 __all__ = ["call_older"]
 
-warned: set[str] = set()
-
 
 def call_older(
     op: Operator, given: tuple[Any, ...], keywords: dict[str, Any], out: Any, inplace: bool
@@ -52,9 +50,8 @@ def fits(op: Operator, spelling: tuple[str, ...], given: tuple[Any, ...]) -> boo
 def warn(op: Operator, spelling: tuple[str, ...], inplace: bool) -> None:
     """PyTorch's warning, the first time that an operator is called so."""
     name = f"{op.name}_" if inplace else op.name
-    if name in warned:
+    if not checks.is_news(f"This overload of {name} is deprecated"):
         return
-    warned.add(name)
     parameters = {p.name: p for p in op.schema.parameters}
     own = op.schema.parameters[0].name
     # A method's text leaves out the tensor itself. Where both begin with it, a method looks like the function.

@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 
 from ... import checks
 
-__all__ = ["overloads", "unfit_call"]
+__all__ = ["AXES", "numpy_names", "overloads", "unfit_call"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+AXES = {"axis": "dim", "keepdims": "keepdim"}
+"""NumPy's names and PyTorch's."""
 
 OPTIONS = "dtype dtype = None, layout layout = None, device device = None, bool pin_memory = False, bool requires_grad = False"
 SPELLED = re.compile(r"\b(dtype|layout|device|memory_format|Generator|Storage)(?= \w)")
@@ -31,12 +34,38 @@ def overloads(*signatures: str) -> Callable[[F], F]:
             except TypeError as error:
                 trace: Any = error.__traceback__
                 if trace.tb_next is None:
+                    if not AXES.keys().isdisjoint(kwargs):
+                        return bound(*args, **renamed(kwargs))
                     raise unfit_call(function.__name__, args, kwargs, signatures) from None
                 raise
 
         return bound  # pyright: ignore[reportReturnType]
 
     return decorate
+
+
+def numpy_names(function: F) -> F:
+    """A decorator for functions of dimensions: NumPy's names, `axis` and `keepdims`, stand for PyTorch's.
+
+    Looked for where Python could not bind the arguments, as `overloads` does.
+    """
+
+    @functools.wraps(function)
+    def bound(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            trace: Any = error.__traceback__
+            if trace.tb_next is None and not AXES.keys().isdisjoint(kwargs):
+                return function(*args, **renamed(kwargs))
+            raise
+
+    return bound  # pyright: ignore[reportReturnType]
+
+
+def renamed(keywords: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments under PyTorch's names."""
+    return {AXES.get(name, name): value for name, value in keywords.items()}
 
 
 def unfit_call(

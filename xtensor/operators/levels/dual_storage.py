@@ -23,7 +23,7 @@ from ...tensor import (
     tensor_over,
     wrap,
 )
-from ...xla.levels import KINDS, Dual, Level
+from ...xla.levels import KINDS, Dual, Level, batches_of
 from ...xla.transformed import paired, parts, program_of
 from ...xla.x64 import call
 
@@ -124,7 +124,9 @@ def _whole(tensor: Tensor) -> Tensor:
 
 
 def _geometry(tensor: Tensor) -> Any:
-    return tuple(sizes_of(tensor)), tuple(strides_of(tensor)), tensor.storage_offset()
+    # Where nothing lies does not matter.
+    offset = tensor.storage_offset() if tensor.numel() else 0
+    return tuple(sizes_of(tensor)), tuple(strides_of(tensor)), offset
 
 
 def _lies_as(tensor: Tensor, other: Tensor) -> bool:
@@ -149,6 +151,8 @@ def dual_over(tensor: Tensor, tangent: Tensor, level: Level) -> Tensor | None:
     if type(tensor) is not Tensor or not (_plain(tensor) and _plain(tangent)):
         return None
     view = tensor._xt_view
+    if view is not None and batches_of(array_of(tangent)):
+        return None  # the tangents of a batch lie nowhere in the memory of one
     value = _whole(tensor)
     if _lies_as(tangent, tensor):
         along = tangent

@@ -14,6 +14,7 @@ from ...operators.attach import attach_methods, named
 from ...operators.functions.overloads import overloads
 from ...operators.options import (
     check_layout,
+    check_legacy_device,
     check_sizes,
     filled,
     finish,
@@ -77,6 +78,9 @@ def make(
     """The body of `zeros`, `ones` and `empty`."""
     sizes = pick_sizes(function, args, size)
     if layout is not None:
+        if out is not None and layout is not out.layout:
+            kind = str(layout).partition(".")[2].partition("_")[0].capitalize()
+            raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
         other = in_layout(function, layout, sizes, value, dtype, device, requires_grad)
         if other is not None:
             return other
@@ -437,6 +441,12 @@ def new(self: Tensor, *args: Any, size: Any = None, device: devices.DeviceLike =
 
     Raises: RuntimeError for negative sizes; TypeError for values of other kinds.
     """
+    if args and isinstance(args[0], Tensor) and device is not None:
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) "
+            "instead."
+        )
+    check_legacy_device(device, self.device)
     if not args:
         return new_empty(self, (0,) if size is None else size, device=device)
     first = args[0]

@@ -19,6 +19,7 @@ from ...engine import modes
 from ...lowering import host_float8
 from ...operators.attach import attach_methods
 from ...operators.options import (
+    check_legacy_device,
     filled,
     finish,
     number_array,
@@ -202,10 +203,15 @@ def infer_dtype(data: Any) -> dtypes.dtype:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     found: dtypes.dtype | None = None
     for i in range(len(data)):
-        item = data[i]
+        try:
+            item = data[i]
+        except TypeError as error:
+            raise ValueError(
+                f"could not determine the shape of object type '{type(data).__name__}'"
+            ) from error
         if item is data:
             raise TypeError("new(): self-referential lists are incompatible")
-        if isinstance(item, str):
+        if isinstance(item, str) and i == 0:
             raise ValueError("too many dimensions 'str'")
         inferred = infer_dtype(item)
         found = inferred if found is None else dtypes.promote_types(found, inferred)
@@ -460,6 +466,10 @@ def asarray(
     if made is not None and (copy is not False or type(made._xt_storage) is SharedStorage):
         made = made.to(made.device if device is None else device, copy=bool(copy))
         return finish("asarray", made, requires_grad)
+    if copy is False and isinstance(obj, np.generic):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+        )
     if copy is False and not isinstance(obj, jax.Array):
         raise ValueError(f"can't alias arbitrary {'buffer' if foreign else 'sequence'} into a tensor.")
     return finish("asarray", ingest("asarray", obj, dtype, device, copy=bool(copy)), requires_grad)
@@ -582,8 +592,14 @@ def new_tensor(
 
 def from_legacy(args: tuple[Any, ...], device: Any, dtype: dtypes.dtype | None = None) -> Tensor:
     """`Tensor(...)`: a tensor of the default dtype from sizes, from a sequence of values, or another tensor."""
-    place = devices.current() if device is None else pick_device("Tensor", device)
     data = args[0] if args else (0,)
+    if isinstance(data, Tensor) and len(args) == 1 and device is not None:
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
+            "torch.tensor(...) or torch.as_tensor(...) instead."
+        )
+    check_legacy_device(device, devices.current())
+    place = devices.current() if device is None else pick_device("Tensor", device)
     if isinstance(data, Tensor) and len(args) == 1:
         if dtype is not None and data.dtype is not dtype:
             raise TypeError(

@@ -310,8 +310,8 @@ def space(
     chosen = pick_dtype(function, dtype, dtypes.get_default_complex_dtype() if is_complex else None)
     if is_complex and not chosen.is_complex:
         raise RuntimeError(
-            f"{function}(): inferred dtype {dtypes.get_default_complex_dtype()} can't be safely cast to passed dtype "
-            f"{chosen}"
+            f"torch.{function}(): inferred dtype {dtypes.c_name(dtypes.get_default_complex_dtype())} can't be safely cast "
+            f"to passed dtype {chosen.scalar_name}"
         )
     if chosen is dtypes.bool:
         raise checks.not_implemented_for(f"{function}_cpu", chosen)

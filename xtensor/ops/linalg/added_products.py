@@ -9,7 +9,9 @@ import jax.numpy as jnp
 from ... import dtypes
 from ...dtypes import dtype_of
 from ...operators.declare import general
+from ...operators.promotion import is_bool, is_complex, is_float
 from ...operators.schema import Array, Number
+from ..pointwise.arithmetic import multiplied
 from .matmul import (
     check_batches,
     check_expand,
@@ -25,8 +27,20 @@ __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm"]
 
 
 def scaled(value: Any, by: Any) -> Any:
-    """`value * by`, where a constant 1 costs nothing."""
-    return value if isinstance(by, int) and by == 1 else value * jnp.asarray(by).astype(value.dtype)
+    """`value * by`, where a constant 1 costs nothing; a complex `by` is refused where the values are real."""
+    return value if isinstance(by, int) and by == 1 else multiplied(jnp.asarray(by), value)
+
+
+def check_coefficient(name: str, by: Any, dtype: Any) -> None:
+    """Refuse a coefficient of another kind than a result of this dtype; a constant 1 is the default."""
+    if isinstance(by, int):
+        return
+    if is_bool(by) and dtype != jnp.bool_:
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if (is_float(by) or is_complex(by)) and not jnp.issubdtype(dtype, jnp.inexact):
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number."
+        )
 
 
 def conjugate(by: Any) -> Any:
@@ -196,7 +210,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
     if batch1.ndim == 3 and batch2.ndim == 3:
         check_expand(input, (batch1.shape[1], batch2.shape[2]))
     check_batches(batch1, batch2)
-    refuse_bool("addbmm", input)
+    refuse_bool("addmm_impl_cpu_", input)
     return added(input, contract("bnk,bkm->nm", batch1, batch2), beta, alpha)
 
 
@@ -227,5 +241,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Num
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.ndim}-D")
     dtype = dtypes.promote_types(dtypes.promote_types(dtype_of(input), dtype_of(vec1)), dtype_of(vec2)).numpy
+    check_coefficient("beta", beta, dtype)
+    check_coefficient("alpha", alpha, dtype)
     outer_product = vec1.astype(dtype)[:, None] * vec2.astype(dtype)[None, :]
     return added(input.astype(dtype), outer_product, beta, alpha)

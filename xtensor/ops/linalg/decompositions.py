@@ -18,6 +18,7 @@ from ...dtypes import complex_type, dtype_of
 from ...operators.declare import general
 from ...operators.index_bounds import check_values
 from ...operators.operator import structure
+from ...operators.refusals import all_finite, passes
 from ...operators.schema import Array
 from ...operators.write import write_out
 from ...tensor import Tensor, array_of, sizes_of
@@ -334,7 +335,14 @@ def _eig_grad(grads: Any, results: Any) -> Array:
     return jnp.linalg.solve(adjoint(vectors), dot(inner, adjoint(vectors)))
 
 
+def _refuse_unbounded(input: Tensor) -> None:
+    """RuntimeError where a matrix on a CPU holds NaN or infinity."""
+    if not passes(all_finite, array_of(input)):
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
 @general(
+    refuses=_refuse_unbounded,
     autocast=dict(cpu="float32"),
     name="linalg_eig",
     node="LinalgEig",
@@ -370,7 +378,7 @@ def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Te
 
     Raises: RuntimeError for fewer than two dimensions.
     """
-    return given(eigh(input, UPLO)[0], out)
+    return given(eigh(input, UPLO)[0], out, "general")
 
 
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -382,13 +390,16 @@ def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     if input.dim() < 2:
         check_matrix("linalg.eigvals", array_of(input))
-    return given(eig(input)[0], out)
+    return given(eig(input)[0], out, name="linalg.eigvals")
 
 
-def given(made: Tensor, out: Tensor | None, exact: str | None = None) -> Tensor:
+def given(
+    made: Tensor, out: Tensor | None, exact: str | None = None, name: str = "linalg", place: int = 0
+) -> Tensor:
+    """A result, or the tensor given for it with its values; `name`, where the operator has words of its own for a wrong one."""
     if out is None:
         return made
-    write_out("linalg", out, made, [], exact)
+    write_out(name, out, made, [], exact, place=place)
     return out
 
 
@@ -481,7 +492,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
     Raises: RuntimeError for fewer than two dimensions.
     """
-    return given(svd(A, False, driver=driver)[1], out)
+    return given(svd(A, False, driver=driver)[1], out, "general")
 
 
 svd_full.operator.returns = structure("linalg_svd", ("U", "S", "Vh"))

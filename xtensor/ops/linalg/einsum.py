@@ -39,7 +39,8 @@ def terms_of(text: str, offset: int, where: str) -> list[str]:
         place = where or f"operand {operand}"
         if c == ELLIPSIS:
             if ELLIPSIS in found[-1]:
-                raise RuntimeError(f"einsum(): found '.' for {place} but an ellipsis (...) was already found")
+                already = "but an ellipsis (...)" if where else "for which an ellipsis"
+                raise RuntimeError(f"einsum(): found '.' for {place} {already} was already found")
             if text[i : i + 3] != "...":
                 tail = " (...)" if where else ""
                 raise RuntimeError(f"einsum(): found '.' for {place} that is not part of any ellipsis{tail}")
@@ -233,6 +234,11 @@ def einsum(*args: Any) -> Tensor:
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
+    if not operands:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
     return sum_products(list(operands), equation)
 
 

@@ -95,14 +95,16 @@ def pinv(
             f"linalg.pinv({own.scalar_name}{{{list(sizes_of(input))}}}): expected a tensor with 2 or more dimensions of "
             "float, double, cfloat or cdouble types"
         )
-    for name, tolerance in (("atol", atol), ("rtol", rtol if rcond is None else rcond)):
+    for name, tolerance in (("atol", atol), ("rtol", rtol), ("rcond", rcond)):
         if isinstance(tolerance, Tensor) and tolerance.dtype.is_complex:
             raise RuntimeError(
                 f"torch.linalg.pinv: {name} tensor of complex type is not supported. Got {tolerance.dtype.scalar_name}"
             )
     if hermitian:
         checks.check_square("linalg.pinv", array_of(input))
-    return given(pseudo_inverses(input, atol, rtol if rcond is None else rcond, hermitian), out, "general")
+    return given(
+        pseudo_inverses(input, atol, rtol if rcond is None else rcond, hermitian), out, name="linalg.pinv"
+    )
 
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
@@ -150,11 +152,13 @@ def matrix_rank(
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
         )
     if input.numel() == 0:
-        return given(input.new_zeros(tuple(sizes_of(input)[:-2]), dtype=dtypes.int64), out)
+        return given(
+            input.new_zeros(tuple(sizes_of(input)[:-2]), dtype=dtypes.int64), out, name="linalg.matrix_rank"
+        )
     m, n = sizes_of(input)[-2:]
     size = eigh(input.detach())[0].abs() if hermitian else svdvals(input.detach())
     zero = _tolerance(size, tol if tol is not None else atol, 0.0 if tol is not None else rtol, m, n)
-    return given((size > zero).sum(-1), out)
+    return given((size > zero).sum(-1), out, name="linalg.matrix_rank")
 
 
 # ---- least squares -----------------------------------------------------------------------------------------------------
@@ -185,7 +189,9 @@ def lstsq(
     if driver is not None and driver not in DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     m, n = tuple(sizes_of(input))[-2:]
-    vector = input.dim() - b.dim() == 1 and tuple(sizes_of(input))[:-1] == tuple(sizes_of(b))
+    vector = b.dim() == 1 or (
+        input.dim() - b.dim() == 1 and tuple(sizes_of(input))[:-1] == tuple(sizes_of(b))
+    )
     right = b.unsqueeze(-1) if vector else b
     if sizes_of(right)[-2] != m:
         at = f"input.size(-2) should match other.size({-1 if vector else -2})"
@@ -217,7 +223,9 @@ def lstsq(
     made = LstsqResult(solution, residuals, rank, values)
     if out is None:
         return made
-    return LstsqResult(*[given(m, o, "general") for m, o in zip(made, out, strict=True)])
+    return LstsqResult(
+        *[given(m, o, None, "linalg.lstsq", i) for i, (m, o) in enumerate(zip(made, out, strict=True))]
+    )
 
 
 LstsqResult: Any = structure("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))

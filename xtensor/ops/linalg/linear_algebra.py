@@ -361,9 +361,9 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor
         )
     if upper:
         half = solve_triangular(L.mH, input, upper=False)
-        return given(solve_triangular(L, half, upper=True), out)
+        return given(solve_triangular(L, half, upper=True), out, name="cholesky_solve")
     half = solve_triangular(L, input, upper=False)
-    return given(solve_triangular(L.mH, half, upper=True), out)
+    return given(solve_triangular(L.mH, half, upper=True), out, name="cholesky_solve")
 
 
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -381,8 +381,16 @@ def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = Non
         raise RuntimeError(
             f"cholesky_inverse: A must be batches of square matrices, but they are {rows} by {n} matrices"
         )
+    zeros = (L.detach().diagonal(dim1=-2, dim2=-1) == 0).to(dtypes.int32)
+    # The number of the first 0 of the diagonal, from 1; 0 where there is none.
+    info = zeros.argmax(-1).add(1).mul(zeros.amax(-1)) if n else zeros.sum(-1)
+    check_info(
+        "cholesky_inverse",
+        info,
+        "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+    )
     eye = (L.new_ones((n,))).diag().expand(tuple(sizes_of(L)))
-    return given(cholesky_solve(eye, L, upper), out)
+    return given(cholesky_solve(eye, L, upper), out, name="cholesky_inverse")
 
 
 # ---- powers and exponentials ---------------------------------------------------------------------------------------
@@ -400,7 +408,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         size = sizes_of(input)[-1]
         eye = input.new_ones((size,)).diag().expand(tuple(sizes_of(input)))
         # The input stays in the graph, with a gradient of zero.
-        return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, "general")
+        return given(eye.where(eye.new_ones((), dtype=dtypes.bool), input), out, name="linalg.matrix_power")
     x = inv(input) if n < 0 else input
     n = abs(n)
     result: Tensor | None = None
@@ -411,7 +419,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             x = matmul(x, x)
     assert result is not None
-    return given(result.clone() if result is input else result, out, "general")
+    return given(result.clone() if result is input else result, out, name="linalg.matrix_power")
 
 
 @jax.custom_vjp
@@ -494,6 +502,12 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
                 else f"tensor {i} must be 2D"
             )
             raise RuntimeError(f"multi_dot(): {where} but got {m.dim()}D")
+    for i, m in enumerate(matrices):
+        if m.dtype is not matrices[0].dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{dtypes.c_name(matrices[0].dtype)} and tensor {i} {dtypes.c_name(m.dtype)}"
+            )
     if first:
         matrices[0] = matrices[0].unsqueeze(0)
     if last:
@@ -509,7 +523,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         made = made.squeeze(0)
     if last:
         made = made.squeeze(-1)
-    return given(made, out)
+    return given(made, out, name="linalg.multi_dot")
 
 
 @general(autocast="short", out="exact", name="linalg_vecdot", node="LinalgVecdot", derivatives=FROM_KERNEL)

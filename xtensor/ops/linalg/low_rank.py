@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
+from ...engine import is_grad_enabled, no_grad
 from ...tensor import Tensor, sizes_of
 from ..create.random import randn
 from ..shape.joining import cat
@@ -71,6 +72,18 @@ def pca_lowrank(
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
+def decomposed(A: Tensor, found: Tensor, top: bool) -> tuple[Tensor, Tensor]:
+    """The eigenvalues and vectors of symmetric A of which `found` are the vectors, by all of them: what gradients follow."""
+    values, vectors = eigh((A + A.mT) / 2)
+    if top:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    count = sizes_of(found)[-1]
+    values, vectors = values.narrow(-1, 0, count), vectors.narrow(-1, 0, count)
+    with no_grad():
+        sides = (vectors * found).sum(-2, keepdim=True).sign()
+    return values, vectors * sides
+
+
 def lobpcg(
     A: Tensor,
     k: int | None = None,
@@ -90,15 +103,37 @@ def lobpcg(
     """The k (1) largest (or smallest) eigenvalues, and vectors, of `A x = e B x` for symmetric A and positive-definite B.
 
     X: first guesses; iK: a preconditioner; tol: the relative residual that is enough, tested on the host. `method` is
-    "ortho" or "basic". Differs from PyTorch: both run the one orthonormalizing method, and there is no gradient.
+    "ortho" or "basic". Gradients are those of the eigenvectors' own decomposition. Differs from PyTorch: both run the one
+    orthonormalizing method.
 
     Raises: NotImplementedError for complex, bool and integer tensors.
     """
     rows = sizes_of(A)[-2]
     if A.dim() < 2 or sizes_of(A)[-1] != rows:
         raise RuntimeError("lobpcg: A must be batches of square matrices")
-    if A.requires_grad or (B is not None and B.requires_grad):
-        raise NotImplementedError("the derivative for 'lobpcg' is not implemented.")
+    if is_grad_enabled() and (A.requires_grad or (B is not None and B.requires_grad)):
+        if B is not None:
+            raise ValueError(
+                "lobpcg.backward does not support derivatives when B is given. Only the case B=I is implemented."
+            )
+        with no_grad():
+            found = lobpcg(
+                A,
+                k,
+                None,
+                X,
+                n,
+                iK,
+                niter,
+                tol,
+                largest,
+                method,
+                tracker,
+                ortho_iparams,
+                ortho_fparams,
+                ortho_bparams,
+            )
+        return decomposed(A, found[1], largest is None or largest)
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"lobpcg: unknown method {method!r}")
     count = (1 if X is None else sizes_of(X)[-1]) if k is None else k

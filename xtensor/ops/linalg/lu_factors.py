@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from ... import checks
-from ...dtypes import dtype_of
+from ...dtypes import dtype_of, int32
 from ...operators.attach import attach_methods
 from ...operators.autocast import cast_for
 from ...operators.declare import general
@@ -236,7 +236,27 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     and integer tensors.
     """
     input, LU_data = cast_for(input, LU_data, cpu="float32")
+    check_pivots(LU_pivots, LU_data)
     return factored_solution(LU_data, LU_pivots, input, out=out)
+
+
+def check_pivots(pivots: Tensor, LU: Tensor) -> None:
+    """RuntimeError where pivots on a CPU are no rows of the factors."""
+    rows = tuple(sizes_of(LU))[-2:-1]
+
+    def wrong(values: np.ndarray[Any, Any]) -> Exception | None:
+        for bad, what in (
+            (values < 1, "greater or equal to 1"),
+            (values > rows[0], "smaller or equal to LU.size(-2)"),
+        ):
+            if bad.any():
+                return RuntimeError(
+                    f"Pivots given to lu_solve must all be {what}. Did you properly pass the result of lu_factor?"
+                )
+        return None
+
+    if rows and pivots.dtype is int32:
+        check_values(array_of(pivots), wrong)
 
 
 def linalg_lu_solve(
@@ -254,6 +274,7 @@ def linalg_lu_solve(
 
     Raises: RuntimeError where sizes do not fit.
     """
+    check_pivots(pivots, LU)
     return factored_solution(LU, pivots, B, left=left, adjoint=adjoint, out=out)
 
 

@@ -589,9 +589,11 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
         UserWarning,
     )
-    for i, matrix in enumerate(matrices):
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
         if matrix.dim() != 2:
-            raise RuntimeError(f"Tensor {i} has {matrix.dim()} dimensions, expected a matrix")
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     given = list(matrices)
     return multiply_chain(given, out) if len(given) > 1 else given[0]
 

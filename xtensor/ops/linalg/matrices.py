@@ -25,7 +25,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
     Raises: TypeError for arguments of other kinds; RuntimeError for bool and integer tensors.
     """
-    return decompositions.given(decompositions.cholesky(input, upper=upper), out)
+    return decompositions.given(decompositions.cholesky(input, upper=upper), out, name="cholesky")
 
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> return_types.qr:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ... import checks, dtypes
 from ...operators.autocast import cast_for
+from ...operators.functions.overloads import numpy_names
 from ...tensor import Tensor, array_of, sizes_of
-from ..reduce.norms import vector_norm
+from ..reduce.norms import refuse_complex_order, vector_norm
 from .decompositions import check_matrix, given, svdvals
 from .linear_algebra import inverses
 
@@ -17,6 +18,7 @@ __all__: list[str] = []
 # ---- norms of matrices ---------------------------------------------------------------------------------------------
 
 
+@numpy_names
 def matrix_norm(
     input: Tensor,
     ord: float | str = "fro",
@@ -37,6 +39,7 @@ def matrix_norm(
         (input,) = cast_for(input, accelerator="float32")
     checks.check_floating(name, input.dtype)
     check_matrix(name, array_of(input))
+    refuse_complex_order(name, ord)
     if isinstance(ord, str) and ord not in ("fro", "nuc"):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     dims = tuple(dim)
@@ -46,7 +49,7 @@ def matrix_norm(
     if a == b:
         raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return vector_norm(input, 2, (a, b), keepdim, dtype=dtype, out=out)
+        return given(vector_norm(input, 2, (a, b), keepdim, dtype=dtype), out, name=name)
     x = input if dtype is None else input.to(dtype)
     if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
         values = svdvals(x.movedim((a, b), (-2, -1)))
@@ -57,7 +60,7 @@ def matrix_norm(
         if keepdim:
             for d in sorted((a, b)):
                 made = made.unsqueeze(d)
-        return given(made, out)
+        return given(made, out, name=name)
     if isinstance(ord, str) or abs(ord) not in (1, float("inf")):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     summed, kept = (a, b) if abs(ord) == 1 else (b, a)
@@ -70,9 +73,10 @@ def matrix_norm(
     if not keepdim:
         for d in sorted((a, b), reverse=True):
             made = made.squeeze(d)
-    return given(made, out)
+    return given(made, out, name=name)
 
 
+@numpy_names
 def linalg_norm(
     input: Tensor,
     ord: float | str | None = None,
@@ -94,6 +98,8 @@ def linalg_norm(
     """
     if isinstance(dim, int):
         dim = (dim,)
+    if isinstance(ord, str) and (dim is not None or input.dim() in (1, 2)):
+        return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     if dim is not None and len(dim) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is not None and input.dim() not in (1, 2):
@@ -102,8 +108,6 @@ def linalg_norm(
         )
     if ord is not None and ((dim is not None and len(dim) == 2) or (dim is None and input.dim() == 2)):
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
-    if isinstance(ord, str):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -119,14 +123,20 @@ def cond(input: Tensor, p: float | str | None = None, *, out: Tensor | None = No
     if p is None or p in (2, -2):
         values = svdvals(input)
         if input.numel() == 0:
-            return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out)
+            return given(values.new_zeros(tuple(sizes_of(input)[:-2])), out, name="linalg.cond")
         top, low = values.select(-1, 0), values.select(-1, sizes_of(values)[-1] - 1)
-        return given(low / top if p == -2 else top / low, out)
+        return given(low / top if p == -2 else top / low, out, name="linalg.cond")
     infinity = float("inf")
     if p not in ("fro", "nuc", 1, -1, infinity, -infinity):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     order = f"{p:.6f}" if isinstance(p, float) and abs(p) != infinity else p if p is not True else 1
     checks.check_square(f"linalg.cond(ord={order})", array_of(input))
-    made = matrix_norm(input, p) * matrix_norm(inverses(input)[0], p)
-    # An inverse that is not there has the norm infinity; the sum of no singular values is no number.
-    return given(made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out)
+    inverse, info = inverses(input)
+    own, other = matrix_norm(input, p), matrix_norm(inverse, p)
+    if p == "nuc":
+        other = other.where(info == 0, infinity)
+    made = own * other
+    # An inverse that is not there has the norm infinity.
+    return given(
+        made if p == "nuc" else made.nan_to_num(infinity, infinity, -infinity), out, name="linalg.cond"
+    )

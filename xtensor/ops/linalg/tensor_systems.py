@@ -40,7 +40,11 @@ def tensorinv(input: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tens
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{columns} != {rows}"
         )
-    return given(inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])), out)
+    return given(
+        inv(input.reshape((rows, columns))).reshape((*sizes[ind:], *sizes[:ind])),
+        out,
+        name="linalg.tensorinv",
+    )
 
 
 def tensorsolve(
@@ -57,13 +61,17 @@ def tensorsolve(
         input = input.movedim(tuple(moved), tuple(range(input.dim() - len(moved), input.dim())))
     sizes = tuple(sizes_of(input))
     tail = sizes[other.dim() :]
-    rows, columns = math.prod(sizes[: other.dim()]), math.prod(tail)
+    rows, columns = other.numel(), math.prod(tail)
     if rows != columns:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
             f"got {columns} != {rows}"
         )
-    return given(solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail), out)
+    return given(
+        solve(input.reshape((columns, columns)), other.reshape((-1,))).reshape(tail),
+        out,
+        name="linalg.tensorsolve",
+    )
 
 
 def triangular_solve(

@@ -301,7 +301,7 @@ def heaviside(input: Array, values: Array) -> Array:
 
     Raises: NotImplementedError for complex tensors.
     """
-    refuse_complex("heaviside is not yet implemented for complex tensors.", input, values)
+    refuse_complex("heaviside is not yet implemented for complex tensors.", input, values, error=RuntimeError)
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return jnp.where(input == 0, values, (input > 0).astype(input.dtype))

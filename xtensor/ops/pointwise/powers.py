@@ -166,6 +166,11 @@ def power_of(input: Tensor, other: Any) -> Any:
     return power(input, other, fixed_exponent(input, other))
 
 
+def power_in_place(input: Tensor, other: Any) -> Any:
+    """`input **= other`."""
+    return pow_(input, other) if is_operand(other) else NotImplemented
+
+
 def power_by(input: Tensor, other: Any) -> Any:
     """`other ** input`."""
     return power(other, input) if is_operand(other) else NotImplemented
@@ -279,4 +284,4 @@ def frexp(input: Array) -> tuple[Array, Array]:
 
 
 power_of.asked = pow  # pyright: ignore[reportFunctionMemberAccess]
-attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=pow_)
+attach_methods(float_power_, pow, pow_, __pow__=power_of, __rpow__=power_by, __ipow__=power_in_place)

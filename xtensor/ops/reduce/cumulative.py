@@ -13,7 +13,7 @@ from ...dtypes import dtype_of
 from ...operators.attach import attach_methods
 from ...operators.declare import reduction
 from ...operators.derivatives import FROM_KERNEL
-from ...operators.functions.overloads import overloads
+from ...operators.functions.overloads import numpy_names, overloads
 from ...operators.promotion import promote
 from ...operators.schema import Array
 from ...operators.write import write_out
@@ -235,6 +235,7 @@ def cummin(input: Array, dim: int) -> tuple[Array, ...]:
 # ---- differences and integrals -------------------------------------------------------------------------------------
 
 
+@numpy_names
 def diff(
     input: Tensor,
     n: int = 1,
@@ -372,6 +373,7 @@ def cross_along(input: Array, other: Array, *, dim: int = -1) -> Array:
     return ahead[0] * behind[1] - behind[0] * ahead[1]
 
 
+@numpy_names
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`, by default the first dimension of that size.
 

@@ -97,6 +97,12 @@ def _vector_norm_grad(
     return norm_grad(grad.astype(wide), x, total, ord, axes, keepdim)
 
 
+def refuse_complex_order(name: str, ord: Any) -> None:
+    """RuntimeError for the order of a norm that is complex."""
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+
+
 @reduction(
     autocast=dict(accelerator="float32"),
     out="exact",
@@ -123,6 +129,7 @@ def vector_norm(
     """
     own = dtype_of(input)
     checks.check_floating("linalg.vector_norm", own)
+    refuse_complex_order("linalg.vector_norm", ord)
     if isinstance(ord, (str, tuple)):
         raise checks.argument_error("linalg_vector_norm", "ord", 2, "Number", ord)
     if dtype is not None:

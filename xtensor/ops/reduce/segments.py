@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -30,11 +31,11 @@ def spans(lengths: Any, count: int) -> tuple[Any, Any]:
     return number, number < lengths.shape[-1]
 
 
-def reduced(kind: str, data: Any, lengths: Any, start: Any, axis: int) -> Any:
-    """The reduction of every segment, the dimension `axis` first among those that `lengths` has not."""
+def reduced(kind: str, data: Any, lengths: Any, start: Any, axis: int, nothing: Any) -> Any:
+    """The reduction of every segment, the dimension `axis` first among those that `lengths` has not; a mean of nothing is `nothing`."""
     count, segments = data.shape[axis], lengths.shape[-1]
     lead = data.shape[:axis]
-    rows = data.reshape((-1, *data.shape[axis:]))
+    rows = data.reshape((math.prod(lead), *data.shape[axis:]))
     runs = lengths.reshape((rows.shape[0], segments))
     initial = jnp.full((segments, *rows.shape[2:]), start, data.dtype)
 
@@ -52,7 +53,7 @@ def reduced(kind: str, data: Any, lengths: Any, start: Any, axis: int) -> Any:
         if kind == "mean":
             share = run.astype(data.dtype).reshape((segments,) + (1,) * (row.ndim - 1))
             mean = total / jnp.where(share > 0, share, 1)
-            return jnp.where(share > 0, mean, total if start != 0 else jnp.nan)
+            return jnp.where(share > 0, mean, nothing)
         return total
 
     return jax.vmap(one)(rows, runs).reshape((*lead, segments, *data.shape[axis + 1 :]))
@@ -62,7 +63,7 @@ def _data_grad(
     grad: Array, result: Array, data: Array, lengths: Array, reduce: str, axis: int, initial: Any
 ) -> Array:
     count = data.shape[axis]
-    flat = data.reshape((-1, *data.shape[axis:]))
+    flat = data.reshape((math.prod(data.shape[:axis]), *data.shape[axis:]))
     runs = lengths.reshape((flat.shape[0], lengths.shape[-1]))
 
     def one(row: Any, run: Any, g: Any, r: Any) -> Any:
@@ -78,12 +79,16 @@ def _data_grad(
             taken = jnp.where(same, taken / jnp.maximum(ties, 1)[at], 0)
         elif reduce == "prod":
             start = 1 if initial is None else initial
-            zeros = (
-                jnp.zeros(g.shape, jnp.int32).at[at].add(jnp.where(keep, row == 0, False).astype(jnp.int32))
-            )
-            others = jnp.full(g.shape, start, row.dtype).at[at].multiply(jnp.where(keep & (row != 0), row, 1))
-            single = (zeros[at] == 0) | ((zeros[at] == 1) & (row == 0))
-            taken = jnp.where(single, taken * others[at] / jnp.where(row == 0, 1, row), 0)
+
+            def beside(special: Any) -> Any:
+                """How many other elements of the segment are such."""
+                special = (keep & special).astype(jnp.int32)
+                return jnp.zeros(g.shape, jnp.int32).at[at].add(special)[at] - special
+
+            plain = (row != 0) & ~jnp.isnan(row)
+            others = jnp.full(g.shape, start, row.dtype).at[at].multiply(jnp.where(keep & plain, row, 1))[at]
+            others = jnp.where(beside(row == 0) > 0, 0, others / jnp.where(plain, row, 1))
+            taken = taken * jnp.where(beside(jnp.isnan(row)) > 0, jnp.nan, others)
         return jnp.where(keep, taken, jnp.zeros_like(taken))
 
     g, r = (x.reshape((flat.shape[0], *x.shape[axis:])) for x in (grad, result))
@@ -97,13 +102,12 @@ def by_lengths(data: Array, lengths: Array, reduce: str, axis: int = 0, initial:
     if not own.is_floating_point:
         raise checks.not_implemented_for("_segment_reduce_cpu", own)
     wide = dtypes.compute_type(own)
+    nothing = jnp.nan if initial is None else initial
     if data.shape[axis] == 0 or lengths.size == 0:
-        start = STARTS[reduce] if initial is None else initial
-        if reduce == "mean" and initial is None:
-            start = jnp.nan
+        start = nothing if reduce == "mean" else STARTS[reduce] if initial is None else initial
         return jnp.full((*data.shape[:axis], lengths.shape[-1], *data.shape[axis + 1 :]), start, data.dtype)
     start = STARTS[reduce] if initial is None else initial
-    return reduced(reduce, as_dtype(data, wide), lengths, start, axis).astype(data.dtype)
+    return reduced(reduce, as_dtype(data, wide), lengths, start, axis, nothing).astype(data.dtype)
 
 
 def segment_reduce(

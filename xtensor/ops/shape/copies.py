@@ -9,6 +9,7 @@ from typing import Any
 from ... import dtypes
 from ...operators.attach import attach_methods
 from ...operators.declare import composite
+from ...operators.functions.overloads import numpy_names
 from ...storage import UNREAD, Counter
 from ...tensor import Tensor, alias, asks_grad, edge_of, plain_edge, sizes_of, strides_of
 from .reinterpret import view_as_complex, view_as_real
@@ -211,6 +212,7 @@ def view_as_complex_copy(input: Tensor) -> Tensor:
     return fresh(view_as_complex(input))
 
 
+@numpy_names
 @into_each
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of `split`.
@@ -238,6 +240,7 @@ def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return all_fresh(input.unbind(dim))
 
 
+@numpy_names
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`, each part of which may be written in place, which no graph sees but its own.
 
@@ -248,6 +251,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     return loose(input, input.chunk(chunks, dim))
 
 
+@numpy_names
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`, each part of which may be written in place, which no graph sees but its own.
 

@@ -20,6 +20,7 @@ __all__ = [
     "lstsq",
     "matrix_rank",
     "solve",
+    "symeig",
 ]
 
 
@@ -57,6 +58,7 @@ def part(name: str, layout: str) -> Callable[..., NoReturn]:
 
 
 eig, solve = removed("eig", "linalg.eig"), removed("solve", "linalg.solve")
+symeig = removed("symeig", "linalg.eigh")
 lstsq, matrix_rank = removed("lstsq", "linalg.lstsq"), removed("matrix_rank", "linalg.matrix_rank")
 
 
@@ -176,5 +178,5 @@ attach_methods(
         "Of nested tensors.\n\nRaises: NotImplementedError for a dense one.",
     ),
     reinforce=refusal("reinforce", RuntimeError, "reinforce() was removed.", "Removed."),
-    symeig=removed("symeig", "linalg.eigh"),
+    symeig=symeig,
 )

@@ -101,7 +101,7 @@ def flipud(input: Tensor) -> Tensor:
 
 def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
     by = ints("roll", "shifts", shifts)
-    axes = ints("roll", "dims", dims, 3)
+    axes = () if dims is None else ints("roll", "dims", dims, 3)
     if not by:
         raise RuntimeError("`shifts` required")
     if not axes and len(by) == 1:
@@ -122,7 +122,7 @@ def _rolled(x: Any, shifts: Any, dims: Any, sign: int = 1) -> Any:
     method=True,
     derivatives=dict(input=lambda grad, shifts, dims: _rolled(grad, shifts, dims, -1)),
 )
-def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
+def roll(input: Array, shifts: int | Sequence[int], dims: int | Sequence[int] | None = ()) -> Array:
     """A copy with the elements moved by `shifts` along `dims` (or in the flattened tensor), the last coming round.
 
     Shape: `input` `(*)`, result `(*)`.

@@ -16,6 +16,7 @@ from ...dtypes import complex_type, dtype_of
 from ...operators.attach import named
 from ...operators.declare import general
 from ...operators.derivatives import FROM_KERNEL
+from ...operators.functions.overloads import numpy_names
 from ...operators.options import finish
 from ...operators.promotion import is_complex
 from ...operators.schema import Array
@@ -390,7 +391,7 @@ def over_plane(transform: Any) -> Any:
         "Raises: TypeError for arguments of other kinds; IndexError where `dim` is out of range"
     )
     doc += "; RuntimeError for complex tensors." if key == "r" else "."
-    return named(over, name.removesuffix("n") + "2", doc)
+    return named(numpy_names(over), name.removesuffix("n") + "2", doc)
 
 
 fft2, ifft2 = over_plane(fftn), over_plane(ifftn)
@@ -450,6 +451,7 @@ def shifted(input: Tensor, dim: Any, backward: bool) -> Tensor:
     return roll(input, tuple([(sizes[d] + backward) // 2 for d in dims]), dims)
 
 
+@numpy_names
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The frequencies in ascending order: zero moves to the middle of the dimensions `dim` (all).
 
@@ -460,6 +462,7 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     return shifted(input, dim, False)
 
 
+@numpy_names
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 
