@@ -19,7 +19,19 @@ from xtensor.distributed import checkpoint
 from xtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
 from xtensor.distributed.algorithms.join import Join
 from xtensor.distributed.device_mesh import init_device_mesh
-from xtensor.distributed.fsdp import fully_shard
+from xtensor.distributed.algorithms.checkpoint_wrapper import (
+    CheckpointWrapper,
+    apply_activation_checkpointing,
+)
+from xtensor.distributed.fsdp import (
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictType,
+    fully_shard,
+)
+from xtensor.distributed.fsdp.wrap import ModuleWrapPolicy
 from xtensor.distributed.optim import ZeroRedundancyOptimizer
 from xtensor.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from xtensor.distributed.tensor import Replicate, Shard, distribute_tensor
@@ -269,6 +281,64 @@ def fully_sharded():
     for p, q in zip(model.parameters(), alone.parameters()):
         np.testing.assert_allclose(p.full_tensor().tolist(), q.tolist(), rtol=1e-3, atol=1e-5)
         assert p.to_local().numel() * WORLD == p.numel()
+
+
+@case
+def the_older_interface_of_fully_sharded():
+    fsdp, rank = FullyShardedDataParallel, dist.get_rank()
+    alone, losses = expected()
+    for strategy in (None, ShardingStrategy.HYBRID_SHARD, ShardingStrategy.NO_SHARD):
+        model = fsdp(
+            network(seed=rank), sharding_strategy=strategy, auto_wrap_policy=ModuleWrapPolicy({nn.Linear})
+        )
+        assert [type(m).__name__ for m in fsdp.fsdp_modules(model)] == [
+            "FSDPNetwork",
+            "FSDPLinear",
+            "FSDPLinear",
+        ]
+        model.load_state_dict(network().state_dict())
+        optimizer = optimizer_of(model)
+        found = train(model, optimizer, *map(mine, data()))
+        np.testing.assert_allclose(mean(found), losses, rtol=1e-4)
+        state = model.state_dict()
+        for name, p in alone.named_parameters():
+            np.testing.assert_allclose(state[name].tolist(), p.tolist(), rtol=1e-3, atol=1e-5)
+        share = 1 if strategy is ShardingStrategy.NO_SHARD else WORLD
+        assert model.up.weight.to_local().numel() * share == model.up.weight.numel()
+
+    with fsdp.state_dict_type(
+        model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+    ):
+        assert list(model.state_dict()) == ([] if rank else list(state))
+    with fsdp.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        assert model.state_dict()["up.weight"].placements == model.up.weight.placements
+    with pytest.raises(NotImplementedError, match="SHARDED_STATE_DICT"):
+        fsdp.set_state_dict_type(model, StateDictType.LOCAL_STATE_DICT)
+    moments = fsdp.full_optim_state_dict(model, optimizer)
+    assert bool(moments) == (rank == 0)
+    own = fsdp.scatter_full_optim_state_dict(moments, model, optim=optimizer)
+    again = optimizer_of(model)
+    again.load_state_dict(own)
+    one, other = (o.state[model.up.weight]["exp_avg"] for o in (optimizer, again))
+    assert one.full_tensor().tolist() == other.full_tensor().tolist() and one.placements == other.placements
+    with fsdp.summon_full_params(model), xtensor.no_grad():
+        assert not hasattr(model.up.weight, "placements")
+        model.up.weight.fill_(2)
+    assert set(model.up.weight.full_tensor().flatten().tolist()) == {2.0} and model.module is model
+
+    low = fsdp(
+        network(seed=rank, norm=nn.LayerNorm(16)),
+        mixed_precision=MixedPrecision(xtensor.bfloat16, xtensor.bfloat16),
+        sync_module_states=True,
+        process_group=dist.group.WORLD,
+    )
+    apply_activation_checkpointing(low, check_fn=lambda m: isinstance(m, nn.Linear))
+    assert isinstance(low.up, CheckpointWrapper) and list(low.state_dict())[:1] == ["up.weight"]
+    made = low(mine(data()[0]))
+    made.float().sum().backward()
+    assert made.dtype is xtensor.bfloat16 and low.up.weight.grad.dtype is xtensor.float32
+    first = network(seed=0, norm=nn.LayerNorm(16)).up.weight
+    assert low.state_dict()["up.weight"].tolist() == first.tolist()
 
 
 class Stages(nn.Module):
