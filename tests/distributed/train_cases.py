@@ -16,13 +16,13 @@ import xtensor
 import xtensor.distributed as dist
 from xtensor import nn
 from xtensor.distributed import checkpoint
-from xtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
-from xtensor.distributed.algorithms.join import Join
-from xtensor.distributed.device_mesh import init_device_mesh
 from xtensor.distributed.algorithms.checkpoint_wrapper import (
     CheckpointWrapper,
     apply_activation_checkpointing,
 )
+from xtensor.distributed.algorithms.ddp_comm_hooks import default_hooks
+from xtensor.distributed.algorithms.join import Join
+from xtensor.distributed.device_mesh import init_device_mesh
 from xtensor.distributed.fsdp import (
     FullStateDictConfig,
     FullyShardedDataParallel,

@@ -103,7 +103,8 @@ def wrap_children(
     skipped: Callable[[Any], bool],
 ) -> int:
     """Put `wrapper(submodule)` in the place of the submodules that a policy says, those within others first; how many elements of
-    parameters these have. skipped: whether a module or a parameter is left alone."""
+    parameters these have. skipped: whether a module or a parameter is left alone.
+    """
     total = 0
     done: dict[int, Any] = {}
     for name, child in list(module._modules.items()):
