@@ -55,13 +55,15 @@ def test_on_eight_devices(name):
 
 
 EXAMPLES = ROOT / "examples" / "distributed"
-IN_PROCESSES = {"data_parallel"}
+IN_PROCESSES = {"data_parallel": 2, "pipelined": 4}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_examples(name):
     path = str(EXAMPLES / f"{name}.py")
-    done = launch(path, count=2) if name in IN_PROCESSES else run(path, JAX_NUM_CPU_DEVICES="8")
+    done = (
+        launch(path, count=IN_PROCESSES[name]) if name in IN_PROCESSES else run(path, JAX_NUM_CPU_DEVICES="8")
+    )
     assert done.returncode == 0, done.stdout[-4000:]
 
 
