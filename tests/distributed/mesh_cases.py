@@ -482,6 +482,27 @@ def test_two_dimensions_and_mixed_precision(mesh):
     assert model[0].weight.grad.dtype is xtensor.float32
 
 
+@pytest.mark.parametrize("way", [lambda f: f, xtensor.compile], ids=["line by line", "compiled"])
+def test_equal_counts_of_steps_are_one_array(mesh, way):
+    model = fully_shard(nn.Linear(8, 8), mesh=mesh)
+    optimizer = xtensor.optim.AdamW(model.parameters())
+    x = distribute_tensor(xtensor.ones(8, 8), mesh, [Shard(0), Replicate()])
+
+    @way
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for count in range(1, 5):
+        step()
+        counters = [optimizer.state[p]["step"] for p in model.parameters()]
+        assert len({id(c._xt_storage.array) for c in counters}) == 1
+        assert all(c.item() == count and c.device == xtensor.device("cpu") for c in counters)
+
+
 # ---- checkpoints in parts
 
 
