@@ -178,7 +178,12 @@ def call_program(work: list[Work], place: devices.device, writer: Any, counted: 
         if storage.device.type != "meta":
             key = (count, counter.dtype, counter.device)
             if key not in put:  # counts that are equal are one array there, too
-                put[key] = devices.put(np.array(count + 1, counter.dtype.numpy), counter.device)
+                kind = counter.dtype.numpy
+                put[key] = (
+                    (count.array + 1).astype(kind)
+                    if isinstance(count, TracedCount)
+                    else devices.put(np.array(count + 1, kind), counter.device)
+                )
             ready.append(put[key])
             elsewhere.append(storage)
     after = [Storage(None) for _ in counts]
